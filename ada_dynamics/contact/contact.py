@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ada_dynamics.algorithms.jacobians import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.geometry import (
+    GRAVITY,
     Ball,
     Box,
     Capsule,
@@ -22,15 +23,16 @@ from ada_dynamics.contact.geometry import (
     ContactPoint,
     ContactSphere,
     Ground,
+    Material,
     Obstacle,
     Plane,
     point_in_body,
     set_values,
     to_vec3,
 )
-from ada_dynamics.contact.material import GRAVITY, Material
 from ada_dynamics.contact.shape_contacts import shape_contacts, sole_points
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, invalid, unknown_name
+from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Frame, Tree
 from ada_dynamics.spatial.vector import Vec3
@@ -48,8 +50,6 @@ __all__ = [
     "Obstacle",
     "Plane",
 ]
-
-T = TypeVar("T")
 
 LOADED_POINTS = 4  # largest number of points that share the weight in an estimate of rates
 
@@ -80,24 +80,28 @@ class Contact:
     def __post_init__(self) -> None:
         """Check types and names."""
         for kind, name in ((ContactPoint, "points"), (ContactSphere, "spheres"), (ContactPair, "pairs")):
-            set_values(self, **{name: _all_of(kind, getattr(self, name), name)})
+            given = getattr(self, name)
+            items = tuple(given) if isinstance(given, Iterable) else (given,)
+            if not all(isinstance(item, kind) for item in items):
+                raise invalid(name, given, f"a list of {kind.__name__} objects", "contact: ")
+            set_values(self, **{name: items})
         for cls, name in ((Ground, "ground"), (Material, "material")):
             if not isinstance(getattr(self, name), cls):
-                raise _type_error(name, getattr(self, name), cls.__name__)
+                raise invalid(name, getattr(self, name), f"a {cls.__name__}", "contact: ")
         seen: set[str] = set()
         for name in self.names:
             if name in seen:
-                text = f"two contacts are named {name!r}; names of contacts must be unique."
-                raise InputError(text, field="name", value=name)
+                raise InputError(f"two contacts are named {name!r}; rename one.", field="name", value=name)
             seen.add(name)
 
     @property
     def names(self) -> list[str]:
         """Names of all contacts, in the order of `resolve`."""
-        return [*(c.name for c in self._on_ground), *(pair.name for pair in self.pairs)]
+        return [*(c.name for c in self.on_ground), *(pair.name for pair in self.pairs)]
 
     @property
-    def _on_ground(self) -> list[ContactPoint | ContactSphere]:
+    def on_ground(self) -> list[ContactPoint | ContactSphere]:
+        """Points and spheres that can touch the ground."""
         return [*self.points, *self.spheres]
 
     def resolve(self, model: Model, tree: Tree | None = None) -> tuple[ContactData, ...]:
@@ -112,7 +116,7 @@ class Contact:
         """
         tree = tree or model.tree
         found: list[ContactData] = []
-        for c in self._on_ground:
+        for c in self.on_ground:
             frame = _moving_frame(tree, c)
             law = (c.material or self.material).law()
             normal = to_vec3(self.ground.normal)
@@ -166,7 +170,7 @@ class Contact:
     ) -> Contact:
         """Contacts of all collision (or else visual) shapes of links.
 
-        Boxes yield 8 corner points, spheres one sphere, capsules two spheres.
+        Boxes yield 8 corner points, cylinders points on their rims, spheres one sphere, capsules two spheres.
 
         Args:
             model: model with such shapes.
@@ -177,23 +181,6 @@ class Contact:
         points, spheres = shape_contacts(model, links)
         material = material or Material.for_weight(model.total_mass)
         return cls(points, spheres, ground=ground or Ground(), material=material)
-
-
-def _all_of(kind: Callable[..., T], given: Iterable[T], name: str) -> tuple[T, ...]:
-    try:
-        items = tuple(given)
-    except TypeError:
-        raise _type_error(name, given, "list") from None
-    for item in items:
-        if not isinstance(item, kind):  # type: ignore[arg-type]
-            raise InputError(
-                f"contact: {name} holds {item!r:.80}; give {kind.__name__} objects.", field=name, value=item
-            )
-    return items
-
-
-def _type_error(name: str, value: object, allowed: str) -> InputError:
-    return InputError(f"contact: {name} is {value!r:.80}; give a {allowed}.", field=name, value=value, allowed=allowed)
 
 
 # --- frames of links ------------------------------------------------------------------------------------------------
@@ -259,3 +246,64 @@ def _largest(L: Array, A: Array) -> float:
     """Largest eigenvalue of (L Lᵀ)⁻¹ A."""
     half = np.linalg.solve(L, A)
     return max(float(np.linalg.eigvalsh(np.linalg.solve(L, half.T))[-1]), 0.0)
+
+
+# --- wrenches of contacts ------------------------------------------------------------------------------------------
+class ContactFrame(NamedTuple):
+    """Link and point at which the wrench of a contact acts."""
+
+    link: str
+    xyz: Sequence[float]  # in the link frame [m]
+    other: str | None = None  # link that receives the opposite wrench; None for the ground
+
+
+def contact_frames(contact: Contact | None) -> dict[str, ContactFrame]:
+    """Frames in which the wrenches of contacts act, by name of the contact."""
+    if contact is None:
+        return {}
+    frames = {c.name: ContactFrame(c.link, to_vec3(c.xyz)) for c in contact.on_ground}
+    for pair in contact.pairs:
+        other = None if pair.other.link == WORLD_LINK else pair.other.link
+        frames[pair.name] = ContactFrame(pair.one.link, to_vec3(pair.one.xyz), other)
+    return frames
+
+
+def link_wrenches(log: Any, parts: Iterable[slice]) -> dict[str, Array]:
+    """Sum of external and contact wrenches by link, at the link origin in link axes, each (N, 6) [N, N m].
+
+    Args:
+        log: a `Log` with N rows.
+        parts: slices of its rows that are processed together.
+
+    Raises:
+        InputError: the frame of a contact is unknown.
+    """
+    for name in log.contact_wrenches:
+        if name not in log.contact_frames:
+            text = (
+                f"the log has no frame of contact {name!r}, so its wrench cannot be transformed to a link; pass "
+                "contact_frames={name: ContactFrame(link, xyz)} to the log."
+            )
+            raise InputError(text, field="contact_frames", value=name)
+    frames = [log.contact_frames[name] for name in log.contact_wrenches]
+    touched = [frame.link for frame in frames] + [frame.other for frame in frames if frame.other is not None]
+    total = {link: wrench.copy() for link, wrench in log.external.items()}
+    for link in touched:
+        total.setdefault(link, np.zeros((len(log.t), 6)))
+    for rows in parts:
+        poses = {link: log.dynamics.pose(link, log.q[rows]) for link in dict.fromkeys(touched)}
+        for wrench, frame in zip(log.contact_wrenches.values(), frames, strict=True):
+            of_link = poses[frame.link]
+            point = of_link[:, :3, 3] + of_link[:, :3, :3] @ np.asarray(frame.xyz)
+            total[frame.link][rows] += _at_origin(of_link, point, wrench[rows])
+            if frame.other is not None:
+                total[frame.other][rows] -= _at_origin(poses[frame.other], point, wrench[rows])
+    return total
+
+
+def _at_origin(poses: Array, points: Array, wrenches: Array) -> Array:
+    """Wrenches about points in world axes, transformed to the origins and axes of poses."""
+    force = wrenches[:, :3]
+    moment = wrenches[:, 3:] + np.cross(points - poses[:, :3, 3], force)
+    turned = [np.einsum("nji,nj->ni", poses[:, :3, :3], x) for x in (force, moment)]
+    return np.concatenate(turned, axis=1)

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometry of contacts: points and spheres of links, obstacles, contact pairs, and the ground."""
+"""Materials and geometry of contacts: points and spheres of links, obstacles, contact pairs, and the ground.
+
+Four rates limit the time step h for a body of mass m on n points (`docs/contact.md` derives them): ω = √(p g / sink) of
+the springs, independent of the mass; 3/2 e g of the dissipation at rest; 3/2 e ω v at an impact with speed v; and μ g /
+v_s of the friction at rest. The pitching rate of a wide body is up to √3 times its heaving rate, and the friction at
+the foot of a tall body acts on up to four times its inverse mass.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +17,126 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import contact
+from ada_dynamics.algorithms.contact import EXPONENTS, Law
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.material import Material, finite_number
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.model.rotations import to_mat3
 from ada_dynamics.model.tree import Frame
 from ada_dynamics.spatial.vector import Vec3
+
+GRAVITY = 9.81  # [m/s²], for estimates
+EXPLICIT_LIMIT = 1.5  # time step times rate for RK4 and RKF45, which are stable up to 2.8 on the negative real axis
+TURNING = 3.0  # squared ratio of the pitching and the heaving rate of a wide body
+LEVER = 4.0  # ratio of the inverse masses of a tall body at its foot and at its center of mass
+DAMPING_RATIO = 0.2  # of a body at rest on its contacts
+
+
+def finite_number(value: object, what: str, *, positive: bool = False) -> float:
+    """Convert to a finite, non-negative number.
+
+    Args:
+        value: number.
+        what: name of the value in error messages.
+        positive: reject zero, too.
+
+    Raises:
+        InputError: the value is not such a number.
+    """
+    try:
+        x = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        x = np.nan
+    if not np.isfinite(x) or x < 0.0 or (positive and x == 0.0):
+        raise invalid(what, value, f"a finite number, {'positive' if positive else 'not negative'}")
+    return x
+
+
+@dataclass(frozen=True)
+class Material:
+    """Parameters of contacts: Hunt-Crossley normal force and regularized Coulomb friction.
+
+    With the defaults, every integrator simulates 1 kg on four points with a time step of 1 ms; the contacts sink 0.5
+    mm.
+
+    Attributes:
+        stiffness: k in f = k δ^p (1 + 3/2 e δ̇) [N/m^p].
+        dissipation: e, loss of restitution per impact speed [s/m]; 0 is elastic.
+        friction: coefficient μ.
+        slip_speed: speed below which friction is approximately viscous [m/s]; on a slope, a body at rest creeps at
+            about slip_speed tan(slope) / μ.
+        exponent: p, 1 for linear springs or 1.5 for two spheres (Hertz).
+    """
+
+    stiffness: float = 5000.0
+    dissipation: float = 4.0
+    friction: float = 0.8
+    slip_speed: float = 0.02
+    exponent: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name, positive in (("stiffness", True), ("slip_speed", True), ("dissipation", False), ("friction", False)):
+            set_values(self, **{name: finite_number(getattr(self, name), f"material: {name}", positive=positive)})
+        set_values(self, exponent=_exponent(self.exponent, "material: "))
+
+    def law(self) -> Law:
+        """Contact law for `algorithms.contact`."""
+        return Law(self.stiffness, self.exponent, self.dissipation, self.friction, self.slip_speed)
+
+    def sink(self, load: float) -> float:
+        """Depth of a contact under a static load [m].
+
+        Args:
+            load: normal force of one point [N].
+        """
+        return float((finite_number(load, "load") / self.stiffness) ** (1.0 / self.exponent))
+
+    @classmethod
+    def for_weight(
+        cls,
+        mass: float,
+        points: int = 4,
+        step: float = 1e-3,
+        *,
+        sink: float | None = None,
+        friction: float = 0.8,
+        exponent: float = 1.0,
+    ) -> Material:
+        """Stiffest material for the mass of a robot and an explicit time step, or for a given depth.
+
+        Args:
+            mass: mass that the contacts carry [kg].
+            points: number of points that share the weight.
+            step: time step of an explicit integrator (RK4, RKF45) [s].
+            sink: depth under the weight [m]; 0.5 mm by default, or more if the time step requires it.
+            friction: friction coefficient.
+            exponent: exponent of the depth.
+
+        Raises:
+            InputError: a value is invalid, or the depth is too small for the time step.
+        """
+        mass, step = finite_number(mass, "mass", positive=True), finite_number(step, "step", positive=True)
+        friction, points_given = finite_number(friction, "friction"), finite_number(points, "points", positive=True)
+        least = _exponent(exponent) * TURNING * GRAVITY * (step / EXPLICIT_LIMIT) ** 2
+        if sink is None:
+            sink = max(5e-4, 4.0 * least)
+        elif finite_number(sink, "sink", positive=True) < least:
+            text = (
+                f"sink is {sink:g} m: contacts of this stiffness are too fast for an explicit step of {step:g} s. "
+                f"Allow {least:.3g} m or more, take a shorter step, or integrate with 'semi_implicit'."
+            )
+            raise InputError(text, field="sink", value=sink, allowed=f"{least:.3g} m or more")
+        stiffness = mass * GRAVITY / (points_given * sink**exponent)
+        rate = float(np.sqrt(exponent * GRAVITY / sink))
+        dissipation = 2.0 * DAMPING_RATIO * rate / (1.5 * GRAVITY)
+        slip_speed = max(LEVER * friction * GRAVITY * step / EXPLICIT_LIMIT, 1e-3)
+        return cls(stiffness, dissipation, friction, slip_speed, exponent)
+
+
+def _exponent(value: float, where: str = "") -> float:
+    if value not in EXPONENTS:
+        raise invalid("exponent", value, "1 (springs) or 1.5 (Hertz)", where)
+    return float(value)
 
 
 def _vector(value: object, what: str) -> tuple[float, ...]:
@@ -25,9 +145,7 @@ def _vector(value: object, what: str) -> tuple[float, ...]:
     except (TypeError, ValueError):
         x = np.full(1, np.nan)
     if x.shape != (3,) or not np.isfinite(x).all():
-        raise InputError(
-            f"{what} is {value!r}; it must be 3 finite numbers.", field=what, value=value, allowed="3 numbers"
-        )
+        raise invalid(what, value, "3 finite numbers")
     return tuple(x.tolist())
 
 
@@ -35,8 +153,7 @@ def _direction(value: object, what: str) -> tuple[float, ...]:
     x = np.array(_vector(value, what))
     length = float(np.linalg.norm(x))
     if length < 1e-9:
-        text = f"{what} is {value!r}, of length zero; give a direction such as (0, 0, 1)."
-        raise InputError(text, field=what, value=value)
+        raise invalid(what, value, "a direction such as (0, 0, 1)")
     x = x if abs(length - 1.0) < 1e-15 else x / length
     return tuple(x.tolist())
 
@@ -116,8 +233,7 @@ class Capsule:
         set_values(self, start=_vector(self.start, f"{where}: start"), end=_vector(self.end, f"{where}: end"))
         set_values(self, radius=finite_number(self.radius, f"{where}: radius"))
         if np.linalg.norm(np.subtract(self.start, self.end)) < 1e-9:
-            text = f"{where}: start and end are both {self.start}; take a Ball for a capsule without length."
-            raise InputError(text, link=self.link, field="end", value=self.end)
+            raise invalid("end", self.end, "another point than start, or take a Ball", f"{where}: ", link=self.link)
 
     def in_body(self, frame: Frame) -> contact.BodyObstacle:
         """Obstacle in the frame of its body."""
@@ -159,12 +275,10 @@ class Box:
         where = f"box of link {self.link!r}"
         set_values(self, xyz=_vector(self.xyz, f"{where}: xyz"), size=_vector(self.size, f"{where}: size"))
         if min(self.size) <= 0.0:
-            text = f"{where}: size is {self.size}; its edges must be positive."
-            raise InputError(text, link=self.link, field="size", value=self.size, allowed="positive numbers")
+            raise invalid("size", self.size, "3 positive numbers", f"{where}: ", link=self.link)
         R = np.asarray(self.rotation, dtype=float)
         if R.shape != (3, 3) or not np.max(np.abs(R @ R.T - np.eye(3))) < 1e-9:
-            text = f"{where}: rotation is {R.tolist()}; it must be a 3x3 rotation matrix."
-            raise InputError(text, link=self.link, field="rotation", value=R.tolist())
+            raise invalid("rotation", R.tolist(), "a 3x3 rotation matrix", f"{where}: ", link=self.link)
         set_values(self, rotation=tuple(map(tuple, R.tolist())))
 
     def in_body(self, frame: Frame) -> contact.BodyObstacle:
@@ -189,19 +303,9 @@ class ContactPair:
     def __post_init__(self) -> None:
         """Check the types."""
         if not isinstance(self.one, ContactPoint | ContactSphere):
-            raise InputError(
-                f"contact {self.name!r}: one is {self.one!r:.80}; give a ContactPoint or a ContactSphere.",
-                field="one",
-                value=self.one,
-                allowed=("ContactPoint", "ContactSphere"),
-            )
+            raise invalid("one", self.one, "a ContactPoint or a ContactSphere", f"contact {self.name!r}: ")
         if not isinstance(self.other, Ball | Capsule | Plane | Box):
-            raise InputError(
-                f"contact {self.name!r}: other is {self.other!r:.80}; give a Ball, Capsule, Plane or Box.",
-                field="other",
-                value=self.other,
-                allowed=("Ball", "Capsule", "Plane", "Box"),
-            )
+            raise invalid("other", self.other, "a Ball, Capsule, Plane or Box", f"contact {self.name!r}: ")
         if self.one.link == self.other.link:
             text = f"contact {self.name!r} is of link {self.one.link!r} with itself; name two links."
             raise InputError(text, link=self.one.link, field="other")

@@ -6,6 +6,7 @@ Boxes yield their corners, cylinders points on their rims, spheres and capsules 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
@@ -14,10 +15,9 @@ import numpy as np
 
 from ada_dynamics.algorithms.kinematics import link_pose, poses, transforms
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.geometry import ContactPoint, ContactSphere
-from ada_dynamics.contact.material import Material
+from ada_dynamics.contact.geometry import ContactPoint, ContactSphere, Material
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.elements import Link, Shape
+from ada_dynamics.model.elements import SHAPE_SIZES, Link, Shape
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.transform import Transform
@@ -35,6 +35,7 @@ MIN_EXTENT = 1e-6  # [m], of a flat body
 RIM = 8  # points on each rim of a cylinder
 SOLE_HEIGHT = 1e-3  # [m], within which boxes are on the ground together with the lowest box
 SIDES = (-0.5, 0.5)
+_NO_SOLE = "no box, so its sole is unknown: add a collision box, or give Contact(points=[ContactPoint(...), ...])."
 
 
 def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Sequence[float]) -> list[ContactPoint]:
@@ -52,21 +53,14 @@ def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Seq
     up: Array = np.array(normal, dtype=float)
     wanted = list(_links(model, links)) if links is not None else [k for k in model.links.values() if _boxes(k)]
     if not wanted:
-        text = (
-            f"model {model.name!r} has no boxes among its shapes, so its soles are unknown. Give the links collision "
-            "boxes, or define the points: Contact(points=[ContactPoint(name, link, xyz), ...])."
-        )
-        raise InputError(text, field="links", value=model.name)
+        raise InputError(f"model {model.name!r} has {_NO_SOLE}", field="links", value=model.name)
     corners: dict[str, list[Array]] = {}
     lowest: dict[str, float] = {}
     for link in wanted:
         boxes = _boxes(link)
         if not boxes:
             kinds = sorted({s.kind for s in shapes_of(link)}) or ["none"]
-            text = (
-                f"link {link.name!r} has no box among its shapes (it has: {', '.join(kinds)}), so its sole is unknown. "
-                "Give it a collision box, or define the points as ContactPoint(name, link, xyz)."
-            )
+            text = f"link {link.name!r} (shapes: {', '.join(kinds)}) has {_NO_SOLE}"
             raise InputError(text, link=link.name, field="links", value=kinds, allowed="box")
         pose = link_pose(model.tree, q.tolist(), link.name)
         R: Array = np.array(pose.rotation.matrix(), dtype=float)
@@ -75,38 +69,54 @@ def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Seq
         lowest[link.name], corners[link.name] = min(heights), [c for side in found for c in side]
     floor = min(lowest.values())
     feet = [name for name in corners if links is not None or lowest[name] <= floor + SOLE_HEIGHT]
-    return [_corner_point(name, i, c) for name in feet for i, c in enumerate(corners[name], start=1)]
+    return [
+        ContactPoint(f"{name}_{i}", name, corner.tolist()) for name in feet for i, corner in enumerate(corners[name], 1)
+    ]
 
 
 def shape_contacts(model: Model, links: Iterable[str]) -> tuple[list[ContactPoint], list[ContactSphere]]:
-    """Contacts of all shapes of links: 8 corners of a box, a sphere, and spheres at both ends of a capsule.
+    """Contacts of all shapes of links.
 
     Args:
         model: model with collision shapes, or else visual shapes.
         links: names of the links.
 
     Raises:
-        InputError: a link is unknown, has no shapes, or has a shape of another kind.
+        InputError: a link is unknown, has no shapes, or has a mesh.
     """
-    points: list[ContactPoint] = []
-    spheres: list[ContactSphere] = []
+    rows: list[_Row] = []
     for link in _links(model, links):
         shapes = shapes_of(link)
-        if not shapes:
-            text = f"link {link.name!r} has no shapes for contacts; give it collision shapes."
-            raise InputError(text, link=link.name, field="links")
-        corners = [c for s in shapes if s.kind == "box" for c in box_corners(s)]
-        points += [_corner_point(link.name, i, c) for i, c in enumerate(corners, start=1)]
-        balls = [(c, s.size[0]) for s in shapes if s.kind in ("sphere", "capsule") for c in ball_centres(s)]
-        for i, (c, radius) in enumerate(balls, start=1):
-            spheres.append(ContactSphere(f"{link.name}_ball_{i}", link.name, c.tolist(), radius))
-        other = next((s.kind for s in shapes if s.kind not in ("box", "sphere", "capsule")), None)
-        if other:
+        if not shapes or any(shape.kind == "mesh" for shape in shapes):
+            kinds = ", ".join(sorted({shape.kind for shape in shapes})) or "none"
             text = (
-                f"link {link.name!r} has a {other}; contacts are generated from boxes, spheres and capsules. "
-                "Replace it among the link's collision shapes by these."
+                f"link {link.name!r} needs boxes, cylinders, spheres or capsules as collision shapes for contacts "
+                f"(it has: {kinds})."
             )
-            raise InputError(text, link=link.name, field="links", value=other, allowed=("box", "sphere", "capsule"))
+            raise InputError(text, link=link.name, field="links", value=kinds, allowed=tuple(SHAPE_SIZES)[:-1])
+        for centres, radius, friction in _shape_points(shapes, None):
+            rows += [(link.name, centre, radius, friction) for centre in centres]
+    return _as_contacts(model, rows)
+
+
+_Row = tuple[str, Array, float, float | None]  # link, center in its frame, radius or zero, friction coefficient
+
+
+def _as_contacts(model: Model, rows: Iterable[_Row]) -> tuple[list[ContactPoint], list[ContactSphere]]:
+    """Named points and spheres, with materials for shapes with a friction coefficient."""
+    points: list[ContactPoint] = []
+    spheres: list[ContactSphere] = []
+    materials: dict[float | None, Material | None] = {None: None}
+    count: Counter[str] = Counter()
+    for link, centre, radius, friction in rows:
+        if friction is not None and friction not in materials:
+            materials[friction] = Material.for_weight(model.total_mass, friction=friction)
+        count[link] += 1
+        name, xyz, material = f"{link}_{count[link]}", centre.tolist(), materials[friction]
+        if radius > 0.0:
+            spheres.append(ContactSphere(name, link, xyz, radius, material))
+        else:
+            points.append(ContactPoint(name, link, xyz, material))
     return points, spheres
 
 
@@ -155,10 +165,6 @@ def _lowest_side(box: Shape, up: Array) -> list[Array]:
         x[k], x[a], x[b] = -0.5 * np.sign(own[k]), along_a, along_b
         corners.append(point_in_link(box, x * box.size))
     return corners
-
-
-def _corner_point(link: str, i: int, corner: Array) -> ContactPoint:
-    return ContactPoint(f"{link}_{i}", link, corner.tolist())
 
 
 # --- hulls of all bodies -------------------------------------------------------------------------------------------
@@ -211,21 +217,12 @@ def hull_contacts(model: Model, q: Array, vertices: Vertices | None = None) -> H
     """
     found, inertia_boxes, missing = _candidates(model, q, vertices)
     selection = _selection(model, found)
-    coefficients = {mu for one in found.values() for mu in one.frictions if mu is not None}
-    materials = {mu: Material.for_weight(model.total_mass, friction=mu) for mu in coefficients}
-    points, spheres, count = [], [], dict.fromkeys(model.links, 0)
-    for body, rows in selection.items():
-        for i in rows:
-            one = found[body]
-            link, xyz, radius = one.links[i], one.centres[i].tolist(), float(one.radii[i])
-            friction = one.frictions[i]
-            material = None if friction is None else materials[friction]
-            count[link] += 1
-            if radius > 0.0:
-                spheres.append(ContactSphere(f"{link}_{count[link]}", link, xyz, radius, material))
-            else:
-                points.append(ContactPoint(f"{link}_{count[link]}", link, xyz, material))
-    return HullContacts(points, spheres, inertia_boxes, missing)
+    rows = (
+        (found[body].links[i], found[body].centres[i], float(found[body].radii[i]), found[body].frictions[i])
+        for body, chosen in selection.items()
+        for i in chosen
+    )
+    return HullContacts(*_as_contacts(model, rows), inertia_boxes, missing)
 
 
 def lowest_height(model: Model, q: Array, contacts: Sequence[ContactPoint | ContactSphere]) -> float:

@@ -13,9 +13,8 @@ from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.projection import metric
-from ada_dynamics.contact.material import GRAVITY, finite_number
-from ada_dynamics.errors import InputError, ModelError, unknown_name
-from ada_dynamics.model.bounds import bounds_of
+from ada_dynamics.contact.geometry import GRAVITY, finite_number
+from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
@@ -48,11 +47,7 @@ class JointStops:
         object.__setattr__(self, "stiffness", finite_number(self.stiffness, "stops: stiffness", positive=True))
         object.__setattr__(self, "damping", finite_number(self.damping, "stops: damping"))
         if not isinstance(self.joints, Mapping):
-            raise InputError(
-                f"stops: joints is {self.joints!r:.80}; give a dict of joint: (stiffness, damping).",
-                field="joints",
-                value=self.joints,
-            )
+            raise invalid("joints", self.joints, "a dict of joint: (stiffness, damping)", "stops: ")
         own = {name: _checked_pair(name, pair) for name, pair in self.joints.items()}
         object.__setattr__(self, "joints", own)
         object.__setattr__(self, "without", tuple(self.without))
@@ -94,13 +89,14 @@ class JointStops:
         turning, sliding = _weight_stiffness(model, M) if is_implicit else (0.0, 0.0)
         beyond = {} if is_implicit else limit_violations(model, _pose(model, q))
         joints: dict[str, tuple[float, float]] = {}
-        for name in (one for one in limited_joints(model) if one not in without):
-            body = model.tree.bodies[_body(model.tree, name)]
+        for body in model.tree.bodies:
+            if body.name in without or not model.joints[body.name].bounds:
+                continue
             # a mimic joint contributes multiplier² times its stiffness
-            squared = min((SHARE_OF_STEP / step) ** 2, 1.0 / max(step * damping * beyond.get(name, 0.0), TINY))
+            squared = min((SHARE_OF_STEP / step) ** 2, 1.0 / max(step * damping * beyond.get(body.name, 0.0), TINY))
             followed = float(inertia[body.v].min()) * squared / (body.multiplier**2 or 1.0)
-            least = sliding if model.joints[name].type.slides() else turning
-            joints[name] = (max(followed, least), damping)
+            least = sliding if body.joint.slides() else turning
+            joints[body.name] = (max(followed, least), damping)
         return cls(damping=damping, joints=joints, without=without)
 
     def resolve(self, model: Model, tree: Tree | None = None) -> tuple[Stop, ...]:
@@ -113,7 +109,6 @@ class JointStops:
         Raises:
             InputError: a joint is unknown or has no position limits.
         """
-        tree = tree or model.tree
         limited = limited_joints(model)
         for name in (*self.joints, *self.without):
             if name not in model.joints:
@@ -124,19 +119,17 @@ class JointStops:
                     f"Joints with limits: {', '.join(limited) or 'none'}."
                 )
                 raise InputError(text, joint=name, field="joints", value=name, allowed=tuple(limited))
-        stops: list[Stop] = []
-        for name in limited:
-            if name in self.without:
-                continue
-            pair = self.joints.get(name, (self.stiffness, self.damping))
-            stops += [Stop(_body(tree, name), bound, *pair) for bound in bounds_of(model.joints[name])]
-        return tuple(stops)
+        return tuple(
+            Stop(body.index, bound, *self.joints.get(body.name, (self.stiffness, self.damping)))
+            for body in (tree or model.tree).bodies
+            if body.name not in self.without
+            for bound in model.joints[body.name].bounds
+        )
 
 
 def _checked_pair(joint: str, pair: object) -> tuple[float, float]:
     if not isinstance(pair, Sequence) or len(pair) != 2:
-        text = f"stops: joint {joint!r} has {pair!r:.80}; give (stiffness, damping)."
-        raise InputError(text, joint=joint, field="joints", value=pair)
+        raise invalid(f"joint {joint!r}", pair, "(stiffness, damping)", "stops: ", joint=joint)
     stiffness = finite_number(pair[0], f"stops: stiffness of joint {joint!r}", positive=True)
     return stiffness, finite_number(pair[1], f"stops: damping of joint {joint!r}")
 
@@ -207,7 +200,7 @@ def _weight_stiffness(model: Model, M: Array) -> tuple[float, float]:
 
 def limited_joints(model: Model) -> list[str]:
     """Names of the joints with a finite position limit, including mimic joints."""
-    return [body.name for body in model.tree.bodies if bounds_of(model.joints[body.name])]
+    return [body.name for body in model.tree.bodies if model.joints[body.name].bounds]
 
 
 def limit_violations(model: Model, q: Array) -> dict[str, float]:
@@ -220,12 +213,8 @@ def limit_violations(model: Model, q: Array) -> dict[str, float]:
     poses, found = np.atleast_2d(q), {}
     for body in model.tree.bodies:
         own = body.positions(list(poses.T))
-        over = [bound.excess(own) for bound in bounds_of(model.joints[body.name])]
+        over = [bound.excess(own) for bound in model.joints[body.name].bounds]
         worst = float(np.max(over, initial=0.0))
         if worst > 0.0:
             found[body.name] = worst
     return found
-
-
-def _body(tree: Tree, joint: str) -> int:
-    return next(b.index for b in tree.bodies if b.name == joint)
