@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics of chains, floating bases and mechanisms with loops."""
 
-from ada_dynamics.ik.batch import solve_many
-from ada_dynamics.ik.solver import IkResult, IkResults, solve_ik
+from ada_dynamics.ik.solver import IkResult, IkResults, VelocityStep, solve_ik, solve_many, velocity
 from ada_dynamics.ik.tasks import ComTask, LinkTask, OrientationTask, PoseTask, PositionTask, PostureTask, Task
-from ada_dynamics.ik.velocity_step import VelocityStep, velocity
 
 __all__ = [
     "ComTask",

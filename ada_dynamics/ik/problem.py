@@ -8,7 +8,7 @@ loops closed to first order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -21,10 +21,10 @@ from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.constraints.closure import gauss_newton, initial_configuration
 from ada_dynamics.constraints.coordinates import null_space
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, WrongTypeError
+from ada_dynamics.errors import InputError, WrongTypeError, invalid
 from ada_dynamics.ik.tasks import Task
-from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.turns import Bound
 
 WITHIN = 1e-9  # tolerance of limits for rounding errors
 _OPEN = 1e-9  # closure tolerance in characteristic lengths
@@ -72,15 +72,17 @@ class IkProblem:
     angles: tuple[tuple[str, Bound], ...]  # name and limit of angles of spherical joints
 
     @classmethod
-    def of(cls, robot: Model | Dynamics, tasks: Task | Iterable[Task], limits: JointBounds) -> IkProblem:
+    def of(cls, robot: Model | Dynamics, tasks: Sequence[Task], limits: JointBounds) -> IkProblem:
         """Check the arguments of a caller and create the problem."""
-        dynamics = robot if isinstance(robot, Dynamics) else Dynamics(_as_model(robot))
-        given = task_list(tasks)
-        for task in given:
+        given: object = robot
+        if not isinstance(given, Model | Dynamics):
+            raise WrongTypeError(f"robot is {given!r:.100}; give a Model or a Dynamics.", field="robot", value=given)
+        dynamics = given if isinstance(given, Dynamics) else Dynamics(given)
+        for task in tasks:
             task.validate(dynamics)
             task.weights(dynamics)
-        numbers = sorted({task.level for task in given})
-        levels = [[task for task in given if task.level == number] for number in numbers]
+        numbers = sorted({task.level for task in tasks})
+        levels = [[task for task in tasks if task.level == number] for number in numbers]
         return cls(dynamics, levels, *_limits(dynamics.model, limits))
 
     @property
@@ -183,17 +185,13 @@ class IkProblem:
         down, up = self.limit_distances(q)
         return np.asarray(np.maximum(np.max(down, axis=-1, initial=0.0), np.max(-up, axis=-1, initial=0.0)))
 
-    def at_limit(self, q: Array, margin: float = 1e-9) -> tuple[str, ...]:
-        """Names of the joints within a margin of a limit."""
+    def at_limit(self, q: Array) -> tuple[str, ...]:
+        """Names of the joints at a limit."""
         down, up = self.limit_distances(q)
-        held = (down >= -margin) | (up <= margin)
-        return tuple(dict.fromkeys(label for label, is_held in zip(self.labels, held, strict=True) if is_held))
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Joint names of the limited quantities."""
         single = (self.dynamics.constraints.coordinates.label(int(k)) for k in self.limited_v)
-        return (*single, *(name for name, _ in self.angles))
+        labels = (*single, *(name for name, _ in self.angles))
+        held = (down >= -WITHIN) | (up <= WITHIN)
+        return tuple(dict.fromkeys(label for label, is_held in zip(labels, held, strict=True) if is_held))
 
     def initial_configuration(self, q: ArrayLike | None) -> Array:
         """Configuration with closed loops near a guess; raises ModelError if there is none."""
@@ -285,14 +283,6 @@ def task_list(tasks: object) -> list[Task]:
     return given
 
 
-def _as_model(robot: object) -> Model:
-    if not isinstance(robot, Model):
-        raise WrongTypeError(
-            f"the robot is {robot!r:.100}; inverse kinematics needs a Model or a Dynamics.", field="robot", value=robot
-        )
-    return robot
-
-
 def _limit_pair(joint: str, pair: object) -> tuple[float, float]:
     """Check two limits of a joint."""
     try:
@@ -300,8 +290,7 @@ def _limit_pair(joint: str, pair: object) -> tuple[float, float]:
     except (TypeError, ValueError):
         least, most = np.nan, np.nan
     if not least <= most:
-        text = f"limits of joint {joint!r} are {pair!r:.80}; they must be two numbers in ascending order."
-        raise InputError(text, joint=joint, field="limits", value=pair, allowed="two numbers in ascending order")
+        raise invalid("limits", pair, "two numbers in ascending order", f"joint {joint!r}: ", joint=joint)
     return least, most
 
 
@@ -315,9 +304,7 @@ def _limits(
     lower, upper = model.lower.copy(), model.upper.copy()
     if not isinstance(limits, (bool, Mapping)):
         raise WrongTypeError(
-            f"limits are {limits!r:.100}; they must be True, False, or {{joint: (lower, upper)}}.",
-            field="limits",
-            value=limits,
+            f"limits are {limits!r:.100}; they must be True, False, or {{joint: (lower, upper)}}.", field="limits"
         )
     given = limits if isinstance(limits, Mapping) else {}
     for name, pair in given.items():
@@ -326,12 +313,9 @@ def _limits(
         q_own, v_own = model.q_index(name), model.v_index(name)
         if q_own.stop - q_own.start != v_own.stop - v_own.start:
             if name in given:
-                text = (
-                    f"joint {name!r} cannot be limited: its positions are not independent. Limit its angles in the "
-                    "model (turns)."
-                )
-                raise InputError(text, joint=name, field="limits", allowed="joints with independent positions")
-            angles += [(name, bound) for bound in bounds_of(model.joints[name])]
+                text = f"joint {name!r} has dependent positions, which cannot be limited; limit its turns in the model."
+                raise InputError(text, joint=name, field="limits")
+            angles += [(name, bound) for bound in model.joints[name].bounds]
             continue
         q_places += range(q_own.start, q_own.stop)
         v_places += range(v_own.start, v_own.stop)

@@ -23,7 +23,7 @@ from ada_dynamics.constraints.coordinates import units_of_rates, velocities_of
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.dynamics.poses import pose_differences
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import invalid
 from ada_dynamics.model.description import WORLD_LINK
 
 T = TypeVar("T", bound="Task")
@@ -87,19 +87,10 @@ class Task(ABC):
         except (TypeError, ValueError):
             found = np.full(0, np.nan)
         if found.shape not in ((), (len(units),)) or not np.isfinite(found).all() or (found < 0.0).any():
-            raise InputError(
-                f"weight of a {type(self).__name__} is {self.weight!r:.80}; it must be one number, not negative, "
-                f"or {len(units)}, one for each row.",
-                field="weight",
-                value=self.weight,
-            )
+            allowed = f"one number, not negative, or {len(units)}, one for each row"
+            raise invalid("weight", self.weight, allowed, f"{type(self).__name__}: ")
         if not isinstance(self.level, int):
-            raise InputError(
-                f"level of a {type(self).__name__} is {self.level!r:.80}; it must be a whole number.",
-                field="level",
-                value=self.level,
-                allowed="a whole number",
-            )
+            raise invalid("level", self.level, "a whole number", f"{type(self).__name__}: ")
         return found * np.where(np.array(units) == METRES, 1.0 / dynamics.constraints.coordinates.length, 1.0)
 
 
@@ -128,8 +119,7 @@ class LinkTask(Task):
         for number, R in enumerate(np.reshape(goal, (-1, 4, 4))[:, :3, :3]):
             if np.max(np.abs(R.T @ R - np.eye(3))) > _IS_ROTATION or np.linalg.det(R) < 0.0:
                 which = f"goal {number}" if goal.ndim > 2 else "goal"
-                text = f"{which} of link {self.link!r} has the rotation {R.tolist()}, which is not a rotation matrix."
-                raise InputError(text, link=self.link, field=which, value=R, allowed="a rotation matrix")
+                raise invalid(which, R.tolist(), "a rotation matrix", f"link {self.link!r}: ", link=self.link)
 
     def units(self, dynamics: Dynamics) -> list[str]:
         """Unit of each row, "m" or "rad"."""
@@ -279,6 +269,5 @@ def _array(what: str, given: ArrayLike, shape: tuple[int, ...], stacked: bool = 
         found = np.zeros(0)
     own = found.shape[1:] if stacked and found.ndim > len(shape) else found.shape
     if own != shape or not np.isfinite(found).all():
-        text = f"{what} is {given!r:.100}; it must be finite numbers of shape {shape}."
-        raise InputError(text, field=what, value=given, allowed=shape)
+        raise invalid(what, given, f"finite numbers of shape {shape}")
     return found

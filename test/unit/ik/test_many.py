@@ -93,7 +93,7 @@ def test_poses_that_are_told_to_be_closed_are_so_near_a_singular_pose_too():
     dynamics = ada.Dynamics(model)
     flat, rng = np.array(ada.close_loops(model, [np.pi / 2, 0.0, np.pi])), np.random.default_rng(0)
     near = flat + 10.0 ** rng.uniform(-9.0, -2.0, (200, 1)) * rng.normal(size=(200, model.nv))
-    closed, good = IkProblem.of(dynamics, ada.PostureTask(flat), False).close_batch(near)
+    closed, good = IkProblem.of(dynamics, [ada.PostureTask(flat)], False).close_batch(near)
     assert good.sum() > 100
     assert np.abs(dynamics.constraints.violation(closed[good])).max() < 1e-9 * dynamics.constraints.coordinates.length
     assert np.abs(closed[good] - near[good]).max() < 0.1, "what is closed stays close by"
