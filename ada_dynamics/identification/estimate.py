@@ -14,12 +14,17 @@ from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import characteristic_length
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, LittleExcitationWarning, NameDict, PoorFitWarning
+from ada_dynamics.errors import InputError, LittleExcitationWarning, NameDict, PoorFitWarning, invalid
 from ada_dynamics.identification.base_parameters import base_parameters, excitation_rank, standard_deviations
-from ada_dynamics.identification.consistent_fit import BodyParameters, PositiveParameter, fit
-from ada_dynamics.identification.parameter_selection import dynamics_of, free_parameters, shared_parameters
-from ada_dynamics.identification.pseudo_inertia import inertial_parameters, pseudo_inertia, regularize
-from ada_dynamics.identification.regression import RegressionEquations
+from ada_dynamics.identification.consistent_fit import (
+    BodyParameters,
+    PositiveParameter,
+    fit,
+    inertial_parameters,
+    pseudo_inertia,
+    regularize,
+)
+from ada_dynamics.identification.regression import RegressionEquations, dynamics_of, free_parameters, shared_parameters
 from ada_dynamics.identification.result import Fit, Identification, fit_of
 from ada_dynamics.identification.samples import WINDOW, motion_samples
 from ada_dynamics.model.model import Model
@@ -75,8 +80,7 @@ def identify(
     """
     dynamics = dynamics_of(robot)
     if not prior_weight > 0.0:
-        text = f"prior_weight is {prior_weight!r}; it must be a positive number."
-        raise InputError(text, field="prior_weight", value=prior_weight, allowed="a positive number")
+        raise invalid("prior_weight", prior_weight, "a positive number")
     equations = RegressionEquations(dynamics, free_parameters(dynamics, parameters))
     samples = motion_samples(dynamics.model, motion, v, a, tau, window)
     names = equations.names

@@ -12,7 +12,7 @@ shapes; each is scaled to the limits on position, velocity and acceleration of i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,13 +21,12 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.errors import InputError, ModelError, invalid
 from ada_dynamics.identification.base_parameters import base_parameters
-from ada_dynamics.identification.parameter_selection import dynamics_of, free_parameters, shared_parameters
-from ada_dynamics.identification.regression import RegressionEquations
+from ada_dynamics.identification.regression import RegressionEquations, dynamics_of, free_parameters, shared_parameters
 from ada_dynamics.identification.samples import MotionSamples
 from ada_dynamics.model.model import Model
+from ada_dynamics.resources import how_to_install
 
 USED = 0.9  # fraction of each limit
 UNLIMITED_SPEED = 1.0  # [rad/s, m/s], for joints without a limit
@@ -133,11 +132,10 @@ def excitation(
     dynamics = dynamics_of(robot)
     model = dynamics.model
     if not period > 0.0:
-        raise InputError(f"period is {period!r} s; it must be above zero.", field="period", value=period)
+        raise invalid("period", period, "a positive number of seconds")
     for name, count, least in (("harmonics", harmonics, 2), ("evaluations", evaluations, 1)):
         if count < least:
-            message = f"{name} is {count!r}; it must be at least {least}."
-            raise InputError(message, field=name, value=count, allowed=f"at least {least}")
+            raise invalid(name, count, f"at least {least}")
     pose = np.array(close_loops(model, start), dtype=np.float64)
     chosen = tuple(model.actuated if joints is None else joints)
     bounds = _bounds(model, chosen, pose, acceleration, travel)
@@ -163,8 +161,8 @@ def _bounds(model: Model, joints: Sequence[str], pose: Array, acceleration: floa
     for name in joints:
         q = model.q_index(name)
         if q.stop - q.start != 1:
-            text = f"joint {name!r} has {q.stop - q.start} coordinates; excitation moves joints with one."
-            raise InputError(text, joint=name, field="joints", value=q.stop - q.start, allowed=1)
+            where = f"number of coordinates of joint {name!r} among "
+            raise invalid("joints", q.stop - q.start, 1, where, joint=name)
         at, lower, upper = float(pose[q.start]), float(model.lower[q.start]), float(model.upper[q.start])
         lower = lower if np.isfinite(lower) else at - travel
         upper = upper if np.isfinite(upper) else at + travel
@@ -225,16 +223,8 @@ class _TrajectorySearch:
         scale = np.min(largest, axis=0) * (0.55 + 0.45 * np.tanh(rows[:, -2]))
         room = bounds.travel - 0.5 * scale * (high - low)
         centres = bounds.middle - 0.5 * scale * (high + low) + room * np.tanh(rows[:, -1])
-        return Excitation(
-            self.equations.dynamics,
-            self.joints,
-            self.pose,
-            self.period,
-            centres,
-            scale[:, None] * sines,
-            scale[:, None] * cosines,
-            condition,
-        )
+        sines, cosines = scale[:, None] * sines, scale[:, None] * cosines
+        return replace(shape, centres=centres, sines=sines, cosines=cosines, condition=condition)
 
     def log_condition(self, z: Array) -> float:
         """Decimal logarithm of the condition number."""

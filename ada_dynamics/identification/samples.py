@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
+from ada_dynamics.errors import InputError, WrongTypeError, invalid, unknown_name
 from ada_dynamics.model.joints.base import QUATERNION
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
@@ -153,16 +153,11 @@ def motion_samples(
 def _log_samples(model: Model, log: Log, window: float) -> MotionSamples:
     """States of a log; velocities and accelerations come from its positions, efforts pass the same filter."""
     if not window > 0.0:
-        text = f"window is {window!r}; it must be a positive number of seconds."
-        raise InputError(text, field="window", value=window, allowed="a positive number")
+        raise invalid("window", window, "a positive number of seconds")
     touched = [*log.external, *log.contact_wrenches]
     if any(np.any(w) for w in (*log.external.values(), *log.contact_wrenches.values())):
-        raise InputError(
-            f"wrenches act on {', '.join(touched)} in the recording; identification needs a motion driven by "
-            "motors only.",
-            link=touched[0],
-            field="external",
-        )
+        text = f"wrenches act on {', '.join(touched)} in the recording, which must be driven by motors only."
+        raise InputError(text, link=touched[0], field="external")
     for name in model.joint_names:
         if name not in log.model.joint_names:
             raise unknown_name("joint of the recording", name, log.model.joint_names)
@@ -175,26 +170,21 @@ def _state_samples(
     model: Model, q: ArrayLike, v: ArrayLike | None, a: ArrayLike | None, tau: ArrayLike | None
 ) -> MotionSamples:
     """States given by a caller."""
-    rows = [_rows(model, "q", q, model.nq)]
+    rows = [_rows("q", q, model.nq)]
     for name, given in (("v", v), ("a", a), ("tau", tau)):
         if given is None:
             raise WrongTypeError(f"{name} is missing: give q, v, a and tau of all states, or a Log.", field=name)
-        rows.append(_rows(model, name, given, model.nv))
+        rows.append(_rows(name, given, model.nv))
         if len(rows[-1]) != len(rows[0]):
-            text = f"{name} has {len(rows[-1])} rows, but q {len(rows[0])}; each needs one row per state."
-            raise InputError(text, field=name, value=len(rows[-1]), allowed=len(rows[0]))
+            raise invalid(name, len(rows[-1]), f"{len(rows[0])}, as that of q", "number of rows of ")
     for name, values in zip(("q", "v", "a", "tau"), rows, strict=True):
         if not np.isfinite(values).all():
-            raise InputError(
-                f"{name} is not finite in row {int(np.argwhere(~np.isfinite(values))[0][0])}.",
-                field=name,
-                value=int(np.argwhere(~np.isfinite(values))[0][0]),
-                allowed="finite numbers",
-            )
+            row = int(np.argwhere(~np.isfinite(values))[0][0])
+            raise InputError(f"{name} is not finite in row {row}.", field=name, value=row, allowed="finite numbers")
     motor_efforts(model, rows[3])
     positions, velocities, accelerations, efforts = rows
-    count = len(positions)
-    return MotionSamples(np.arange(float(count)), positions, velocities, accelerations, efforts, np.zeros(count))
+    times = np.arange(float(len(positions)))
+    return MotionSamples(times, positions, velocities, accelerations, efforts, np.zeros_like(times))
 
 
 def motor_efforts(model: Model, tau: Array) -> Array:
@@ -207,18 +197,15 @@ def motor_efforts(model: Model, tau: Array) -> Array:
     for name in model.actuated:
         own = tau[:, model.v_index(name)]
         if not np.isfinite(own).any():
-            text = f"the efforts of joint {name!r} are missing; identification needs those of all motors."
-            raise InputError(text, joint=name, field="tau")
+            raise InputError(f"the efforts of joint {name!r}, a motor, are missing.", joint=name, field="tau")
         found[:, model.v_index(name)] = own
     if not np.any(found):
-        text = f"the efforts of model {model.name!r} are all zero and determine no parameters."
-        raise InputError(text, field="tau", value=0.0)
+        raise InputError("the efforts are all zero and determine no parameters.", field="tau", value=0.0)
     return found
 
 
-def _rows(model: Model, name: str, values: ArrayLike, width: int) -> Array:
+def _rows(name: str, values: ArrayLike, width: int) -> Array:
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 2 or found.shape[1] != width or not len(found):
-        text = f"{name} has shape {found.shape}; states of model {model.name!r} need (N, {width})."
-        raise InputError(text, field=name, value=found.shape, allowed=f"(N, {width})")
+        raise invalid(name, found.shape, f"(N, {width})", "shape of ")
     return found
