@@ -4,8 +4,7 @@
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.singularity import singularity_distance
-from ada_dynamics.analysis.stiffness import link_stiffness
+from ada_dynamics.analysis.singularity import point_jacobian, singularity_distance
 from ada_dynamics.analysis.workspace import singularity_map
 from ada_dynamics.robots.mechanisms import five_bar
 
@@ -30,5 +29,6 @@ for height in (0.5, 0.4, z + 0.01, z):
     at = singularity_distance(dyn, q=five_bar((L, L, L, L), width=WIDTH, tip=(0.15, height))[1], **tip)
     print(f"tip at {height:.4f} m: motors' share {at.parallel:.1e}, condition number {at.condition:.2f}")
 
-K = link_stiffness(dyn, q=q, joints=100.0, **tip).stiffness  # motors of 100 N m/rad
-print("stiffness of the tip along x and z [N/m]:", np.diag(K).round(1)[[0, 2]])
+J = point_jacobian(dyn, "left_rod", q, tip["point"], "actuated")[[0, 2]]  # of the tip along x and z by the motors
+K = np.linalg.inv(J @ J.T / 100.0)  # motors of 100 N m/rad
+print("stiffness of the tip along x and z [N/m]:", np.diag(K).round(1))

@@ -8,6 +8,7 @@ The ground is a plane with a unit normal and a height along it. Points in the pl
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,13 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.centroidal import zero_moment_point
 from ada_dynamics.analysis.motion import dynamics_of, mass_of, momentum_rate
-from ada_dynamics.analysis.polygon import convex_hull, margin
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.shape_contacts import sole_points
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
+from ada_dynamics.model.description import WORLD_LINK
+from ada_dynamics.model.edit.parts import has_free_root
+from ada_dynamics.model.model import Model, link_poses
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Vec3
 
@@ -130,8 +134,7 @@ def _unit(normal: ArrayLike) -> Array:
     N = np.asarray(normal, dtype=np.float64)
     size = float(np.linalg.norm(N)) if N.shape == (3,) else 0.0
     if not 0.0 < size < np.inf:
-        text = f"normal is {normal!r}; it must be a direction of 3 numbers, such as (0, 0, 1)."
-        raise InputError(text, field="normal", value=normal, allowed="a direction of 3 numbers")
+        raise invalid("normal", normal, "a direction of 3 numbers, such as (0, 0, 1)")
     return N / size
 
 
@@ -195,7 +198,7 @@ def support_margins(
         return np.where(np.isfinite(flat).all(axis=1), -np.inf, np.nan)
     spots = np.stack([np.asarray(points[name], dtype=np.float64) @ axes.T for name in points], axis=1)
     touching = np.stack([np.asarray(loaded[name]) > 0 for name in points], axis=1)
-    return np.array([margin(p, convex_hull(s[c])) for p, s, c in zip(flat, spots, touching, strict=True)])
+    return np.array([margins(p[None], convex_hull(s[c]))[0] for p, s, c in zip(flat, spots, touching, strict=True)])
 
 
 class Balance(NamedTuple):
@@ -244,3 +247,141 @@ def balance_of(
     zmp = zmp_of_wrenches(points, grounded, normal=normal, height=height)
     forces = {name: np.asarray(w, dtype=np.float64)[..., :3] @ _unit(normal) for name, w in grounded.items()}
     return Balance(zmp, support_margins(zmp, points, forces, normal=normal), points, forces)
+
+
+# --- convex hulls in the plane -------------------------------------------------------------------------------------
+_TINY = 1e-300  # against division by zero
+_FLAT = 1e-12  # height of a corner relative to the size, below which it is ignored
+
+
+def convex_hull(points: ArrayLike) -> Array:
+    """Convex hull of points by Andrew's monotone chain, counter-clockwise.
+
+    Args:
+        points: (N, 2).
+
+    Returns:
+        (0, 2) without points, (1, 2) for coincident points, (2, 2) for collinear points, else (n, 2).
+    """
+    cloud = np.asarray(points, dtype=np.float64)
+    if cloud.size == 0:
+        return np.zeros((0, 2))
+    if cloud.ndim != 2 or cloud.shape[1] != 2 or not np.isfinite(cloud).all():
+        raise invalid("points", cloud.shape, "(N, 2), all finite", "shape of ")
+    size = float(np.max(np.ptp(cloud, axis=0)))
+    if size <= _FLAT * float(np.max(np.abs(cloud))):
+        return cloud[:1].copy()
+    corners = [(float(x), float(y)) for x, y in np.unique(cloud, axis=0)]  # sorted by x, then by y
+    smallest = _FLAT * size * size
+    lower, upper = _chain(corners, smallest), _chain(corners[::-1], smallest)
+    return np.array(lower[:-1] + upper[:-1])
+
+
+def _chain(corners: list[tuple[float, float]], smallest: float) -> list[tuple[float, float]]:
+    """One side of the hull; corners that turn right or are collinear are removed."""
+    kept: list[tuple[float, float]] = []
+    for p in corners:
+        while len(kept) > 1 and _turn(kept[-2], kept[-1], p) <= smallest:
+            kept.pop()
+        kept.append(p)
+    return kept
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    """Twice the signed area of a triangle, positive for a left turn."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def area(hull: Array) -> float:
+    """Area of a hull."""
+    x, y = hull[:, 0], hull[:, 1]
+    return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+
+
+def margins(points: ArrayLike, hull: Array) -> Array:
+    """Signed distances of points (N, 2) to the border of a hull, (N,): positive inside, negative outside.
+
+    The distances are at most zero for a line segment or a point, -inf for an empty hull, NaN for points with NaN.
+    """
+    P = np.asarray(points, dtype=np.float64)
+    starts = hull[:1] if len(hull) == 2 else hull
+    along = np.roll(hull, -1, axis=0)[: len(starts)] - starts
+    to = P[:, None] - starts
+    share = np.sum(to * along, axis=2) / np.maximum(np.sum(along * along, axis=1), _TINY)
+    distance = np.linalg.norm(to - np.clip(share, 0.0, 1.0)[..., None] * along, axis=2)
+    is_left = along[:, 0] * to[..., 1] - along[:, 1] * to[..., 0] >= 0.0
+    nearest = np.min(distance, axis=1, initial=np.inf)
+    signed = np.where(is_left.all(axis=1) & (len(hull) > 2), nearest, -nearest)
+    return np.where(np.isfinite(P).all(axis=1), signed, np.nan)
+
+
+# --- feet fixed to the ground by joints ----------------------------------------------------------------------------
+class FixedFeet(NamedTuple):
+    """Balance along a motion on fixed feet.
+
+    Attributes:
+        zmp: zero-moment point of all feet, (N, 3) [m]; NaN while they pull.
+        margin: signed distance of the zero-moment point to the border of the soles, (N,) [m]: negative outside, -inf
+            while they pull.
+        soles: corners of the convex hull of the soles, counter-clockwise, (n, 2) [m].
+        wrenches: wrench [force, moment] of the ground in the world frame by fixing joint, (N, 6).
+    """
+
+    zmp: Array
+    margin: Array
+    soles: Array
+    wrenches: dict[str, Array]
+
+
+def fixed_feet_of(motion: Any) -> FixedFeet:
+    """Zero-moment point and margin of a robot whose feet are fixed to the world or to its root link.
+
+    Args:
+        motion: a `Log`.
+
+    Raises:
+        InputError: no foot of the robot is fixed, or it has no soles.
+    """
+    model: Model = motion.model
+    feet = fixing_joints(model)
+    if not feet:
+        raise InputError(
+            f"no fixed joint or loop joins a foot of {model.name!r} to its root {model.root!r} or the world; use "
+            "balance_of for feet in contact with the ground.",
+            field="model",
+            value=motion.model.name,
+        )
+    poses = link_poses(model, motion.q[0])
+    points, wrenches = {}, {}
+    for joint, link in feet.items():
+        R, at = poses[link]
+        own = motion.wrenches[joint]
+        points[joint] = np.broadcast_to(at, (len(own), 3))
+        wrenches[joint] = np.hstack([own[:, :3] @ R.T, own[:, 3:] @ R.T])
+    zmp = zmp_of_wrenches(points, wrenches)
+    hull = soles_of(model, motion.q[0])
+    found = margins(zmp[:, :2], hull)
+    return FixedFeet(zmp, np.where(np.isnan(found), -np.inf, found), hull, wrenches)
+
+
+def fixing_joints(model: Model) -> dict[str, str]:
+    """Links of the feet by name of the fixed joint or loop joint to the world or to a fixed root link."""
+    ground = {WORLD_LINK} if has_free_root(model) else {WORLD_LINK, model.root}
+    joints, loops = (
+        {n: j.child for n, j in found.items() if j.kind == "fixed" and j.parent in ground}
+        for found in (model.joints, model.loops)
+    )
+    return {**joints, **loops} if loops else {}
+
+
+def soles_of(model: Model, q: Array) -> Array:
+    """Convex hull of the corners of the lowest boxes at a configuration, (n, 2) [m]."""
+    return _hull(model, tuple(q.tolist()))
+
+
+@lru_cache(maxsize=8)
+def _hull(model: Model, q: tuple[float, ...]) -> Array:
+    positions = np.array(q)
+    poses = link_poses(model, positions)
+    corners = [poses[p.link][1] + poses[p.link][0] @ np.array(p.xyz) for p in sole_points(model, None, positions, UP)]
+    return convex_hull(np.array(corners)[:, :2])

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
 from ada_dynamics.algorithms.kinematics import position_rates
@@ -16,13 +17,17 @@ from ada_dynamics.algorithms.passive import lost_efforts
 from ada_dynamics.analysis.balance import ContactFrames
 from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of, energy_of
 from ada_dynamics.analysis.sampled_signals import cumulative_integral, hermite
-from ada_dynamics.analysis.unknown_work import LogIntervals, UnknownWork, mask_unknown_work
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, UnknownWorkWarning, invalid
 from ada_dynamics.model.model import Model
 
+_SAME_CALL = 1e-6  # relative to a control period
+_SAME_STEP = 1e-6  # relative to a step
+_SAME_TIME = 1e-9  # [s]
+_JUMP = 0.05  # change of a velocity between rows, relative to the largest velocity of the joint
+_MIN_SPEED = 1e-4  # [rad/s, m/s], lower bound of the velocity scale
 MIN_VARIATION = 1e-9  # relative to the energies: smaller variations are rounding errors
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # quadrature between two rows
 
@@ -171,8 +176,7 @@ def power_balance(
     friction_speed = _friction_speed(motion, friction_speed)
     recorded = _info_of(motion).get("stops")
     stops = stops or (None if recorded is None else JointStops(**recorded))
-    rows = LogIntervals(t, _info_of(motion))
-    holds = rows.are_held if is_held is None else is_held
+    holds = _info_of(motion).get("efforts", "held") == "held" if is_held is None else is_held
 
     def by_joints(q: Array, v: Array) -> Array:
         viscous, friction = _dissipated(motion.model, v, friction_speed)
@@ -195,23 +199,19 @@ def power_balance(
         "stops": stop_work,
         "dissipated": lost_work,
     }
-    hidden = _unknown_work(motion, rows, stops, continuous=not holds and bool(tau.any()))
-    mask_unknown_work(work, hidden + ([rows.held_efforts(tau)] if holds and is_held is None else []), t)
-    friction_work = np.where(np.isnan(work["dissipated"]), np.nan, friction_work)
-    return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work, friction_work)
-
-
-def _unknown_work(motion: Any, rows: LogIntervals, stops: JointStops | None, continuous: bool) -> list[UnknownWork]:
-    """Unknown work of all loads except held efforts."""
     acting = {
-        "input": continuous,
+        "input": not holds and bool(tau.any()),
         "external": bool(getattr(motion, "external", None)),
         "contact": bool(getattr(motion, "contact_wrenches", None)),
         "stops": stops is not None,
         "dissipated": loses_energy(motion.model),
     }
-    hidden = rows.velocity_jumps([name for name, acts in acting.items() if acts], motion.v, getattr(motion, "a", None))
-    return [rows.external(), *hidden]
+    unknown = _unknown_work(motion, t, [name for name, acts in acting.items() if acts])
+    if holds and is_held is None:
+        unknown.append(_unknown_held_work(motion, t, tau))
+    _mask_unknown_work(work, unknown, t)
+    friction_work = np.where(np.isnan(work["dissipated"]), np.nan, friction_work)
+    return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work, friction_work)
 
 
 def _info_of(motion: Any) -> Mapping[str, Any]:
@@ -224,7 +224,7 @@ def _implicit_step(motion: Any) -> float | None:
     info = _info_of(motion)
     if info.get("integrator") != "semi_implicit" or len(motion.t) < 2:
         return None
-    if LogIntervals(motion.t, info).skips_steps.any() or not np.isfinite(motion.a).all():
+    if _skips_steps(motion.t, info).any() or not np.isfinite(motion.a).all():
         return None
     return float(info["step"])
 
@@ -277,18 +277,13 @@ def _efforts(motion: StateTrajectory, tau: ArrayLike | None) -> Array:
         return np.zeros_like(motion.v)
     rows = np.asarray(tau, dtype=np.float64)
     if rows.shape != motion.v.shape or not np.isfinite(rows).all():
-        text = (
-            f"tau has shape {rows.shape} (needed: {motion.v.shape}), or contains NaN or Inf; the power of the motors "
-            "is undefined without efforts."
-        )
-        raise InputError(text, field="tau", value=rows.shape, allowed=motion.v.shape)
+        raise invalid("tau", rows.shape, f"{motion.v.shape}, all finite", "shape of ")
     return rows
 
 
 def _friction_speed(motion: Any, given: float | None) -> float | None:
     if given is not None and not 0.0 < given < np.inf:
-        text = f"friction_speed is {given}; it must be a positive speed [rad/s, m/s]."
-        raise InputError(text, field="friction_speed", value=given, allowed="a positive number")
+        raise invalid("friction_speed", given, "a positive speed [rad/s, m/s]")
     if given is not None:
         return given
     info = _info_of(motion)
@@ -343,12 +338,8 @@ def _contact_power(
     known = contact_frames if contact_frames is not None else getattr(motion, "contact_frames", None) or {}
     missing = [name for name in wrenches if name not in known]
     if missing:
-        raise InputError(
-            f"the motion has a wrench of contact {missing[0]!r} without a contact frame. "
-            "Give power_balance(..., contact_frames={name: (link, point in its frame)}).",
-            field="contact_frames",
-            value=missing[0],
-        )
+        text = f"contact {missing[0]!r} has a wrench without frame: give contact_frames={{name: (link, point in it)}}."
+        raise InputError(text, field="contact_frames", value=missing[0])
     total: Any = 0.0
     for name, wrench in wrenches.items():
         link, xyz, *other = known[name]
@@ -375,3 +366,69 @@ def _held_work(motion: StateTrajectory, efforts: Array) -> Array:
 def _per_row(a: Array, b: Array) -> Array:
     """Sum of the products along each row."""
     return np.asarray(np.sum(a * b, axis=-1), dtype=np.float64)
+
+
+# --- unknown work ---------------------------------------------------------------------------------------------------
+class _UnknownWork(NamedTuple):
+    """Intervals between rows, (N - 1,), in which the work of a load (see `PowerBalance.work`) is unknown, and why."""
+
+    work: str
+    intervals: NDArray[np.bool_]
+    why: str
+
+
+def velocity_scale(v: Array) -> Array:
+    """Largest absolute velocity of each joint, at least 1e-3 of that of the fastest joint, (nv,)."""
+    each = np.max(np.abs(v), axis=0, initial=0.0)
+    return np.asarray(np.maximum(each, max(1e-3 * np.max(each, initial=0.0), _MIN_SPEED)))
+
+
+def _skips_steps(t: Array, info: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """Intervals with integration steps that have no row, except those of adaptive methods."""
+    return np.asarray(np.diff(t) > float(info.get("step", np.inf)) * (1.0 + _SAME_STEP))
+
+
+def _unknown_work(motion: Any, t: Array, acting: Sequence[str]) -> list[_UnknownWork]:
+    """Work of external wrenches that change twice between rows, and of loads where velocities jump between rows."""
+    info, a = _info_of(motion), getattr(motion, "a", None)
+    breaks = np.asarray(info.get("wrench_breaks", ()), dtype=np.float64)
+    inside = np.searchsorted(breaks, t[1:] - _SAME_TIME) - np.searchsorted(breaks, t[:-1] + _SAME_TIME)
+    found = [_UnknownWork("external", inside > 1, "external wrenches started and ended between rows")]
+    if a is None or not np.isfinite(a).all():
+        return found
+    change = np.abs(np.diff(motion.v - cumulative_integral(t, a), axis=0))
+    jumps, skips = np.any(change > _JUMP * velocity_scale(motion.v), axis=1), _skips_steps(t, info)
+    why = "velocities changed in steps without rows inconsistently with the accelerations of the rows"
+    adaptive = "tolerance" in info  # contacts need steps between the rows of adaptive methods
+    return found + [_UnknownWork(work, jumps & (skips | (adaptive and work == "contact")), why) for work in acting]
+
+
+def _unknown_held_work(motion: Any, t: Array, tau: Array) -> _UnknownWork:
+    """Work of held efforts that a controller changed between rows."""
+    info = _info_of(motion)
+    steps = info.get("step", np.inf) if np.any(tau[1:] != tau[:-1]) else np.inf
+    period = float(info.get("control_period", steps))
+    calls = (t - float(info.get("control_start", t[0] if len(t) else 0.0))) / period
+    until = np.maximum(np.floor(calls[:-1] + _SAME_CALL) + 1.0, 0.0)
+    before = np.ceil(calls[1:] - _SAME_CALL)
+    return _UnknownWork("input", before > until, f"the controller was called between rows, each {period:g} s")
+
+
+def _mask_unknown_work(work: dict[str, Array], unknown: Sequence[_UnknownWork], t: Array) -> None:
+    """Set unknown work to NaN from the first unknown interval on, and warn."""
+    found = [one for one in unknown if one.intervals.any()]
+    if not found:
+        return
+    first = {one.work: len(t) for one in found}
+    for one in found:
+        first[one.work] = min(first[one.work], int(np.argmax(one.intervals)) + 1)
+    for name, row in first.items():
+        work[name] = np.where(np.arange(len(t)) < row, work[name], np.nan)
+    reasons = "; ".join(dict.fromkeys(one.why for one in found))
+    warnings.warn(
+        f"the work of {', '.join(first)} is unknown from t = {t[min(first.values()) - 1]:g} s on, and so is the "
+        f"residual (NaN): {reasons}. Log each step of a fixed length (log_every=1), use a control_period that is a "
+        "multiple of the step, and omit no rows.",
+        UnknownWorkWarning,
+        stacklevel=3,
+    )

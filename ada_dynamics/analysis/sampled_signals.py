@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differentiation of sampled signals (Awa 2009, eqs. 44 and 45; central differences), integration and interpolation."""
+"""Differentiation of sampled signals (Awa 2009, eqs. 44 and 45), integration and interpolation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 
 
 class SampleDerivatives(NamedTuple):
@@ -34,42 +34,15 @@ def forward_differences(samples: ArrayLike, step: float) -> SampleDerivatives:
     return SampleDerivatives(np.concatenate([first, first[-1:]]), np.concatenate([second, second[-1:], second[-1:]]))
 
 
-def central_differences(samples: ArrayLike, step: float) -> SampleDerivatives:
-    """Central differences (x(k+1) - x(k-1))/2dt and (x(k+1) - 2x(k) + x(k-1))/dt².
-
-    The error is of second order in the step. At the ends one-sided differences are used, over three samples for the
-    first and four samples for the second derivative (three if N = 3).
-
-    Args:
-        samples: (N,) or (N, n), at least 3 rows.
-        step: time between rows [s].
-    """
-    x = _checked(samples, step)
-    first, second = np.empty_like(x), np.empty_like(x)
-    first[1:-1] = (x[2:] - x[:-2]) / (2.0 * step)
-    first[0] = (-3.0 * x[0] + 4.0 * x[1] - x[2]) / (2.0 * step)
-    first[-1] = (3.0 * x[-1] - 4.0 * x[-2] + x[-3]) / (2.0 * step)
-    second[1:-1] = (x[2:] - 2.0 * x[1:-1] + x[:-2]) / step**2
-    if len(x) == 3:
-        second[0] = second[-1] = second[1]
-        return SampleDerivatives(first, second)
-    second[0] = (2.0 * x[0] - 5.0 * x[1] + 4.0 * x[2] - x[3]) / step**2
-    second[-1] = (2.0 * x[-1] - 5.0 * x[-2] + 4.0 * x[-3] - x[-4]) / step**2
-    return SampleDerivatives(first, second)
-
-
 def _checked(samples: ArrayLike, step: float) -> Array:
     if not 0.0 < step < np.inf:
-        text = f"step is {step}; it must be a positive number of seconds."
-        raise InputError(text, field="step", value=step, allowed="a positive number")
+        raise invalid("step", step, "a positive number of seconds")
     x = np.array(samples, dtype=np.float64)
     if x.ndim not in (1, 2) or len(x) < 3:
-        text = f"samples have shape {x.shape}; differences need (N,) or (N, n) with at least 3 rows."
-        raise InputError(text, field="samples", value=x.shape, allowed="(N,) or (N, n) with N of at least 3")
+        raise invalid("samples", x.shape, "(N,) or (N, n) with at least 3 rows", "shape of ")
     if not np.isfinite(x).all():
         row = int(np.argwhere(~np.isfinite(x))[0][0])
-        text = f"samples are not finite from row {row} on; differences need finite numbers."
-        raise InputError(text, field="samples", value=row, allowed="finite numbers")
+        raise InputError(f"samples are not finite in row {row}.", field="samples", value=row, allowed="finite numbers")
     return x
 
 
@@ -85,8 +58,7 @@ def cumulative_integral(t: ArrayLike, y: ArrayLike) -> Array:
     """
     times, values = np.asarray(t, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if times.ndim != 1 or values.shape[:1] != times.shape:
-        text = f"times have shape {times.shape} and values {values.shape}; they need one row per time."
-        raise InputError(text, field="times", value=times.shape, allowed=values.shape[:1])
+        raise invalid("times", times.shape, f"{values.shape[:1]}, one per value", "shape of ")
     result = np.zeros_like(values)
     if len(times) < 2:
         return result

@@ -26,7 +26,7 @@ from ada_dynamics.constraints.coordinates import Coordinates, NullSpace, least_s
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, invalid, unknown_name
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints.base import SECOND
@@ -56,8 +56,7 @@ def manipulability(J: ArrayLike) -> Array:
 def _singular_values(J: ArrayLike) -> Array:
     matrix = np.asarray(J, dtype=np.float64)
     if matrix.ndim < 2 or 0 in matrix.shape[-2:]:
-        text = f"J has shape {matrix.shape}; a Jacobian is (rows, columns), or (N, rows, columns) for N configurations."
-        raise InputError(text, field="J", value=matrix.shape, allowed="(rows, columns) or (N, rows, columns)")
+        raise invalid("J", matrix.shape, "(rows, columns) or (N, rows, columns)", "shape of ")
     return np.asarray(np.linalg.svd(matrix, compute_uv=False), dtype=np.float64)
 
 
@@ -162,7 +161,7 @@ def constraint_conditioning(dynamics: Dynamics, q: ArrayLike, every: int = 1) ->
         (ceil(N / every),).
     """
     if every < 1:
-        raise InputError(f"every is {every}; it must be at least 1.", field="every", value=every, allowed="at least 1")
+        raise invalid("every", every, "at least 1")
     return np.array([dynamics.constraints.state(state).sigma for state in np.atleast_2d(q)[::every]])
 
 
@@ -277,8 +276,7 @@ def singularity_times(t: ArrayLike, measure: ArrayLike, share: float = SMALL_MIN
     """
     times, values = np.asarray(t, dtype=np.float64), np.asarray(measure, dtype=np.float64)
     if times.ndim != 1 or times.shape != values.shape:
-        text = f"times have shape {times.shape} and the measure {values.shape}; both must be (N,)."
-        raise InputError(text, field="times", value=times.shape, allowed=values.shape)
+        raise invalid("times", times.shape, f"(N,), as that of the measure, {values.shape}", "shape of ")
     if len(times) < 3:
         return np.zeros(0)
     inner = values[1:-1]
@@ -306,8 +304,7 @@ def _measure(jacobian: Callable[[Array], Array], q: ArrayLike) -> Array:
     sizes = np.max([np.max(np.abs(J), axis=(0, 2), initial=0.0) for J in parts], axis=0)
     acting = np.flatnonzero(sizes > _ZERO_ROW * np.max(sizes))
     if not len(acting):
-        text = "the Jacobian is zero at all given configurations: the link (or these rows of it) cannot move."
-        raise InputError(text, field="J", value=0.0)
+        raise InputError("the Jacobian is zero: the link (or these rows of it) cannot move.", field="J", value=0.0)
     result = np.concatenate([gram_determinant(J[:, acting]) for J in parts])
     return result if poses.ndim == 2 else np.asarray(result[0])
 
@@ -320,6 +317,5 @@ def row_indices(rows: str | Sequence[int]) -> list[int]:
         return list(ROWS[rows])
     chosen = [int(i) for i in rows]
     if not chosen or min(chosen) < 0 or max(chosen) > 5:
-        text = f"rows are {list(rows)}; a Jacobian has rows 0 to 5: linear x, y, z, angular x, y, z."
-        raise InputError(text, field="rows", value=tuple(rows), allowed=tuple(range(6)))
+        raise invalid("rows", tuple(rows), "among 0 to 5: linear x, y, z, angular x, y, z")
     return chosen

@@ -25,7 +25,7 @@ from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.dynamics.poses import rotated
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, invalid, unknown_name
 from ada_dynamics.spatial.vector import Vec3
 
 COORDINATES = ("x", "y", "z", "rx", "ry", "rz")
@@ -123,12 +123,10 @@ def _values(axes: Mapping[str, ArrayLike]) -> list[Array]:
             raise unknown_name("axis", name, COORDINATES)
         values = np.asarray(given, dtype=np.float64)
         if values.ndim != 1 or not len(values) or not (np.diff(values) > 0.0).all() or not np.isfinite(values).all():
-            text = f"axis {name!r} is {values!r:.80}; it must be finite numbers in ascending order."
-            raise InputError(text, field=name, value=values, allowed="finite numbers in ascending order")
+            raise invalid(name, values, "finite numbers in ascending order")
         found.append(values)
     if not found:
-        text = f"no axis is given; a grid needs one to three of {', '.join(COORDINATES)}."
-        raise InputError(text, field="axes", allowed=COORDINATES)
+        raise invalid("axes", axes, f"values of one to three of {', '.join(COORDINATES)}")
     return found
 
 

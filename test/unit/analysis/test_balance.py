@@ -10,17 +10,19 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics import Builder, Dynamics
 from ada_dynamics.analysis.balance import (
+    area,
     balance_of,
+    convex_hull,
+    fixed_feet_of,
     ground_wrench,
+    margins,
     plane_axes,
     support_margins,
     support_polygon,
     zmp_of_motion,
     zmp_of_wrenches,
 )
-from ada_dynamics.analysis.fixed_feet import fixed_feet_of
 from ada_dynamics.analysis.motion import momentum_rate
-from ada_dynamics.analysis.polygon import area, convex_hull, margin
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import chain_3d
 from ada_dynamics.simulation.log import ContactFrame, Log
@@ -107,7 +109,7 @@ def test_random_hulls_are_convex_and_hold_every_point():
         edges = np.roll(hull, -1, axis=0) - hull
         turns = edges[:, 0] * np.roll(edges, -1, axis=0)[:, 1] - edges[:, 1] * np.roll(edges, -1, axis=0)[:, 0]
         assert (turns > 0.0).all()
-        assert min(margin(p, hull) for p in cloud) > -1e-12
+        assert margins(cloud, hull).min() > -1e-12
 
 
 @pytest.mark.parametrize(
@@ -115,17 +117,15 @@ def test_random_hulls_are_convex_and_hold_every_point():
     [((1.0, 0.4), 0.4), ((0.1, 0.5), 0.1), ((1.0, 1.0), 0.0), ((3.0, 0.5), -1.0), ((-3.0, -4.0), -5.0)],
 )
 def test_margins_are_distances_to_the_border(point, wanted):
-    assert margin(point, SQUARE) == pytest.approx(wanted, abs=1e-15)
+    assert margins([point], SQUARE) == pytest.approx([wanted], abs=1e-15)
 
 
 def test_lines_points_and_nothing_have_margins_too():
     line, point, nothing = SQUARE[:2], SQUARE[:1], SQUARE[:0]
-    assert margin((1.0, 0.0), line) == 0.0
-    assert margin((1.0, 0.5), line) == -0.5
-    assert margin((3.0, 0.0), line) == -1.0
-    assert margin((3.0, 4.0), point) == -5.0
-    assert margin((0.0, 0.0), nothing) == -np.inf
-    assert np.isnan(margin((np.nan, 0.0), SQUARE))
+    assert margins([(1.0, 0.0), (1.0, 0.5), (3.0, 0.0)], line).tolist() == [0.0, -0.5, -1.0]
+    assert margins([(3.0, 4.0)], point) == -5.0
+    assert margins([(0.0, 0.0)], nothing) == -np.inf
+    assert np.isnan(margins([(np.nan, 0.0)], SQUARE))
 
 
 def test_margins_follow_the_contacts_that_are_loaded():
@@ -212,7 +212,7 @@ def test_margins_are_those_within_the_hull_of_both_soles_and_none_where_the_feet
     logs = [ada.Simulation(model, rest, tau=tau, step=1e-3, external=one) for one in acting]
     level, tilted, lifted = (fixed_feet_of(sim.run(0.002)) for sim in logs)
     for found in (level, tilted):
-        assert found.margin == pytest.approx([margin(p[:2], found.soles) for p in found.zmp], abs=1e-14)
+        assert found.margin == pytest.approx(margins(found.zmp[:, :2], found.soles), abs=1e-14)
     assert np.ptp(level.soles, axis=0) == pytest.approx([0.094, 0.078 + 0.062])
     com = ada.Dynamics(model).com(rest)
     assert np.abs(level.zmp[0, :2] - com[:2]).max() < 1e-3  # at rest it is under the centre of all mass

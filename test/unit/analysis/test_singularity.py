@@ -10,7 +10,7 @@ from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics import Builder, Dynamics, Simulation, close_loops
-from ada_dynamics.analysis.loop_joint_motion import LoopJointMotion, revolute_loops
+from ada_dynamics.analysis.motion import LoopJointMotion, revolute_loops
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import (
     constraint_conditioning,
