@@ -305,7 +305,7 @@ class Recovery:
 
 def ankle_hip_model(model: Model) -> AnkleHipModel:
     """Create the model of fig. 6.7 for a robot with JOINTS, with both legs combined, from ankle and hip heights."""
-    from ada_dynamics.model.edit.poses import link_poses
+    from ada_dynamics.model.model import link_poses
 
     poses = link_poses(model, model.neutral())
     ankle, hip = poses["left_ankle"][1][2], poses["left_thigh"][1][2]

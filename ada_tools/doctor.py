@@ -19,10 +19,10 @@ import numpy as np
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
-from ada_dynamics.extras import NAME, how_to_install
 from ada_dynamics.jit.cache import ObjectCache, without_cache
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.target import Target
+from ada_dynamics.resources import NAME, how_to_install
 from ada_hardware.self_test.checks import Checks
 from ada_robot.ros.environment import ros_problem, wheels_version
 from ada_robot.timing.realtime import memory_limit, set_realtime_priority

@@ -15,8 +15,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_dynamics.extras import how_to_install
 from ada_dynamics.jit import Target, compiler
+from ada_dynamics.resources import how_to_install
 from ada_dynamics.spatial.rotation import from_quaternion
 from benchmarks.robots import Robot
 from benchmarks.timing import Contender

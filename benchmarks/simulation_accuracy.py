@@ -10,7 +10,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 from ada_dynamics.simulation import Simulation
 from benchmarks import peers
 from benchmarks.peers import PINOCCHIO

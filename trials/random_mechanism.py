@@ -12,10 +12,9 @@ import numpy as np
 
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.description import WORLD_LINK
-from ada_dynamics.model.edit.poses import NO_MOVE, compose, displaced, invert, link_poses
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.rotations import Pose
+from ada_dynamics.model.model import Model, displaced, link_poses
+from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse
 from ada_dynamics.robots.mechanisms.parts import Mechanism, SolidBody, X, Y, Z, turned_y
 
 SPATIAL_KINDS = ("revolute", "continuous", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")
@@ -198,7 +197,7 @@ def _close(
     near = draft.frame()
     moved = _random_displacement(kind, axes, draft)
     parent, child = (poses[end] if end != WORLD_LINK else NO_MOVE for end in ends)
-    far = compose(invert(child), compose(compose(parent, near), moved))
+    far = compose(inverse(child), compose(compose(parent, near), moved))
     rotations: dict[str, Any] = {"parent_rotation": near[0], "child_rotation": far[0]}
     builder.loop(name, kind, ends[0], ends[1], near[1], child_xyz=far[1], **rotations, **axes)
 

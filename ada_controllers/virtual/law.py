@@ -26,7 +26,8 @@ from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.quantities import of_tree, position_guards
 from ada_dynamics.expr import Traced
-from ada_dynamics.model.tree import NO_MOVE, for_efforts
+from ada_dynamics.model.tree import for_efforts
+from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, cross
 
 Vector = Sequence[Scalar]
@@ -129,7 +130,7 @@ class Equations:
         """
         tree, link, base = self.mechanism.tree, self.link, self.mechanism.base
         assert link is not None
-        root = link_pose(tree, q, self.mechanism.robot.root) if base else NO_MOVE
+        root = link_pose(tree, q, self.mechanism.robot.root) if base else Transform()
         there = link_pose(tree, q, link)
         turned = there.rotation.matrix().T
         axes = [root.rotation.to_child(turned[k]) for k in range(3)]

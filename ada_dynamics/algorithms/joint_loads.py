@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms.contact import Law, normal_force
-from ada_dynamics.model.bounds import Bound
 from ada_dynamics.model.tree import Body, Tree
+from ada_dynamics.model.turns import Bound
 from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 

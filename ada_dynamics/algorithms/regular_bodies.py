@@ -2,8 +2,8 @@
 """Bodies from which assembly starts: links with regular inertia, or groups of links that have one together.
 
 Links with singular inertia (thin rods, massless links) receive inertia of adjacent links, if the motion is not affected
-(`model.spread`). Otherwise the smallest possible groups of links are represented in joint space; their inertia then
-depends on the configuration, and is regular wherever that of the mechanism is.
+(`model.inertia_regularization`). Otherwise the smallest possible groups of links are represented in joint space; their
+inertia then depends on the configuration, and is regular wherever that of the mechanism is.
 """
 
 from __future__ import annotations

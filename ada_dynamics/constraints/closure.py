@@ -16,7 +16,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.rank import CERTAIN, ROUNDED_GAP, ConstraintSubset, is_mobile, rank_at
 from ada_dynamics.errors import BeyondLimitsWarning, InputError, ModelError, unknown_name
-from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.model import Model, within_limits
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.progress import Progress, analysis_progress
@@ -320,7 +319,7 @@ def _warn(model: Model, q: Array, moved: NDArray[np.intp]) -> None:
     joints = {name: float(np.max(sizes[model.v_index(name)])) for name in model.joint_names}
     beyond = {name: over for name, over in joints.items() if over > 0.0}
     shown = ", ".join(
-        f"{name!r} by {over:.3g} ({', '.join(map(str, bounds_of(model.joints[name])))})"
+        f"{name!r} by {over:.3g} ({', '.join(map(str, model.joints[name].bounds))})"
         for name, over in list(beyond.items())[:_SHOWN]
     )
     message = (

@@ -30,7 +30,7 @@ from ada_dynamics.drawing.robot_drawing import (
     select_plane,
 )
 from ada_dynamics.errors import InputError
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 
 Frame = NDArray[np.uint8]  # (height, width, 3)
 Progress = Callable[[float, str], object]

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.analysis.balance import balance_of
-from ada_dynamics.analysis.fixed_feet import fixed_feet_of, fixing_joints
+from ada_dynamics.analysis.balance import balance_of, fixed_feet_of, fixing_joints
 from ada_dynamics.analysis.motion import dynamics_of, energy_of, mass_of
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import constraint_conditioning, loop_singularity_measure

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.analysis.loop_joint_motion import LoopJointMotion, revolute_loops
-from ada_dynamics.analysis.motion import dynamics_of, motion_array
+from ada_dynamics.analysis.motion import LoopJointMotion, dynamics_of, motion_array, revolute_loops
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series, panel
 from ada_dynamics.model.model import Model

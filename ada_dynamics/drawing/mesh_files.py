@@ -22,8 +22,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.mesh_limits import MAX_BYTES, MeshError, check_bounds, check_triangles
 from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import silence_logger
-from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.elements import PLAIN
+from ada_dynamics.resources import how_to_install
 from ada_dynamics.robots.readers.mjcf import geoms
 
 Indices = NDArray[np.uint32]

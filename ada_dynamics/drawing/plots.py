@@ -22,7 +22,7 @@ from ada_dynamics.drawing import colours, curve_selection
 from ada_dynamics.drawing.joint_panels import base_of
 from ada_dynamics.drawing.panels import Panel, Series, panels_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 
 PANEL_SIZE = (3.9, 2.45)  # [inch]
 DPI = 130

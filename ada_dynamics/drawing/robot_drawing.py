@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ada_dynamics.analysis.polygon import convex_hull
+from ada_dynamics.analysis.balance import convex_hull
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.solids import Solid, solids_of

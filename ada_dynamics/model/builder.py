@@ -14,7 +14,7 @@ from ada_dynamics.model.checked_values import NO_TURN, CheckedValues, usual_axis
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape, read_only
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.model.structure import NamedPlace
+from ada_dynamics.model.problems import NamedPlace
 from ada_dynamics.model.turns import Turns
 
 P = TypeVar("P", bound=Part)

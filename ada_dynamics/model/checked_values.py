@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
+from ada_dynamics.model.elements import LOADS, NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG, Spherical, joint_kind, loop_kind
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.rotations import UNIT, dot, length
@@ -22,9 +22,9 @@ from ada_dynamics.spatial.rotation import from_rpy
 
 P = TypeVar("P", bound=Part)
 
+MOST_SHARED = 256  # converted arrays
 NO_TURN = (0.0, 0.0, 0.0)  # default roll, pitch and yaw
-LOADS = ("damping", "friction", "armature", "stiffness")  # of a joint
-BOUNDED = (*(kind for kind, cls in JOINT_TYPES.items() if cls.has_limits()), Spherical.kind)  # see `bounds.bounds_of`
+BOUNDED = (*(kind for kind, cls in JOINT_TYPES.items() if cls.has_limits()), Spherical.kind)  # see `Joint.bounds`
 
 
 def usual_axis(kind: str) -> tuple[float, float, float]:
@@ -64,31 +64,11 @@ def _frozen(x: Array) -> Array:
     return x
 
 
-class _Cache:
-    """Cache of converted arrays, shared by equal parts of a robot."""
-
-    MOST = 256  # cached results
-
-    def __init__(self) -> None:
-        self._by_numbers: dict[tuple[tuple[int, ...], bytes], Array] = {}  # for arrays, compared by content
-        self._by_id: dict[int, Array] = {}  # for tuples of floats, compared by identity
-        self._tuples: list[object] = []  # references that keep the ids valid
-
-    def made_of(self, value: object) -> Array | None:
-        """Cached result for an equal value; None if there is none."""
-        if isinstance(value, np.ndarray):
-            return self._by_numbers.get((value.shape, value.tobytes())) if value.dtype == np.float64 else None
-        return self._by_id.get(id(value))
-
-    def keep(self, value: object, found: Array) -> Array:
-        """Cache the array if the value is immutable or comparable, and return it."""
-        if isinstance(value, np.ndarray):
-            if value.dtype == np.float64 and len(self._by_numbers) < self.MOST:
-                self._by_numbers[value.shape, value.tobytes()] = found
-        elif type(value) is tuple and len(self._by_id) < self.MOST and all(type(x) is float for x in value):
-            self._tuples.append(value)
-            self._by_id[id(value)] = found
-        return found
+def _key(what: object, value: object) -> object | None:
+    """Key under which the converted value is shared by equal parts of a robot; None for other types."""
+    if isinstance(value, np.ndarray):
+        return (what, value.shape, value.tobytes()) if value.dtype == np.float64 else None
+    return (what, value) if type(value) is tuple and all(type(x) is float for x in value) else None
 
 
 class CheckedValues:
@@ -97,7 +77,10 @@ class CheckedValues:
     def __init__(self, where: str) -> None:
         """Args: source of the values (a file), for messages."""
         self.where = where
-        self._vectors, self._inertias, self._directions = _Cache(), _Cache(), _Cache()
+        self._shared: dict[object, Array] = {}
+
+    def _error(self, message: str) -> ModelError:
+        return ModelError(f"{self.where}: {message}")
 
     def finite(self, value: float, what: str) -> float:
         """Check a finite number."""
@@ -106,21 +89,26 @@ class CheckedValues:
         except (TypeError, ValueError):
             number = nan
         if not isfinite(number):
-            raise ModelError(f"{self.where}: {what} is {value!s:.100}; it must be a finite number.")
+            raise self._error(f"{what} is {value!s:.100}; it must be a finite number.")
         return number
 
     def vector(self, value: ArrayLike, size: int, what: str) -> Array:
         """Check a vector of finite numbers."""
-        found = self._vectors.made_of(value)
-        if found is not None and found.size == size:
-            return found
+        key = _key(size, value)
+        if key in self._shared:
+            return self._shared[key]
         try:
             x = np.array(value, dtype=float)
         except (TypeError, ValueError):
-            raise ModelError(f"{self.where}: {what} is {value!r}; it must be {size} numbers.") from None
+            raise self._error(f"{what} is {value!r}; it must be {size} numbers.") from None
         if x.shape != (size,) or not _all_finite(x):
-            raise ModelError(f"{self.where}: {what} is {value!r}; it must be {size} finite numbers.")
-        return self._vectors.keep(value, _frozen(x))
+            raise self._error(f"{what} is {value!r}; it must be {size} finite numbers.")
+        return self._share(key, x)
+
+    def _share(self, key: object, value: Array) -> Array:
+        if key is not None and len(self._shared) < MOST_SHARED:
+            self._shared[key] = value
+        return _frozen(value)
 
     def orientation(self, rpy: ArrayLike, rotation: ArrayLike | None, where: str) -> Array:
         """Return the rotation matrix, or that of roll-pitch-yaw angles."""
@@ -128,7 +116,7 @@ class CheckedValues:
         if rotation is None:
             return np.array(from_rpy(*angles)) if any(angles) else UNIT
         if any(angles):
-            raise ModelError(f"{self.where}: rotation of {where} must be given without rpy.")
+            raise self._error(f"rotation of {where} must be given without rpy.")
         return self.rotation(rotation, where)
 
     def rotation(self, rotation: ArrayLike, where: str) -> Array:
@@ -137,24 +125,24 @@ class CheckedValues:
             return UNIT
         R = np.array(rotation, dtype=float)
         if not _is_rotation(R):
-            raise ModelError(f"{self.where}: rotation of {where} must be a 3x3 rotation matrix.")
+            raise self._error(f"rotation of {where} must be a 3x3 rotation matrix.")
         return _frozen(R)
 
     def inertia(self, value: ArrayLike, what: str) -> Array:
         """Return a symmetric 3x3 matrix from 9 or 6 entries or its diagonal."""
-        found = self._inertias.made_of(value)
-        if found is not None:
-            return found
+        key = _key("inertia", value)
+        if key in self._shared:
+            return self._shared[key]
         x = np.array(value, dtype=float)
         if x.shape == (3,):
             x = np.diag(x)
         elif x.shape == (6,):
             x = np.array([[x[0], x[3], x[4]], [x[3], x[1], x[5]], [x[4], x[5], x[2]]])
         if x.shape != (3, 3) or not _all_finite(x):
-            raise ModelError(f"{self.where}: {what} must be 3x3, 3 or 6 finite numbers, not {value!r}.")
+            raise self._error(f"{what} must be 3x3, 3 or 6 finite numbers, not {value!r}.")
         if x.tolist() != x.T.tolist() and (np.abs(x - x.T) > 1e-9 * np.abs(x)).any():
-            raise ModelError(f"{self.where}: {what} is not symmetric: {x.tolist()}.")
-        return self._inertias.keep(value, _frozen(x))
+            raise self._error(f"{what} is not symmetric: {x.tolist()}.")
+        return self._share(key, x)
 
     def shapes(self, value: Iterable[Shape], what: str) -> tuple[Shape, ...]:
         """Check that all are shapes."""
@@ -164,7 +152,7 @@ class CheckedValues:
         found = tuple(given) if isinstance(given, Iterable) else (given,)
         for one in found:
             if not isinstance(one, Shape):
-                raise ModelError(f"{self.where}: {what} have {one!r}; they must be a sequence of `Shape`s.")
+                raise self._error(f"{what} have {one!r}; they must be a sequence of `Shape`s.")
         return found
 
     def axes(
@@ -179,19 +167,19 @@ class CheckedValues:
             return first, None
         second = self.direction((0.0, 1.0, 0.0) if axis2 is None else axis2, f"axis2 of {where}")
         if abs(dot(first, second)) > 1e-9:
-            raise ModelError(f"{self.where}: the two axes of {kind} {where} must be perpendicular.")
+            raise self._error(f"the two axes of {kind} {where} must be perpendicular.")
         return first, _across(first, second)
 
     def spring(self, kind: str, stiffness: float, rest: float, where: str) -> None:
         """Check that the kind of joint can have this spring."""
         if stiffness and kind not in SPRUNG:
-            raise ModelError(
-                f"{self.where}: {where} is {kind} and has a spring; joints with springs are {', '.join(SPRUNG)}. "
+            raise self._error(
+                f"{where} is {kind} and has a spring; joints with springs are {', '.join(SPRUNG)}. "
                 "Write it as several joints, or give its effort as tau."
             )
         if rest and JOINT_TYPES[kind].nq > 1:
-            raise ModelError(
-                f"{self.where}: rest of {kind} {where} is {rest}; its spring rests at the zero position: rotate the "
+            raise self._error(
+                f"rest of {kind} {where} is {rest}; its spring rests at the zero position: rotate the "
                 "joint frame instead."
             )
 
@@ -203,19 +191,17 @@ class CheckedValues:
         for what in ("lower", "upper", "velocity", "effort"):
             value = getattr(limits, what)
             if not isinstance(value, Real) or isnan(value):
-                raise ModelError(
-                    f"{self.where}: {what} limit of {where} is {value!r:.100}; it must be a number, or inf."
-                )
+                raise self._error(f"{what} limit of {where} is {value!r:.100}; it must be a number, or inf.")
             if what in ("velocity", "effort") and value < 0.0:
-                raise ModelError(f"{self.where}: {what} limit of {where} is {value:g}; it must not be negative.")
+                raise self._error(f"{what} limit of {where} is {value:g}; it must not be negative.")
         ends = f"[{limits.lower:g}, {limits.upper:g}]"
         if limits.lower > limits.upper:
-            raise ModelError(f"{self.where}: limits of {where} are {ends}; exchange them.")
+            raise self._error(f"limits of {where} are {ends}; exchange them.")
         is_bounded = abs(limits.lower) < NO_LIMIT or abs(limits.upper) < NO_LIMIT
         if is_bounded and kind not in BOUNDED and JOINT_TYPES[kind].nv:
             instead = "make it revolute" if JOINT_TYPES[kind].is_endless else "write it as several joints"
-            raise ModelError(
-                f"{self.where}: {where} is {kind} and has the limits {ends}; positions of {', '.join(BOUNDED)} joints "
+            raise self._error(
+                f"{where} is {kind} and has the limits {ends}; positions of {', '.join(BOUNDED)} joints "
                 f"have limits: leave out lower and upper, or {instead}."
             )
 
@@ -228,7 +214,7 @@ class CheckedValues:
 
     def _of_type(self, value: object, wanted: type, what: str, example: str) -> None:
         if not isinstance(value, wanted):
-            raise ModelError(f"{self.where}: {what} is {value!r:.100}; use a {wanted.__name__}, such as {example}.")
+            raise self._error(f"{what} is {value!r:.100}; use a {wanted.__name__}, such as {example}.")
 
     def turns(self, kind: str, joint: Joint, where: str) -> None:
         """Check the limits of a spherical joint: of its successive rotations and of the total rotation."""
@@ -237,16 +223,16 @@ class CheckedValues:
         if kind != Spherical.kind and joint.turns is None:
             return
         if kind != Spherical.kind:
-            raise ModelError(f"{self.where}: {where} is {kind} and has turns, which only spherical joints have.")
+            raise self._error(f"{where} is {kind} and has turns, which only spherical joints have.")
         least, most = joint.limits.lower, joint.limits.upper
         if least > 0.0 or (np.isfinite(least) and least != 0.0) or not most > 0.0:
-            raise ModelError(
-                f"{self.where}: {where} is spherical and has the limits [{least:g}, {most:g}]; its total "
+            raise self._error(
+                f"{where} is spherical and has the limits [{least:g}, {most:g}]; its total "
                 "rotation angle has the lower limit 0 and a positive upper limit. Use turns to limit single axes."
             )
         problem = None if joint.turns is None else joint.turns.problem()
         if problem:
-            raise ModelError(f"{self.where}: {where}: {problem}.")
+            raise self._error(f"{where}: {problem}.")
 
     def constants(self, kind: str, given: Mapping[str, float], where: str) -> dict[str, float]:
         """Check the constants of a joint type: all of them and no others."""
@@ -255,11 +241,11 @@ class CheckedValues:
             return {}
         if set(given) != set(names):
             needs = f"needs {', '.join(names)}" if names else "has no constants"
-            raise ModelError(f"{self.where}: {where} is {kind}, which {needs}; given: {', '.join(given) or 'none'}.")
+            raise self._error(f"{where} is {kind}, which {needs}; given: {', '.join(given) or 'none'}.")
         values = {name: self.finite(given[name], f"{name} of {where}") for name in names}
         problem = JOINT_TYPES[kind].constants_problem(**values)
         if problem:
-            raise ModelError(f"{self.where}: {where}: {problem}")
+            raise self._error(f"{where}: {problem}")
         return values
 
     def loads(self, given: Mapping[str, float], where: str) -> dict[str, float]:
@@ -267,7 +253,7 @@ class CheckedValues:
         loads = {what: self.finite(value, f"{what} of {where}") for what, value in given.items()}
         for what, value in loads.items():
             if value < 0.0:
-                raise ModelError(f"{self.where}: {what} of {where} is {value}; it must not be negative.")
+                raise self._error(f"{what} of {where} is {value}; it must not be negative.")
         return loads
 
     def _kind(self, kind: str, known: Collection[str], where: str, what: str) -> str:
@@ -330,16 +316,16 @@ class CheckedValues:
 
     def direction(self, value: ArrayLike, what: str) -> Array:
         """Scale a vector to unit length."""
-        found = self._directions.made_of(value)
-        if found is not None:
-            return found
+        key = _key("direction", value)
+        if key in self._shared:
+            return self._shared[key]
         x = self.vector(value, 3, what)
         a, b, c = x.tolist()
         length = sqrt(a * a + b * b + c * c)
         if length < 1e-9:
-            raise ModelError(f"{self.where}: {what} has length zero; give a direction such as 0 0 1.")
+            raise self._error(f"{what} has length zero; give a direction such as 0 0 1.")
         # Unit vectors printed in files are not changed.
-        return self._directions.keep(value, x if abs(length - 1.0) < 1e-15 else _frozen(x / length))
+        return self._share(key, x if abs(length - 1.0) < 1e-15 else x / length)
 
 
 # --- whole parts ------------------------------------------------------------------------------------------------

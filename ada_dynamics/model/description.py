@@ -13,8 +13,7 @@ from ada_dynamics.model.checked_values import CheckedValues, checked
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
 from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.model.problems import Problem
-from ada_dynamics.model.structure import NamedPlace, roots, structure_problems
+from ada_dynamics.model.problems import NamedPlace, Problem, roots, structure_problems
 
 Base: TypeAlias = Literal["fixed", "floating", "floating_euler"]
 BASES: dict[str, str] = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.joints import JOINT_TYPES, JointType
+from ada_dynamics.model.joints import JOINT_TYPES, JointType, Spherical
+from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.rotations import UNIT
-from ada_dynamics.model.turns import Turns
+from ada_dynamics.model.turns import Bound, TurnAngle, Turns, WholeTurn
 
 SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # names of the sizes of each kind of shape
     "box": ("x", "y", "z"),
@@ -27,6 +28,7 @@ SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # names of the sizes of each kin
     "mesh": ("scale x", "scale y", "scale z"),
 }
 PLAIN = (0.7, 0.7, 0.72, 1.0)  # default colour
+LOADS = ("damping", "friction", "armature", "stiffness")  # of a joint
 
 
 def read_only(values: ArrayLike) -> Array:
@@ -279,3 +281,30 @@ class Joint(Part):
     def nv(self) -> int:
         """Number of velocities; 0 for a mimic joint."""
         return 0 if self.mimic else self.type.nv
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Limits of the position, or of the angles of a spherical joint."""
+        if self.type.has_limits():
+            return _finite_bounds((self.limits.lower, self.limits.upper, None))
+        if self.kind != Spherical.kind:
+            return ()
+        whole = (-np.inf, self.limits.upper, WholeTurn())
+        if self.turns is None:
+            return _finite_bounds(whole)
+        return _finite_bounds(whole, *zip(self.turns.lower, self.turns.upper, self.turns.angles, strict=True))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Limits of the one position; infinite for other joints."""
+        return next((bound.ends for bound in self.bounds if bound.angle is None), (-np.inf, np.inf))
+
+
+def _end(limit: float) -> float | None:
+    return float(limit) if abs(limit) < NO_LIMIT else None
+
+
+def _finite_bounds(*given: tuple[float, float, TurnAngle | WholeTurn | None]) -> tuple[Bound, ...]:
+    """Bounds from lower limits, upper limits and angles, without those that are unlimited on both sides."""
+    bounds = [Bound(_end(lower), _end(upper), angle) for lower, upper, angle in given]
+    return tuple(bound for bound in bounds if (bound.lower, bound.upper) != (None, None))

@@ -14,20 +14,21 @@ was moved must be corrected by the wrench that accelerates `moved`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.rotations import to_mat3, to_vec3
-from ada_dynamics.model.stacks import inertia_about_com
-from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.model.tree import WORLD, Tree, inertia_about_com
 from ada_dynamics.spatial.inertia import RigidInertia
 
 # Ratio of principal moments below which inertia is moved: inversion loses digits in proportion to this ratio.
 THIN = 1e-4
+# Ratio of principal moments that counts as zero.
+SINGULAR = 1e-9
 # Targets for links with less: moments as a fraction of the largest one, mass as a fraction of the mean mass.
 WANTED_MOMENT = 0.3
 WANTED_MASS = 0.1
@@ -35,17 +36,11 @@ WANTED_MASS = 0.1
 LEAST = 1e-5
 
 
-@dataclass(frozen=True, eq=False)
-class RegularInertias:
-    """A tree with regular inertias, and the inertia moved through each joint."""
+class RegularInertias(NamedTuple):
+    """A tree with regular inertias, and the inertia moved through each joint to its body, in the body's frame."""
 
     tree: Tree
-    moved: tuple[RigidInertia | None, ...]  # through each joint from the parent to the body, in the body's frame
-
-    @property
-    def is_unchanged(self) -> bool:
-        """Return True if no inertia was moved."""
-        return all(m is None for m in self.moved)
+    moved: tuple[RigidInertia | None, ...]
 
 
 @lru_cache(maxsize=32)
@@ -70,12 +65,17 @@ def regularize_inertias(tree: Tree) -> RegularInertias:
     return RegularInertias(tree.with_inertias(inertias), tuple(moved))
 
 
-def is_thin(inertia: RigidInertia) -> bool:
-    """Return True if the inertia is nearly singular."""
+def is_thin(inertia: RigidInertia, ratio: float = THIN) -> bool:
+    """Return True if the inertia is nearly singular: without mass, or with a small ratio of principal moments."""
     if not inertia.mass > 0.0:
         return True
     moments = np.linalg.eigvalsh(inertia_about_com(inertia))
-    return bool(moments[0] <= THIN * moments[-1])
+    return bool(moments[0] <= ratio * moments[-1])
+
+
+def has_singular_inertias(tree: Tree) -> bool:
+    """Return True if the spatial inertia of some body is singular: only then can the mass matrix be singular."""
+    return any(is_thin(body.inertia, SINGULAR) for body in tree.bodies)
 
 
 def _total(basis: list[RigidInertia], amounts: list[float]) -> RigidInertia | None:
@@ -244,20 +244,3 @@ class _Problem:
 def _matrices(inertias: list[RigidInertia]) -> Array:
     """6x6 matrices as rows of 36 numbers."""
     return np.array([_matrix(m) for m in inertias], dtype=float).reshape(-1, 36)
-
-
-# A principal moment below this fraction of the largest one counts as zero.
-SINGULAR = 1e-9
-
-
-def has_singular_inertias(tree: Tree) -> bool:
-    """Return True if the spatial inertia of some body is singular: only then can the mass matrix be singular."""
-    return any(_is_singular(body) for body in tree.bodies)
-
-
-def _is_singular(body: Body) -> bool:
-    inertia = body.inertia
-    if not inertia.mass > 0.0:
-        return True
-    moments = np.linalg.eigvalsh(inertia_about_com(inertia))
-    return bool(moments[0] <= SINGULAR * moments[-1])

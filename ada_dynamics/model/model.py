@@ -13,28 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay, View, open_page
-from ada_dynamics.errors import FrozenNameDict, InputError, ReadOnlyError, unknown_name
+from ada_dynamics.errors import CHANGED_COPIES, FrozenNameDict, InputError, ReadOnlyError, unknown_name
 from ada_dynamics.execution import pause_garbage_collection
-from ada_dynamics.model.bounds import bounds_of, position_limits
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
-from ada_dynamics.model.tree import Tree
-from ada_dynamics.model.tree_builder import build_tree
+from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse
+from ada_dynamics.model.tree import WORLD, Tree, build_tree
 from ada_dynamics.spatial.orientation import pose_of
+from ada_dynamics.spatial.transform import Transform
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
-
-
-INSTEAD = {  # function that makes a changed copy
-    "gravity": "with_gravity(model, (x, y, z))",
-    "link": "with_parts(model, dataclasses.replace(model.links[NAME], mass=...))",
-    "joint": "with_parts(model, dataclasses.replace(model.joints[NAME], damping=...))",
-    "loop": "with_parts(model, dataclasses.replace(model.loops[NAME], ...)), with_loops or remove_loop",
-}
-
-
-def _instead(what: str) -> str:
-    return f"For a changed copy: ada_dynamics.model.edit.{INSTEAD[what]}."
 
 
 class Model(NotebookDisplay):
@@ -71,9 +59,9 @@ class Model(NotebookDisplay):
         """
         self.name = name
         self.root = root
-        self.links = FrozenNameDict("link", ((link.name, link) for link in links), _instead("link"))
-        self.joints = FrozenNameDict("joint", ((joint.name, joint) for joint in joints), _instead("joint"))
-        self.loops = FrozenNameDict("loop", ((loop.name, loop) for loop in loops), _instead("loop"))
+        self.links = FrozenNameDict("link", ((link.name, link) for link in links))
+        self.joints = FrozenNameDict("joint", ((joint.name, joint) for joint in joints))
+        self.loops = FrozenNameDict("loop", ((loop.name, loop) for loop in loops))
         self.gravity = tuple(float(g) for g in gravity)
         self.source = source
         self._q: dict[str, slice] = {}
@@ -98,9 +86,7 @@ class Model(NotebookDisplay):
         self._refuse(name)
 
     def _refuse(self, name: str) -> NoReturn:
-        known = name if name in INSTEAD else name.removesuffix("s")
-        way = _instead(known) if known in INSTEAD else "See ada_dynamics.model.edit for changed copies."
-        raise ReadOnlyError(f"model {self.name!r} is read-only: its {name} cannot be set. {way}")
+        raise ReadOnlyError(f"model {self.name!r} is read-only: its {name} cannot be set. {CHANGED_COPIES}")
 
     # --- names --------------------------------------------------------------------------------------------------
     @property
@@ -149,13 +135,13 @@ class Model(NotebookDisplay):
 
     @cached_property
     def lower(self) -> Array:
-        """Lower position limits, (nq,); -inf: unlimited. Limits of spherical joints: see `bounds.bounds_of`."""
-        return self._per_position(lambda j: position_limits(j)[0])
+        """Lower position limits, (nq,); -inf: unlimited. Limits of spherical joints: see `Joint.bounds`."""
+        return self._per_position(lambda j: j.range[0])
 
     @cached_property
     def upper(self) -> Array:
         """Upper position limits, (nq,)."""
-        return self._per_position(lambda j: position_limits(j)[1])
+        return self._per_position(lambda j: j.range[1])
 
     @cached_property
     def velocity_limit(self) -> Array:
@@ -191,10 +177,15 @@ class Model(NotebookDisplay):
     @cached_property
     def _kinds_of_space(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[JointType, slice, slice]]]:
         """Indices into q and v of joints with additive positions, and the other joints."""
-        flat = [one for one in self._space if type(one[0]).integrate is JointType.integrate]
-        q_places = [k for _, i, _ in flat for k in range(i.start, i.stop)]
-        v_places = [k for _, _, j in flat for k in range(j.start, j.stop)]
-        others = [one for one in self._space if one not in flat]
+        q_places: list[int] = []
+        v_places: list[int] = []
+        others = []
+        for kind, i, j in self._space:
+            if type(kind).integrate is JointType.integrate:
+                q_places += range(i.start, i.stop)
+                v_places += range(j.start, j.stop)
+            else:
+                others.append((kind, i, j))
         return np.array(q_places, dtype=np.intp), np.array(v_places, dtype=np.intp), others
 
     @cached_property
@@ -235,30 +226,27 @@ class Model(NotebookDisplay):
 
     def integrate(self, q: Array, v: Array, dt: float = 1.0) -> Array:
         """Configuration after moving from q with v for the time dt; 2-D arrays are batches of rows."""
-        q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-        if q.ndim == 2:
-            flat_q, flat_v, others = self._kinds_of_space
-            moved, v = np.array(self._as_rows(q, self.nq, "q")), self._as_rows(v, self.nv, "v", len(q))
-            moved[:, flat_q] += v[:, flat_v] * dt
-            for t, i, j in others if len(q) else ():
-                moved[:, i] = [t.integrate(a, b) for a, b in zip(q[:, i], v[:, j] * dt, strict=True)]
-            return moved
-        q, v = self.as_positions(q), self.as_velocities(v)
-        return np.concatenate([np.zeros(0), *(t.integrate(q[i], v[j] * dt) for t, i, j in self._space)])
+        if np.ndim(q) != 2:
+            return np.asarray(self.integrate(self.as_positions(q)[None], self.as_velocities(v)[None], dt)[0])
+        flat_q, flat_v, others = self._kinds_of_space
+        q, v = self._as_rows(q, self.nq, "q"), self._as_rows(v, self.nv, "v", len(q))
+        moved = np.array(q)
+        moved[:, flat_q] += v[:, flat_v] * dt
+        for t, i, j in others if len(q) else ():
+            moved[:, i] = [t.integrate(a, b) for a, b in zip(q[:, i], v[:, j] * dt, strict=True)]
+        return moved
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """Velocity that moves q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
-        q0, q1 = np.asarray(q0, dtype=float), np.asarray(q1, dtype=float)
-        if q0.ndim == 2:
-            flat_q, flat_v, others = self._kinds_of_space
-            q0, q1 = self._as_rows(q0, self.nq, "q0"), self._as_rows(q1, self.nq, "q1", len(q0))
-            step = np.empty((len(q0), self.nv))
-            step[:, flat_v] = q1[:, flat_q] - q0[:, flat_q]
-            for t, i, j in others if len(q0) else ():
-                step[:, j] = [t.difference(a, b) for a, b in zip(q0[:, i], q1[:, i], strict=True)]
-            return step
-        q0, q1 = self.as_positions(q0), self.as_positions(q1)
-        return np.concatenate([np.zeros(0), *(t.difference(q0[i], q1[i]) for t, i, _ in self._space)])
+        if np.ndim(q0) != 2:
+            return np.asarray(self.difference(self.as_positions(q0)[None], self.as_positions(q1)[None])[0])
+        flat_q, flat_v, others = self._kinds_of_space
+        q0, q1 = self._as_rows(q0, self.nq, "q0"), self._as_rows(q1, self.nq, "q1", len(q0))
+        step = np.empty((len(q0), self.nv))
+        step[:, flat_v] = q1[:, flat_q] - q0[:, flat_q]
+        for t, i, j in others if len(q0) else ():
+            step[:, j] = [t.difference(a, b) for a, b in zip(q0[:, i], q1[:, i], strict=True)]
+        return step
 
     def interpolate(self, q0: Array, q1: Array, t: float) -> Array:
         """Configuration at the fraction t of the way from q0 to q1 at constant velocity; 2-D arrays are batches."""
@@ -281,8 +269,7 @@ class Model(NotebookDisplay):
         if link not in self.links:
             raise unknown_name("link", link, self.links)
         if name in self.links:
-            message = f"model {self.name!r} has a link {name!r} already; use another name."
-            raise InputError(message, field="name", value=name)
+            raise InputError(f"model {self.name!r} has a link {name!r} already.", field="name", value=name)
         pose = pose_of(xyz, rpy)
         if not np.isfinite(pose).all():
             raise InputError(f"frame {name!r}: xyz and rpy must be finite.", field="xyz", allowed="finite")
@@ -302,32 +289,26 @@ class Model(NotebookDisplay):
         """Convert an argument to a vector of velocities, accelerations or efforts (nv,)."""
         return self._as_vector(v, self.nv, name)
 
-    def _as_rows(self, x: Array, size: int, name: str, count: int | None = None) -> Array:
+    def _as_rows(self, values: Array, size: int, name: str, count: int | None = None) -> Array:
+        x = np.asarray(values, dtype=np.float64)
         wanted = (len(x) if count is None else count, size)
         if x.shape != wanted:
-            raise InputError(
-                f"{name} has shape {x.shape}; model {self.name!r} needs {wanted}.",
-                field=name,
-                value=x.shape,
-                allowed=wanted,
-            )
+            raise self._wrong_shape(name, x.shape, wanted)
         return x
 
     def _as_vector(self, values: ArrayLike, size: int, name: str) -> Array:
         try:
             x = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError(
-                f"{name} is {values!r:.100}; it must be {size} numbers.", field=name, value=values, allowed=(size,)
-            ) from None
+            text = f"{name} is {values!r:.100}; it must be {size} numbers."
+            raise InputError(text, field=name, value=values, allowed=(size,)) from None
         if x.shape != (size,):
-            raise InputError(
-                f"{name} has shape {x.shape}; model {self.name!r} needs ({size},).",
-                field=name,
-                value=x.shape,
-                allowed=(size,),
-            )
+            raise self._wrong_shape(name, x.shape, (size,))
         return x
+
+    def _wrong_shape(self, name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> InputError:
+        text = f"{name} has shape {shape}; model {self.name!r} needs {wanted}."
+        return InputError(text, field=name, value=shape, allowed=wanted)
 
     @cached_property
     def floating_joint(self) -> str | None:
@@ -437,9 +418,33 @@ def within_limits(model: Model, q: Array) -> Array:
         joint = model.joints[body.name]
         if joint.turns is not None:
             nearest[body.q] = joint.turns.clipped(q[body.q])
-        if not joint.type.has_limits() or not bounds_of(joint) or not body.multiplier:
+        if not joint.type.has_limits() or not joint.bounds or not body.multiplier:
             continue
         limits = joint.limits
         ends = sorted((x - body.offset) / body.multiplier for x in (limits.lower, limits.upper))
         low[body.q], high[body.q] = np.maximum(low[body.q], ends[0]), np.minimum(high[body.q], ends[1])
     return np.where(low <= high, np.clip(nearest, low, np.maximum(low, high)), nearest)
+
+
+# --- poses of links, on numbers ------------------------------------------------------------------------------------
+def numbers(pose: Transform) -> Pose:
+    """Convert a constant transform to arrays."""
+    return np.array(pose.rotation.matrix(), dtype=float), np.array(pose.position, dtype=float)
+
+
+def link_poses(model: Model, q: Array) -> dict[str, Pose]:
+    """Pose of every link in the world."""
+    values: list[float] = q.tolist()
+    bodies = {WORLD: NO_MOVE}
+    for body in model.tree.bodies:
+        bodies[body.index] = compose(bodies[body.parent], numbers(body.transform(body.positions(values))))
+    return {name: compose(bodies[frame.body], numbers(frame.pose)) for name, frame in model.tree.frames.items()}
+
+
+def displaced(model: Model, joint: str, own: Array) -> Pose:
+    """Pose of the child link of a joint in its parent link at a joint position."""
+    description, tree = model.joints[joint], model.full_tree
+    body = next(b for b in tree.bodies if b.name == joint)
+    parent, child = tree.frames[description.parent], tree.frames[description.child]
+    inside = compose(numbers(body.transform(own.tolist())), numbers(child.pose))
+    return compose(inverse(numbers(parent.pose)), inside)

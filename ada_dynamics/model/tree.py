@@ -1,28 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tree of moving bodies for the algorithms: joint axes on coordinate axes, constants as floats."""
+"""Tree of moving bodies for the algorithms, and its construction from links and joints.
+
+Fixed joints are merged, joint axes rotated onto coordinate axes; constants are floats.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model import stacks
-from ada_dynamics.model.elements import Joint
-from ada_dynamics.model.joints import JointType
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
+from ada_dynamics.model.joints import Fixed, JointType
 from ada_dynamics.model.joints.base import RowKind
-from ada_dynamics.model.rotations import Pose, clean_relative, to_mat3, to_vec3
+from ada_dynamics.model.rotations import (
+    NO_MOVE,
+    Pose,
+    clean_relative,
+    clean_rotation,
+    product,
+    to_mat3,
+    to_vec3,
+    turned,
+)
 from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import Scalar, Vec3
+from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
 WORLD = -1
-NO_MOVE = Transform()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,7 +91,7 @@ class Columns:
     parents: Sequence[int]
     rotations: Array  # of the placements: (n, 3, 3)
     positions: Array  # (n, 3)
-    inertias: stacks.Inertias
+    inertias: Inertias
     q: Sequence[slice]
     v: Sequence[slice]
 
@@ -93,9 +104,9 @@ class Columns:
             bodies,
             [body.joint for body in bodies],
             [body.parent for body in bodies],
-            stacks.stack([matrices[body.placement.rotation] for body in bodies]).reshape(-1, 3, 3),
+            stack([matrices[body.placement.rotation] for body in bodies]).reshape(-1, 3, 3),
             np.array([body.placement.position for body in bodies], dtype=float).reshape(-1, 3),
-            stacks.Inertias.of([body.inertia for body in bodies]),
+            Inertias.of([body.inertia for body in bodies]),
             [body.q for body in bodies],
             [body.v for body in bodies],
         )
@@ -116,11 +127,11 @@ class Columns:
 
     def inertia(self, index: int) -> RigidInertia:
         """Inertia of one body."""
-        return stacks.Inertias(*(column[index : index + 1] for column in self.inertias)).each()[0]
+        return Inertias(*(column[index : index + 1] for column in self.inertias)).each()[0]
 
     def bodies(self) -> tuple[Body, ...]:
         """Return one object per body."""
-        placements = stacks.transforms(self.rotations, self.positions)
+        placements = transforms(self.rotations, self.positions)
         inertias = self.inertias.each()
         rows = zip(self.carriers, self.kinds, self.parents, placements, inertias, self.q, self.v, strict=True)
         made = []
@@ -186,8 +197,8 @@ class Frames(Mapping[str, Frame]):
     def _make(self) -> dict[str, Frame]:
         """Create the frames; equal poses are shared."""
         distinct = {id(pose): pose for _, pose in self._places.values()}
-        cleaned = stacks.cleaned(*stacks.stacked(list(distinct.values())))
-        poses = dict(zip(distinct, stacks.transforms(*cleaned), strict=True))
+        rows = cleaned(*stacked(list(distinct.values())))
+        poses = dict(zip(distinct, transforms(*rows), strict=True))
         return {name: Frame(name, body, poses[id(pose)]) for name, (body, pose) in self._places.items()}
 
     def __len__(self) -> int:
@@ -220,7 +231,7 @@ class Loop:
     parent_pose: Transform  # of frame A in that body
     child: int
     child_pose: Transform  # of frame B
-    turn: Transform = NO_MOVE  # frame B in the child-side frame of the description
+    turn: Transform = field(default_factory=Transform)  # frame B in the child-side frame of the description
     is_turned: bool = False  # parent and child are exchanged relative to the description
 
     @cached_property
@@ -334,3 +345,217 @@ def _clean(inertia: RigidInertia) -> RigidInertia:
     h: Array = np.array(inertia.first_moment)
     about: Array = np.array(inertia.about_origin)
     return RigidInertia(inertia.mass, to_vec3(clean_relative(h)), to_mat3(clean_relative(about)))
+
+
+# --- construction -----------------------------------------------------------------------------------------------------
+NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
+
+
+def build_tree(
+    root: str,
+    links: Mapping[str, Link],
+    joints: Sequence[Joint],
+    gravity: Sequence[float],
+    q_slices: Mapping[str, slice],
+    v_slices: Mapping[str, slice],
+    onto: int | None = None,
+    loops: Sequence[LoopJoint] = (),
+    keep_fixed: bool = False,
+) -> Tree:
+    """Return the tree of moving bodies.
+
+    Args:
+        root: link that is fixed to the world unless it is the child of a joint.
+        links: all links by name.
+        joints: all joints, parents before children.
+        gravity: gravity in the world's axes.
+        q_slices: consecutive slices of q, one per joint.
+        v_slices: consecutive slices of v, one per joint.
+        onto: coordinate axis onto which all joint axes are rotated; by default the nearest one.
+        loops: joints that close loops.
+        keep_fixed: also make bodies of links on fixed joints, so that each joint has a wrench.
+    """
+    frames: dict[str, tuple[int, Pose]] = {"world": (WORLD, NO_MOVE)}
+    if not joints or joints[0].child != root:
+        frames[root] = (WORLD, NO_MOVE)
+    moving: list[_Moving] = []
+    parts: list[tuple[int, Link, Pose]] = []
+    kinds = _Kinds(onto)
+    for joint in joints:
+        carrier, pose = frames[joint.parent]
+        if joint.kind == Fixed.kind and not keep_fixed:
+            R, p = pose
+            at = carrier, (product(R, joint.rotation), p + turned(R, joint.xyz))
+        else:
+            kind, own_pose = kinds.of(joint)
+            at = len(moving), own_pose
+            moving.append(_Moving(joint, kind, carrier, pose, own_pose))
+        frames[joint.child] = at
+        if at[0] != WORLD:
+            parts.append((at[0], links[joint.child], at[1]))
+    return Tree(
+        _bodies(moving, body_inertias(parts, len(moving)), q_slices, v_slices),
+        Frames(frames),
+        to_vec3(np.asarray(gravity, dtype=float)),
+        _count(q_slices),
+        _count(v_slices),
+        tuple(_loop(loop, frames, onto) for loop in loops),
+    )
+
+
+def _count(slices: Mapping[str, slice]) -> int:
+    """Number of coordinates in consecutive slices."""
+    return max((int(own.stop) for own in slices.values()), default=0)
+
+
+class _Moving(NamedTuple):
+    """A moving joint and its body."""
+
+    joint: Joint
+    kind: JointType
+    carrier: int  # index of the parent body
+    carrier_pose: Pose  # of the parent link's frame in that body
+    own_pose: Pose  # of the child link's frame in the own body
+
+
+class _Kinds:
+    """Joint types on coordinate axes and poses of their child frames, shared by equal joints."""
+
+    def __init__(self, onto: int | None) -> None:
+        self._onto = onto
+        self._found: dict[object, tuple[JointType, Pose]] = {}
+
+    def of(self, joint: Joint) -> tuple[JointType, Pose]:
+        """Return the type of a joint and the pose of the child frame in its body."""
+        alike: tuple[object, ...] = (joint.kind, joint.axis.tobytes())
+        if joint.axis2 is not None or joint.constants:
+            alike += (None if joint.axis2 is None else joint.axis2.tobytes(), *joint.constants.items())
+        found = self._found.get(alike)
+        if found is None:
+            kind, Q = joint.type.aligned(joint.axis, joint.axis2, self._onto, **joint.constants)
+            found = self._found[alike] = kind, (Q.T, NO_MOVE[1])
+        return found
+
+
+def _bodies(
+    moving: Sequence[_Moving],
+    inertias: Inertias,
+    q_slices: Mapping[str, slice],
+    v_slices: Mapping[str, slice],
+) -> Bodies:
+    joints = [one.joint for one in moving]
+    R, p = stacked([one.carrier_pose for one in moving])
+    R_joint, xyz = stacked([(joint.rotation, joint.xyz) for joint in joints])
+    Qt, _ = stacked([one.own_pose for one in moving])
+    placements = cleaned(product(product(R, R_joint), Qt.swapaxes(1, 2)), p + turned(R, xyz))
+    sources = [joint.mimic.joint if joint.mimic else joint.name for joint in joints]
+    q, v = ([slices.get(name, NOTHING) for name in sources] for slices in (q_slices, v_slices))
+    kinds, carriers = [one.kind for one in moving], [one.carrier for one in moving]
+    return Bodies(Columns(joints, kinds, carriers, *placements, inertias, q, v))
+
+
+def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | None) -> Loop:
+    """Return a loop joint with its axis on a coordinate axis of both frames."""
+    joint, *turns = loop.type.aligned_sides(loop.axis, loop.axis2, onto, **loop.constants)
+    sides = ((loop.parent, loop.parent_xyz, loop.parent_rotation), (loop.child, loop.child_xyz, loop.child_rotation))
+    placed = []
+    for (link, xyz, rotation), turn in zip(sides, turns, strict=True):
+        body, (R, p) = frames[link]
+        placed.append((body, (product(product(R, rotation), turn), p + turned(R, xyz))))
+    (parent, at_parent), (child, at_child) = placed
+    sides_and_turn = stacked([at_parent, at_child, (turns[1], NO_MOVE[1])])
+    A, B, Q = transforms(*cleaned(*sides_and_turn))
+    return Loop(loop.name, joint, parent, A, child, B, Q)
+
+
+# --- stacked constants, ten times as fast as single small arrays ----------------------------------------------------
+def stack(values: Sequence[Array]) -> Array:
+    """Stack small arrays; shared ones are converted once."""
+    distinct = dict(zip(map(id, values), values, strict=True))
+    rows = np.array(list(distinct.values()))
+    if len(distinct) == len(values):
+        return rows
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+    index = np.fromiter(map(numbers.__getitem__, map(id, values)), np.intp, len(values))
+    shared: Array = rows[index]
+    return shared
+
+
+def stacked(poses: Sequence[Pose]) -> Pose:
+    """Stack poses: rotations (n, 3, 3) and positions (n, 3)."""
+    return stack([R for R, _ in poses]).reshape(-1, 3, 3), stack([p for _, p in poses]).reshape(-1, 3)
+
+
+def cleaned(R: Array, p: Array) -> Pose:
+    """Remove rounding errors next to exact zeros and ones, and negative zeros."""
+    return clean_rotation(R) + 0.0, clean_relative(p, axes=1) + 0.0
+
+
+def transforms(matrices: Array, positions: Array) -> list[Transform]:
+    """Convert cleaned poses to transforms in their cheapest form; equal rotations are shared."""
+    keys = [row.tobytes() for row in matrices]
+    distinct = dict(zip(keys, matrices.tolist(), strict=True))
+    rotations = {key: constant_rotation(Mat3.of(rows)) for key, rows in distinct.items()}
+    return [Transform(rotations[key], Vec3(*x)) for key, x in zip(keys, positions.tolist(), strict=True)]
+
+
+class Inertias(NamedTuple):
+    """Spatial inertias of many bodies about their origins, one per row."""
+
+    mass: Array
+    first_moment: Array
+    about_origin: Array
+
+    @classmethod
+    def of(cls, bodies: Sequence[RigidInertia]) -> Inertias:
+        """Stack the inertias of bodies."""
+        m, h, about = zip(*bodies, strict=True) if bodies else ((), (), ())
+        return cls(np.array(m, float), np.array(h, float).reshape(-1, 3), np.array(about, float).reshape(-1, 3, 3))
+
+    def each(self) -> list[RigidInertia]:
+        """Return one object per body."""
+        rows = zip(*(column.tolist() for column in self), strict=True)
+        return [RigidInertia(m, Vec3(*h), Mat3.of(I)) for m, h, I in rows]
+
+
+def point_inertias(m: Array, c: Array) -> Array:
+    """Inertias about the origin of point masses (n,) at positions (n, 3).
+
+    Diagonal entries are sums such as cy² + cz²; |c|² - cx² would lose the digits of small entries.
+    """
+    squares, found = c * c, -c[:, :, None] * c[:, None, :]
+    for i in range(3):
+        found[:, i, i] = squares[:, (i + 1) % 3] + squares[:, (i + 2) % 3]
+    return np.asarray(m[:, None, None] * found)
+
+
+def point_inertia(m: float, c: Array) -> Array:
+    """Inertia about the origin of one point mass at c."""
+    return np.asarray(point_inertias(np.array([m]), np.asarray(c, dtype=float)[None, :])[0])
+
+
+def inertia_about_com(inertia: RigidInertia) -> Array:
+    """Rotational inertia of a body with mass about its centre of mass."""
+    c = np.array(inertia.first_moment) / inertia.mass
+    return np.asarray(np.array(inertia.about_origin) - point_inertia(inertia.mass, c))
+
+
+def body_inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> Inertias:
+    """Inertias of bodies about their origins, summed over the links fixed to them (Takahashi 2012, eq. A.29).
+
+    Args:
+        parts: number of the body, a link and its pose in the body.
+        count: number of bodies.
+    """
+    links = [link for _, link, _ in parts]
+    R, p = stacked([pose for *_, pose in parts])
+    I, com = stacked([(link.inertia, link.com) for link in links])
+    m = np.array([link.mass for link in links])
+    c = p + turned(R, com)
+    about = product(product(R, I), R.swapaxes(1, 2)) + point_inertias(m, c)
+    body = np.array([number for number, _, _ in parts], dtype=np.intp)
+    mass, h, total = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
+    for sums, values in ((mass, m), (h, m[:, None] * c), (total, about)):
+        np.add.at(sums, body, values)
+    symmetric = clean_relative(0.5 * (total + total.swapaxes(1, 2)), axes=(1, 2))
+    return Inertias(mass, clean_relative(h, axes=1) + 0.0, symmetric + 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three successive rotations of a spherical joint: their angles from its quaternion, and limits of the angles.
+"""Position limits of joints, and three successive rotations of a spherical joint whose angles can be limited.
 
 In axes x, y = a₂, z = a₁ the rotation R = exp(a₁ θ₁) exp(a₂ θ₂) exp(a₃ θ₃), with a₂ perpendicular to both others, is
 the z-y-z rotation of Takahashi 2012, table 2.1, by θ₁, θ₂ + β, θ₃. β is the angle from a₁ to a₃ about a₂: 0 for z-y-z,
@@ -23,9 +23,8 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model import manifold
 from ada_dynamics.model.joints.euler import SphericalEuler
-from ada_dynamics.model.rotations import clean_rotation, to_mat3
+from ada_dynamics.model.rotations import clean_rotation, conjugate, quaternion_product, to_mat3
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
@@ -84,6 +83,41 @@ class WholeTurn(NamedTuple):
         x, y, z, w = q
         scale = expr.select(w, 0.0, -1.0, 1.0) / expr.sqrt(x * x + y * y + z * z + _TINY)
         return Vec3(scale * x, scale * y, scale * z)
+
+
+class Bound(NamedTuple):
+    """Lower and upper limit of one quantity of a joint; None: unlimited."""
+
+    lower: float | None  # [rad] or [m]
+    upper: float | None
+    angle: TurnAngle | WholeTurn | None = None  # of a spherical joint; None: the joint's one position
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both limits; infinite where unlimited."""
+        return -math.inf if self.lower is None else self.lower, math.inf if self.upper is None else self.upper
+
+    def __str__(self) -> str:
+        lower, upper = self.ends
+        if self.angle is None:
+            return f"[{lower:g}, {upper:g}]"
+        if isinstance(self.angle, WholeTurn):
+            return f"total rotation up to {upper:g}"
+        return f"turn {self.angle.number + 1}: [{lower:g}, {upper:g}]"
+
+    def value(self, q: Sequence[Scalar]) -> Scalar:
+        """The quantity at the position of the joint."""
+        return q[0] if self.angle is None else self.angle.value(q)
+
+    def excess(self, q: Sequence[Scalar]) -> Scalar:
+        """Excess of the quantity over a limit; at most zero within the limits."""
+        at = self.value(q)
+        below = -math.inf if self.lower is None else self.lower - at
+        return expr.maximum(below, -math.inf if self.upper is None else at - self.upper)
+
+    def directions(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Derivative with respect to each velocity of the joint."""
+        return (1.0,) if self.angle is None else tuple(self.angle.direction(q))
 
 
 @dataclass(frozen=True)
@@ -221,10 +255,8 @@ class Turns:
     @cached_property
     def _product(self) -> Array:
         """n = frame* ∘ q ∘ last frame, a 4 x 4 matrix on q."""
-        before, after = manifold.conjugate(upper_quaternion(self._frame)), upper_quaternion(self._last_frame)
-        return np.column_stack(
-            [manifold.quaternion_product(manifold.quaternion_product(before, one), after) for one in np.eye(4)]
-        )
+        before, after = conjugate(upper_quaternion(self._frame)), upper_quaternion(self._last_frame)
+        return np.column_stack([quaternion_product(quaternion_product(before, one), after) for one in np.eye(4)])
 
 
 def _about(y: Scalar, x: Scalar, centre: float, flip: float) -> Scalar:

@@ -106,7 +106,7 @@ class CatalogueEntry:
         if self.xacro is not None:
             return self.expand()
         from ada_dynamics.model.default_shapes import with_default_shapes
-        from ada_dynamics.model.edit.replace_joints import split_universals
+        from ada_dynamics.model.edit.joints import split_universals
 
         model = self.mechanism().model
         has_looks = any(link.visuals for link in model.links.values())
@@ -292,7 +292,7 @@ def start_of(source: object, model: Model | None = None) -> Array | None:
 
 
 def _start(model: Model, one: CatalogueEntry) -> Array:
-    from ada_dynamics.model.edit.poses import link_poses
+    from ada_dynamics.model.model import link_poses
 
     q = model.neutral()
     for joint, own in (one.start or {}).items():

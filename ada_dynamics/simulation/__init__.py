@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, ContactSphere, Ground
-    from ada_dynamics.contact.material import Material
+    from ada_dynamics.contact.geometry import Material
     from ada_dynamics.contact.stops import JointStops
     from ada_dynamics.simulation.control import CompiledController, ControllerError
     from ada_dynamics.simulation.events import Event, at_limits
@@ -32,7 +32,7 @@ _HOMES = {
     "JointServos": "ada_dynamics.simulation.servos",
     "JointStops": "ada_dynamics.contact.stops",
     "Log": "ada_dynamics.simulation.log",
-    "Material": "ada_dynamics.contact.material",
+    "Material": "ada_dynamics.contact.geometry",
     "IntegrationError": "ada_dynamics.simulation.executors",
     "Scene": "ada_dynamics.simulation.scene",
     "Simulation": "ada_dynamics.simulation.simulation",

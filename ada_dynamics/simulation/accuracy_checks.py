@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.analysis.unknown_work import velocity_scale
+from ada_dynamics.analysis.power import velocity_scale
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import characteristic_length
 from ada_dynamics.errors import InputError, IntegrationAccuracyWarning, UnknownWorkWarning

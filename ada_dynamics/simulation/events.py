@@ -11,9 +11,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.turns import TurnAngle
+from ada_dynamics.model.turns import Bound, TurnAngle
 from ada_dynamics.simulation.options import as_tuple, invalid
 
 RELATIVE = 4e-16  # relative tolerance of the time of an event
@@ -82,7 +81,7 @@ def at_limits(model: Model, terminal: bool = False) -> list[Event]:
     """Return an event for every finite limit, such as `joint upper`; `joint 2 lower` for spherical joints."""
     events = []
     for name in model.joint_names:
-        for bound in bounds_of(model.joints[name]):
+        for bound in model.joints[name].bounds:
             label = f"{name} {bound.angle.number + 1}" if isinstance(bound.angle, TurnAngle) else name
             for side, limit, direction in (("lower", bound.lower, -1), ("upper", bound.upper, 1)):
                 if limit is not None:

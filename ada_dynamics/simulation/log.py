@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.analysis.sampled_signals import hermite
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.wrenches import ContactFrame
+from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.wrenches import link_wrenches
+from ada_dynamics.contact.contact import link_wrenches
 from ada_dynamics.errors import InputError, SingularConfigurationWarning
 
 if TYPE_CHECKING:
     from ada_dynamics.analysis.power import PowerBalance
     from ada_dynamics.constraints.analysis import UniqueComponents
-    from ada_dynamics.contact.wrenches import ContactFrame
+    from ada_dynamics.contact.contact import ContactFrame
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.dynamics.front import Energy
     from ada_dynamics.model.model import Model

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.wrenches import ContactFrame
+from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.model.model import Model
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import ClosedConfiguration, close_loops
 from ada_dynamics.contact.contact import Contact
-from ada_dynamics.contact.material import Material
+from ada_dynamics.contact.geometry import Material
 from ada_dynamics.contact.shape_contacts import HullContacts, Vertices, hull_contacts, lowest_height
 from ada_dynamics.contact.stops import SHARE_OF_STEP, JointStops, limit_violations, limited_joints
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.model import Model, within_limits
 from ada_dynamics.simulation.forces import Forces
@@ -142,7 +141,7 @@ def _lift(model: Model) -> tuple[str, Array] | None:
     world = poses(model.tree, transforms(model.tree, model.neutral().tolist()))
     for body in model.tree.bodies:
         joint = model.joints[body.name]
-        is_free = joint.kind == Prismatic.kind and not bounds_of(joint) and joint.stiffness == 0.0
+        is_free = joint.kind == Prismatic.kind and not joint.bounds and joint.stiffness == 0.0
         if body.parent != body.index - 1 or not is_free or float(body.inertia.mass) > 0.0:
             return None
         rise = float(np.array(world[body.index].rotation.matrix(), dtype=float)[2] @ joint.axis)
@@ -227,7 +226,7 @@ def _stops_from(
     notes = []
     if beyond:
         shown = ", ".join(
-            f"{name!r} by {over:.3g} ({', '.join(map(str, bounds_of(model.joints[name])))})"
+            f"{name!r} by {over:.3g} ({', '.join(map(str, model.joints[name].bounds))})"
             for name, over in list(beyond.items())[:_SHOWN]
         )
         if is_given:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.material import finite_number
+from ada_dynamics.contact.geometry import finite_number
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import motor_joints

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.contact import Contact
+from ada_dynamics.contact.contact import Contact, contact_frames
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
-from ada_dynamics.contact.wrenches import contact_frames
 from ada_dynamics.display import View, open_page
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm

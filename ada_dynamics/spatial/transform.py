@@ -17,7 +17,6 @@ class InParent(Protocol):
 
     def in_parent(self: Seen, X: Transform) -> Seen:
         """The same quantity in frame A of X = ᴬT_B."""
-        ...
 
 
 class InChild(Protocol):
@@ -25,7 +24,6 @@ class InChild(Protocol):
 
     def in_child(self: Seen, X: Transform) -> Seen:
         """The same quantity in frame B of X = ᴬT_B."""
-        ...
 
 
 SeenUp = TypeVar("SeenUp", bound=InParent)

@@ -119,7 +119,7 @@ class AngleMap:
 
     @staticmethod
     def read(path: PathLike, board: Board = Board.RCB1, joints: Sequence[str] | None = None) -> AngleMap:
-        """Read an angle map; needs the package PyYAML (extra "yaml").
+        """Read an angle map.
 
         Args:
             path: path of the file.

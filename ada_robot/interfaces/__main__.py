@@ -26,7 +26,7 @@ import numpy as np
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import INTERRUPTED, USAGE_ERROR, AdaError, CompileError, InputError
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 from ada_robot.interfaces import generate
 from ada_robot.processes import posix_module, restore_sigint
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_dynamics.analysis.balance import UP, balance_of, contact_points, plane_axes
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.wrenches import ContactFrame
+from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.drawing.colours import closure_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics

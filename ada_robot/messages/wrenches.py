@@ -16,8 +16,8 @@ import numpy as np
 
 from ada_dynamics.algorithms.joint_loads import joint_loads
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.contact import ContactFrame, link_wrenches
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
-from ada_dynamics.contact.wrenches import ContactFrame, link_wrenches
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import WORLD_LINK

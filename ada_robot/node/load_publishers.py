@@ -16,7 +16,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from ada_dynamics.contact.wrenches import contact_frames
+from ada_dynamics.contact.contact import contact_frames
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ada_dynamics.contact.wrenches import contact_frames
+from ada_dynamics.contact.contact import contact_frames
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation.record.recorder import McapRecorder

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 
 MARK = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
 MESSAGE_PACKAGES = (

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
 from ada_robot.contract import JointLimit
@@ -123,7 +122,7 @@ class StateBounds:
         were = limit_violations(self._model, before)
         for name, over in limit_violations(self._model, after).items():
             if over > ROUNDING and name not in were:
-                limits = ", ".join(map(str, bounds_of(self._model.joints[name])))
+                limits = ", ".join(map(str, self._model.joints[name].bounds))
                 text = (
                     f"after loop closure, joint {name!r} would be {over:.3g} outside its limits {limits}; give "
                     "positions closer to the present ones."

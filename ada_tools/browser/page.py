@@ -21,7 +21,7 @@ from typing import Any
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 from ada_tools.browser.access_control import VARIABLE, AccessControl
 
 HOST, PORT = "127.0.0.1", 8080

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
-from ada_dynamics.extras import how_to_install_experiments, provided
+from ada_dynamics.resources import how_to_install_experiments, provided
 
 
 class Subcommand(Protocol):

@@ -15,8 +15,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.errors import InputError
-from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
+from ada_dynamics.resources import how_to_install
 from ada_tools.commands.common import table
 from ada_tools.engines.pinocchio_tree import PinocchioTree
 

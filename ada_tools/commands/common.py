@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import BASES
 from ada_dynamics.model.model import Model
-from ada_dynamics.output_files import to_json
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
-from ada_dynamics.structured_text.files import MAX_BYTES
+from ada_dynamics.structured_text.files import MAX_BYTES, to_json
 
 DEGREES = ("deg", "°")
 _ROUNDING = 1e-6  # [rad, m] tolerance for limits printed with six digits

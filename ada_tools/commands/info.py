@@ -19,7 +19,6 @@ from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.errors import AdaError, ModelError
 from ada_dynamics.jit import Kernel
-from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.check import check
@@ -189,7 +188,7 @@ def _joint_text(joint: Joint) -> str:
         return f"{joint.name} (fixed)"
     about = f" {axis_text(joint.axis)}" if joint.type.axes else ""
     mimic = "" if joint.mimic is None else f", mimics {joint.mimic.joint}"
-    held = ", ".join(map(str, bounds_of(joint))) if joint.kind == "spherical" else ""
+    held = ", ".join(map(str, joint.bounds)) if joint.kind == "spherical" else ""
     return f"{joint.name} ({joint.kind}{about}{mimic}{', ' * bool(held)}{held})"
 
 

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
+from ada_dynamics.resources import how_to_install
 from ada_dynamics.robots.readers.mjcf.bodies import KINDS
 from ada_dynamics.robots.writers import render
 

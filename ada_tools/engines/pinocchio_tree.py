@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import align
+from ada_dynamics.resources import how_to_install
 from ada_dynamics.robots.readers.values import JointKindTable
 
 WORLD = "world"

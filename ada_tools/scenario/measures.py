@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.loop_joint_motion import LoopJointMotion, revolute_loops
-from ada_dynamics.analysis.motion import dynamics_of
+from ada_dynamics.analysis.motion import LoopJointMotion, dynamics_of, revolute_loops
 from ada_dynamics.analysis.singularity import loop_singularity_measure, singularity_times
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.model import Model
+from ada_dynamics.resources import how_to_install
 from ada_tools.scenario.registry import measure
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
-from ada_dynamics.extras import provided
+from ada_dynamics.resources import provided
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.structured_text import files
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, from_object, is_empty

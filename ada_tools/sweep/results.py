@@ -23,7 +23,7 @@ import numpy as np
 from ada_dynamics._version import __version__
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
-from ada_dynamics.output_files import atomic_write, to_json
+from ada_dynamics.structured_text.files import atomic_write, to_json
 from ada_tools.sweep.sweep import MOST_RUNS, Sweep, flat, number_and_unit
 from ada_tools.sweep.worker import DONE, FAILED
 

@@ -30,8 +30,8 @@ from typing import Any
 from ada_dynamics._version import __version__
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import DeviceError, InputError
-from ada_dynamics.extras import how_to_install
 from ada_dynamics.progress import Progress
+from ada_dynamics.resources import how_to_install
 from ada_tools.sweep import side_by_side, worker
 from ada_tools.sweep.results import BAD, LOGS, NEW, Store, SweepError, SweepResult, read_result
 from ada_tools.sweep.sweep import Sweep

@@ -11,8 +11,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.output_files import to_json
 from ada_dynamics.progress import Progress
+from ada_dynamics.structured_text.files import to_json
 from ada_experiments.report import counts, entries, figure_text, limit_text, remark, said, write_html, write_ledger
 from ada_tools.commands.common import make_folder, print_json, table
 from ada_tools.scenario import GROUPS, Result, Scenario, load, names, names_in, reproduce

@@ -26,8 +26,8 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import limited_joints
 from ada_dynamics.errors import InputError
-from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
+from ada_dynamics.resources import how_to_install
 from ada_tools.engines.mujoco_model import MujocoModel
 from ada_tools.engines.pinocchio_model import PinocchioModel
 from ada_tools.scenario import units

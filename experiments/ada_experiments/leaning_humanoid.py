@@ -14,9 +14,8 @@ from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
-from ada_dynamics.model.edit.poses import link_poses
-from ada_dynamics.model.edit.replace_joints import reduce
-from ada_dynamics.model.model import Model
+from ada_dynamics.model.edit.joints import reduce
+from ada_dynamics.model.model import Model, link_poses
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load, with_loops
 from ada_dynamics.simulation import Simulation

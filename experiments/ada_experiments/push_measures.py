@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ada_dynamics.analysis.fixed_feet import fixed_feet_of
+from ada_dynamics.analysis.balance import fixed_feet_of
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError

@@ -19,7 +19,7 @@ from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.profiles import half_sine
 from ada_experiments.pictures import picture

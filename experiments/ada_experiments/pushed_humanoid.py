@@ -12,7 +12,7 @@ import numpy as np
 
 from ada_controllers import make
 from ada_controllers.in_simulation import InSimulation, by_joint_names
-from ada_dynamics.analysis.fixed_feet import fixed_feet_of
+from ada_dynamics.analysis.balance import fixed_feet_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact, Material
 from ada_dynamics.model.edit.parts import Parts

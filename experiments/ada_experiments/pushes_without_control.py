@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_dynamics.analysis.fixed_feet import fixed_feet_of
+from ada_dynamics.analysis.balance import fixed_feet_of
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.simulation import Log
 from ada_experiments.pictures import picture

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.output_files import atomic_write
+from ada_dynamics.structured_text.files import atomic_write
 from ada_tools.scenario import GROUPS, Result
 from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Statement, Verdict
 from ada_tools.scenario.sections import StatementPart

@@ -15,7 +15,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Plane
-from ada_dynamics.contact.material import Material
+from ada_dynamics.contact.geometry import Material
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit import merge, with_gravity

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.contact.wrenches import ContactFrame
+from ada_dynamics.contact.contact import ContactFrame
 
 CORNERS = {"a": (-0.2, -0.1, 0.0), "b": (0.2, -0.1, 0.0), "c": (0.2, 0.1, 0.0), "d": (-0.2, 0.1, 0.0)}
 FRAMES = {**{n: ContactFrame("box", p) for n, p in CORNERS.items()}, "hand": ContactFrame("box", (0, 0, 1), "lid")}

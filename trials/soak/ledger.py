@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ada_dynamics.output_files import to_json
+from ada_dynamics.structured_text.files import to_json
 
 
 class Ledger:

@@ -2,10 +2,8 @@
 """Edits of models; each returns a new model."""
 
 from ada_dynamics.model.edit.adjustable import adjustable, geometry
-from ada_dynamics.model.edit.merge import merge, with_prefix
-from ada_dynamics.model.edit.parts import open_loops, remove_loop, with_gravity, with_parts
-from ada_dynamics.model.edit.recut import loop_path, recut
-from ada_dynamics.model.edit.replace_joints import lock, merge_turns, reduce, split_universals
+from ada_dynamics.model.edit.joints import lock, loop_path, merge_turns, recut, reduce, split_universals
+from ada_dynamics.model.edit.parts import merge, open_loops, remove_loop, with_gravity, with_parts, with_prefix
 
 __all__ = [
     "adjustable",

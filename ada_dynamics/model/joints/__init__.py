@@ -3,15 +3,11 @@
 
 from collections.abc import Mapping
 
+from ada_dynamics.model.joints.axis_joints import Continuous, Cylindrical, Fixed, Helical, Prismatic, Revolute
 from ada_dynamics.model.joints.base import Coordinate, JointType
-from ada_dynamics.model.joints.cylindrical import Cylindrical
 from ada_dynamics.model.joints.euler import FloatingEuler, SphericalEuler
-from ada_dynamics.model.joints.fixed import Fixed
-from ada_dynamics.model.joints.helical import Helical
 from ada_dynamics.model.joints.planar import Planar
-from ada_dynamics.model.joints.prismatic import Prismatic
 from ada_dynamics.model.joints.quaternion import Floating, Spherical
-from ada_dynamics.model.joints.revolute import Continuous, Revolute
 from ada_dynamics.model.joints.universal import Universal
 
 JOINT_TYPES: dict[str, type[JointType]] = {

@@ -9,7 +9,6 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model import manifold
 from ada_dynamics.model.joints.base import (
     PLACE,
     Coordinate,
@@ -22,7 +21,7 @@ from ada_dynamics.model.joints.base import (
     turning,
     unit,
 )
-from ada_dynamics.model.rotations import align
+from ada_dynamics.model.rotations import align, plane_difference, plane_integrate
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
@@ -78,11 +77,11 @@ class Planar(JointType):
 
     def integrate(self, q: Array, step: Array) -> Array:
         """Position after motion with constant body velocity."""
-        return manifold.plane_integrate(q, step)
+        return plane_integrate(q, step)
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """Constant body velocity from q0 to q1 in unit time."""
-        return manifold.plane_difference(q0, q1)
+        return plane_difference(q0, q1)
 
     def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
         """Random position within 1 m, and any angle."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model import manifold
+from ada_dynamics.model import rotations
 from ada_dynamics.model.joints.base import (
     MASS,
     PLACE,
@@ -44,32 +44,44 @@ def quaternion_rate(p: Sequence[Scalar], w: Sequence[Scalar]) -> tuple[Scalar, S
     )
 
 
-def normalised(p: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """p / |p|."""
-    inverse = 1.0 / expr.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
-    return tuple(x * inverse for x in p)
+class QuaternionJoint(JointType):
+    """A joint whose last four positions are a unit quaternion."""
+
+    axes = 0
+
+    def nearest(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Unit length of the quaternion."""
+        inverse = 1.0 / expr.sqrt(_square(q))
+        return (*q[:-4], *(x * inverse for x in q[-4:]))
+
+    def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """|p|² must be 1 within twice the tolerance of |p|."""
+        excess = _square(q) - 1.0
+        return (2.0 * NORM_TOLERANCE - excess, 2.0 * NORM_TOLERANCE + excess)
+
+    def neutral(self) -> Array:
+        """No motion."""
+        return np.asarray(np.eye(self.nq)[-1])
+
+    def problem(self, q: Array) -> str | None:
+        """Problem of the length of the quaternion, or None."""
+        p = q[-4:]
+        norm = float(np.linalg.norm(p))
+        if abs(norm * norm - 1.0) <= 2.0 * NORM_TOLERANCE:
+            return None
+        return f"its quaternion (x, y, z, w) = {p.tolist()} has length {norm:.9g}, allowed 1 +- {NORM_TOLERANCE:g}"
 
 
-def norm_guards(p: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """|p|² must be 1 within twice the tolerance of |p|."""
-    excess = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3] - 1.0
-    return (2.0 * NORM_TOLERANCE - excess, 2.0 * NORM_TOLERANCE + excess)
+def _square(q: Sequence[Scalar]) -> Scalar:
+    x, y, z, w = q[-4:]
+    return x * x + y * y + z * z + w * w
 
 
-def norm_problem(p: Array) -> str | None:
-    """Problem of the length of a quaternion, or None."""
-    norm = float(np.linalg.norm(p))
-    if abs(norm * norm - 1.0) <= 2.0 * NORM_TOLERANCE:
-        return None
-    return f"its quaternion (x, y, z, w) = {p.tolist()} has length {norm:.9g}, allowed 1 +- {NORM_TOLERANCE:g}"
-
-
-class Spherical(JointType):
+class Spherical(QuaternionJoint):
     """A ball joint: q = unit quaternion (x, y, z, w), v = angular velocity in the child's frame."""
 
     kind, nq, nv = "spherical", 4, 3
     other_names = ("ball",)
-    axes = 0
     moves_as = closes_as = kind
     coordinates, rates = QUATERNION, TURNING
     can_have_spring = True
@@ -90,10 +102,6 @@ class Spherical(JointType):
         """eq. 3.34."""
         return quaternion_rate(q, v)
 
-    def nearest(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Unit length of the quaternion."""
-        return normalised(q)
-
     def deflection(self, q: Sequence[Scalar], rest: Scalar) -> list[Scalar]:
         """The rotation vector φ: k φ in the child axes is the gradient of ½ k |φ|². The rest position is zero."""
         x, y, z, w = q
@@ -104,14 +112,6 @@ class Spherical(JointType):
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """ω x L."""
         return cross(Vec3(*v), Vec3(*momentum))
-
-    def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Unit length of the quaternion."""
-        return norm_guards(q)
-
-    def neutral(self) -> Array:
-        """No rotation."""
-        return np.array([0.0, 0.0, 0.0, 1.0])
 
     def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
         """Random rotation, uniformly distributed."""
@@ -128,22 +128,17 @@ class Spherical(JointType):
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q ∘ exp(step)."""
-        return manifold.normalized(manifold.quaternion_product(q, manifold.quaternion_exp(step)))
+        return rotations.normalized(rotations.quaternion_product(q, rotations.quaternion_exp(step)))
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """log(q0⁻¹ ∘ q1)."""
-        return manifold.quaternion_log(manifold.quaternion_product(manifold.conjugate(q0), q1))
-
-    def problem(self, q: Array) -> str | None:
-        """Problem of the length of the quaternion, or None."""
-        return norm_problem(q)
+        return rotations.quaternion_log(rotations.quaternion_product(rotations.conjugate(q0), q1))
 
 
-class Floating(JointType):
+class Floating(QuaternionJoint):
     """A free body: q = [x, y, z, qx, qy, qz, qw], v = [linear, angular] in the child's frame (as in pinocchio)."""
 
     kind, nq, nv = "floating", 7, 6
-    axes = 0
     moves_as, closes_as = kind, None
     coordinates, rates = (*PLACE, *QUATERNION), (*PLACE, *TURNING)
 
@@ -164,22 +159,10 @@ class Floating(JointType):
         rate = MatrixRotation(from_quaternion(*q[3:])).to_parent(Vec3(*v[:3]))
         return (*rate, *quaternion_rate(q[3:], v[3:]))
 
-    def nearest(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Unit length of the quaternion."""
-        return (*q[:3], *normalised(q[3:]))
-
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """[ω x p; ω x L + v x p]."""
         turned = Motion.linear_first(v).cross_force(Force.force_first(momentum))
         return (*turned.force, *turned.moment)
-
-    def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Unit length of the quaternion."""
-        return norm_guards(q[3:])
-
-    def neutral(self) -> Array:
-        """Identity pose."""
-        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
     def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
         """Random position within 1 m of the origin, and any rotation."""
@@ -192,12 +175,8 @@ class Floating(JointType):
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q ⊕ step on SE(3): motion with constant body velocity."""
-        return manifold.pose_integrate(q, step)
+        return rotations.pose_integrate(q, step)
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """Constant body velocity from q0 to q1 in unit time."""
-        return manifold.pose_difference(q0, q1)
-
-    def problem(self, q: Array) -> str | None:
-        """Problem of the length of the quaternion, or None."""
-        return norm_problem(q[3:])
+        return rotations.pose_difference(q0, q1)

@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.edit.joints import recut
 from ada_dynamics.model.edit.parts import Parts, remove_loop
-from ada_dynamics.model.edit.poses import link_poses
-from ada_dynamics.model.edit.recut import recut
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
-from ada_dynamics.model.model import Model
+from ada_dynamics.model.model import Model, link_poses
 from ada_dynamics.robots.mechanisms.parts import (
     DARK,
     DRIVEN,

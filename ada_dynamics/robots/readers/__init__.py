@@ -10,8 +10,7 @@ from typing import Literal, TypeAlias, get_args
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.problems import Sink, raising
-from ada_dynamics.model.structure import rigid_loops
+from ada_dynamics.model.problems import Sink, raising, rigid_loops
 from ada_dynamics.robots.readers.description_builder import note_open_frames
 from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops
 from ada_dynamics.robots.readers.mjcf import describe_mjcf

@@ -18,9 +18,8 @@ import numpy as np
 
 from ada_dynamics.model.description import Description, free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
-from ada_dynamics.model.problems import Problem, Sink
+from ada_dynamics.model.problems import NamedPlace, Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
-from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.values import ChildTexts
 from ada_dynamics.robots.readers.xml import Element
 

@@ -16,9 +16,8 @@ from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Limits, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
-from ada_dynamics.model.problems import Problem
+from ada_dynamics.model.problems import NamedPlace, Problem
 from ada_dynamics.model.rotations import UNIT
-from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.values import is_perpendicular, rpy_rotation
 from ada_dynamics.structured_text.fields import Fields
 from ada_dynamics.structured_text.files import parsed
@@ -37,7 +36,7 @@ def add_loops(robot: Description, source: LoopSource) -> None:
             list of dicts, one for each loop.
 
     Raises:
-        InputError: the source has another type, or PyYAML is needed and not installed.
+        InputError: the source has another type.
         ModelError: the file cannot be read; the message names the file, line and field.
     """
     given: object = source

@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
-from ada_dynamics.output_files import atomic_write
 from ada_dynamics.robots.addresses import with_lasting_addresses
 from ada_dynamics.robots.readers.urdf_loops import KINDS, URDF_PLUS_KINDS
 from ada_dynamics.robots.writers.draft import Draft, Inexpressible
@@ -28,6 +27,7 @@ from ada_dynamics.robots.writers.urdf import (
     urdf_plus,
     with_elements,
 )
+from ada_dynamics.structured_text.files import atomic_write
 
 __all__ = ["SPELLINGS", "Inexpressible", "Rendered", "Spelling", "render", "write"]
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.wrenches import ContactFrame
+from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.model.model import Model
-from ada_dynamics.output_files import to_json
 from ada_dynamics.simulation.log_quantities import LogQuantities
 from ada_dynamics.simulation.log_rows import EventRecord
 from ada_dynamics.simulation.record import model_text
+from ada_dynamics.structured_text.files import to_json
 
 FORMAT = "1"  # version of the format; other versions are rejected
 WRENCH = 6

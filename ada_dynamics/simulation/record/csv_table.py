@@ -13,8 +13,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
-from ada_dynamics.output_files import atomic_write
 from ada_dynamics.simulation.log_quantities import ROWS_AT_ONCE, LogQuantities
+from ada_dynamics.structured_text.files import atomic_write
 
 _EFFORTS = {"rad": "N m", "m": "N"}
 _WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("nx", "N m"), ("ny", "N m"), ("nz", "N m"))

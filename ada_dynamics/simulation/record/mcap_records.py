@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 ENCODING = "ros2msg"  # encoding of type definitions

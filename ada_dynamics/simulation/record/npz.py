@@ -17,9 +17,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, RecordingError
-from ada_dynamics.output_files import atomic_write, to_json
 from ada_dynamics.simulation.log_quantities import LogQuantities
 from ada_dynamics.simulation.record.content import Content, content_of, event_of, event_text
+from ada_dynamics.structured_text.files import atomic_write, to_json
 
 # Errors of numpy, zipfile and json for a damaged file; headers of arrays are Python literals.
 DAMAGE = (

@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
-from ada_dynamics.contact.wrenches import ContactFrame
+from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.model.model import Model
-from ada_dynamics.output_files import to_json
 from ada_dynamics.simulation.log_quantities import ROWS_AT_ONCE, LogQuantities
 from ada_dynamics.simulation.log_rows import EventRecord
 from ada_dynamics.simulation.record import cdr, messages
 from ada_dynamics.simulation.record.content import WRENCH, Content, content_of, event_text
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_dynamics.simulation.record.viewer_topics import ViewerTopics, description, nanoseconds
+from ada_dynamics.structured_text.files import to_json
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics

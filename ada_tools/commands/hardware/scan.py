@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 from ada_hardware.self_test.connected_devices import ArcnetFound, PortFound, arcnet, net_ft, serial_ports
 from ada_robot.timing.realtime import set_realtime_priority
 from ada_tools.commands.common import print_json

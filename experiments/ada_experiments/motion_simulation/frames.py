@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import compiled_kernel
-from ada_dynamics.model.manifold import conjugate, quaternion_exp, quaternion_log, quaternion_product
+from ada_dynamics.model.rotations import conjugate, quaternion_exp, quaternion_log, quaternion_product
 from ada_dynamics.spatial.orientation import pose_by_quaternion, pose_of, to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_experiments.motion_simulation import frames_law

@@ -8,7 +8,7 @@ import pytest
 
 from ada_controllers import make
 from ada_controllers.in_simulation import InSimulation
-from ada_dynamics.analysis.fixed_feet import soles_of
+from ada_dynamics.analysis.balance import soles_of
 from ada_dynamics.robots.mechanisms import hoap2_reaching
 from ada_dynamics.simulation.profiles import half_sine
 from ada_experiments import awa_own_robot

@@ -8,8 +8,8 @@ import pytest
 from standing_box import Row
 
 import ada_dynamics as ada
+from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.contact.stops import JointStops
-from ada_dynamics.contact.wrenches import ContactFrame
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.messages.outgoing import StateMessages
 from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts

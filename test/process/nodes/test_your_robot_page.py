@@ -13,7 +13,7 @@ from pages import ROOT, blocks, words
 from setup_world import Running
 
 import ada_dynamics as ada
-from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_tools import cli
 from ada_tools.bringup.arguments import assignments, joint_positions

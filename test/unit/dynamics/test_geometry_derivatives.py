@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 import ada_dynamics as ada
 from ada_dynamics.algorithms.aba import forward_dynamics
 from ada_dynamics.model import edit
-from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.model.rotations import Pose
 from ada_dynamics.robots import mechanisms
 

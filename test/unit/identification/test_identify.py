@@ -14,8 +14,7 @@ from scipy.optimize import minimize
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms.regressor import INERTIAL
-from ada_dynamics.identification.consistent_fit import BodyParameters, fit
-from ada_dynamics.identification.pseudo_inertia import UNITS, inertial_parameters, pseudo_inertia
+from ada_dynamics.identification.consistent_fit import UNITS, BodyParameters, fit, inertial_parameters, pseudo_inertia
 from ada_dynamics.model.edit import with_parts
 
 PAYLOAD, AT = 5.0, np.array([0.03, -0.02, 0.15])  # [kg], [m] in link_7

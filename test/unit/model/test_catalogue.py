@@ -10,8 +10,8 @@ from loop_robots import assert_same_tree
 from ada_dynamics import Dynamics, check, close_loops
 from ada_dynamics.model import Model
 from ada_dynamics.model.edit import split_universals
-from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.catalogue import CATALOGUE, entry, start_of
 from ada_dynamics.robots.load import load

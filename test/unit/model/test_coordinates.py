@@ -12,7 +12,6 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import Builder, Limits, Mimic, chain_3d, planar_chain
-from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.turns import Turns
 
 
@@ -159,23 +158,23 @@ def joint(kind, **values):
 
 
 def test_a_position_is_bounded_on_both_sides_on_one_or_not_at_all():
-    (both,) = bounds_of(joint("revolute", limits=Limits(-1.0, 2.0)))
+    (both,) = joint("revolute", limits=Limits(-1.0, 2.0)).bounds
     assert [both.excess([x]) for x in (-1.5, -1.0, 0.0, 2.0, 2.75)] == [0.5, 0.0, -1.0, 0.0, 0.75]
     assert (both.lower, both.upper, both.value([0.3]), both.directions([0.3])) == (-1.0, 2.0, 0.3, (1.0,))
-    (above,) = bounds_of(joint("prismatic", limits=Limits(upper=2.0)))
+    (above,) = joint("prismatic", limits=Limits(upper=2.0)).bounds
     assert [above.excess([x]) for x in (-1e9, 2.5)] == [-1e9 - 2.0, 0.5]
-    (below,) = bounds_of(joint("prismatic", limits=Limits(lower=-2.0)))
+    (below,) = joint("prismatic", limits=Limits(lower=-2.0)).bounds
     assert [below.excess([x]) for x in (1e9, -2.5)] == [-1e9 - 2.0, 0.5]
     assert (str(both), str(above), str(below)) == ("[-1, 2]", "[-inf, 2]", "[-2, inf]")
     for free in (Limits(), Limits(-1e16, 1e16), Limits(-1e6, 1e6)):
-        assert bounds_of(joint("revolute", limits=free)) == ()
-    assert len(bounds_of(joint("revolute", limits=Limits(-999999.0, 1e6)))) == 1
-    assert bounds_of(joint("planar")) == bounds_of(joint("spherical")) == bounds_of(joint("continuous")) == ()
+        assert joint("revolute", limits=free).bounds == ()
+    assert len(joint("revolute", limits=Limits(-999999.0, 1e6)).bounds) == 1
+    assert joint("planar").bounds == joint("spherical").bounds == joint("continuous").bounds == ()
 
 
 def test_a_ball_is_bounded_altogether_and_in_each_of_its_turns():
     turns = Turns("zyx", (-1.0, -0.5, -math.inf), (1.0, 0.5, math.inf))
-    whole, yaw, pitch = bounds_of(joint("spherical", limits=Limits(0.0, 2.0), turns=turns))
+    whole, yaw, pitch = joint("spherical", limits=Limits(0.0, 2.0), turns=turns).bounds
     assert (str(whole), str(yaw), str(pitch)) == ("total rotation up to 2", "turn 1: [-1, 1]", "turn 2: [-0.5, 0.5]")
     q = [0.0, 0.0, math.sin(0.6), math.cos(0.6)]  # 1.2 rad about z
     assert [one.value(q) for one in (whole, yaw, pitch)] == pytest.approx([1.2, 1.2, 0.0], abs=1e-15)
@@ -184,5 +183,5 @@ def test_a_ball_is_bounded_altogether_and_in_each_of_its_turns():
     turned = [-x for x in q]
     assert [one.value(turned) for one in (whole, yaw)] == pytest.approx([1.2, 1.2], abs=1e-15)
     assert whole.directions(turned) == pytest.approx((0.0, 0.0, 1.0), abs=1e-15)
-    (only,) = bounds_of(joint("spherical", limits=Limits(0.0, 1.0)))
+    (only,) = joint("spherical", limits=Limits(0.0, 1.0)).bounds
     assert only.excess(q) == pytest.approx(0.2, abs=1e-15)

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots import mechanisms
 
 NEAR = 1e-3  # [m]

@@ -13,7 +13,7 @@ from refused import damaged, refusal
 import ada_dynamics as ada
 from ada_dynamics.drawing.meshes import RobotMeshes, mesh_vertices
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots import writers
 from ada_dynamics.robots.load import find_robot
 from ada_dynamics.robots.readers.mjcf.document import check_spelling

@@ -13,7 +13,7 @@ from refused import refusal
 
 import ada_dynamics as ada
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots.check import check
 from ada_dynamics.robots.load import load
 

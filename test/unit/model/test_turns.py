@@ -10,8 +10,8 @@ from turning_robots import HIP, hip, merged_hip
 import ada_dynamics as ada
 from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.model.edit import lock, merge_turns
-from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.elements import Limits
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.model.turns import Turns
 from ada_dynamics.robots.writers import render
 from ada_dynamics.simulation import at_limits

@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 
 from ada_dynamics import Builder, Dynamics, Simulation, load  # noqa: E402
-from ada_dynamics.analysis.fixed_feet import fixed_feet_of  # noqa: E402
+from ada_dynamics.analysis.balance import fixed_feet_of  # noqa: E402
 from ada_dynamics.drawing.animate import animate  # noqa: E402
 from ada_dynamics.drawing.panels import Panel, Series, panel_names, panels_of  # noqa: E402
 from ada_dynamics.drawing.plots import decimated, figure_of, plot_log  # noqa: E402

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.structure import NamedPlace
+from ada_dynamics.model.problems import NamedPlace, Problem, Sink
 from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses, set_springs_and_dampers
 from ada_dynamics.robots.readers.mjcf.couplings import (
     Equalities,

@@ -22,7 +22,7 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.model.elements import PLAIN, Shape
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import UNIT, Pose, compose, conjugated, shortest_turn
-from ada_dynamics.model.stacks import point_inertia
+from ada_dynamics.model.tree import point_inertia
 from ada_dynamics.robots.readers.mjcf.document import MjcfSettings, MjcfValues, folder_of, rotation_of
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.files import has_longer_line, read_file

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixed joint, and joints on one axis: revolute, prismatic, cylindrical, helical (Takahashi 2012, tables 2.1, 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from ada_dynamics import expr
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.joints.base import (
+    ALONE,
+    MASS,
+    AxisJoint,
+    Coordinate,
+    JointType,
+    RowKind,
+    first_moment,
+    force,
+    moment,
+    moment_of_inertia,
+    round_about,
+    sliding,
+    turning,
+    unit,
+)
+from ada_dynamics.model.rotations import to_mat3, to_vec3
+from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar
+
+
+class Fixed(JointType):
+    """A joint without motion: T is the unit matrix."""
+
+    kind, nq, nv = "fixed", 0, 0
+    axes = 0
+    moves_as = closes_as = kind
+    coordinates = rates = ()
+    is_even = True
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """Identity."""
+        return Transform()
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """No motion."""
+        return ()
+
+    def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """T = U."""
+        return (*(moment(unit(k)) for k in range(3)), *(force(unit(k)) for k in range(3)))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """All inertias."""
+        turning = [moment_of_inertia(i, j) for i in range(3) for j in range(i, 3)]
+        return [MASS, *(first_moment(k) for k in range(3)), *turning]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Empty position."""
+        return np.zeros(0)
+
+
+class Revolute(AxisJoint):
+    """Rotation about coordinate axis k: q is the angle [rad]."""
+
+    kind: ClassVar[str] = "revolute"
+    nq, nv = 1, 1
+    moves_as = closes_as = "revolute"
+    coordinates = rates = (ALONE["rad"],)
+    can_have_spring = True
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """Rot(e_k, q)."""
+        return Transform(AxisRotation(self.k, expr.cos(q[0]), expr.sin(q[0])))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """S = [e_k; 0]."""
+        return (turning(unit(self.k)),)
+
+    def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """Moments about both other axes and all forces."""
+        a, b = self.across
+        return (moment(unit(a)), moment(unit(b)), *(force(unit(i)) for i in range(3)))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Mass on the axis and equal moments of inertia perpendicular to it."""
+        return [MASS, first_moment(self.k), round_about(self.k)]
+
+    def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+        """Keep the inertia about the axis; move mass on it and equal moments perpendicular to it."""
+        h: Array = np.array(inertia.first_moment)
+        about: Array = np.array(inertia.about_origin)
+        across = self.across[1]
+        axis = np.eye(3)[self.k]
+        on_axis = h[self.k] * axis
+        symmetric = about[across, across] * (np.eye(3) - np.outer(axis, axis))
+        kept = RigidInertia(0.0, to_vec3(h - on_axis), to_mat3(about - symmetric))
+        return kept, RigidInertia(inertia.mass, to_vec3(on_axis), to_mat3(symmetric))
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Rotation angle about the axis."""
+        return np.array([self.angle(R)])
+
+
+class Continuous(Revolute):
+    """A revolute joint without position limits."""
+
+    kind = "continuous"
+    is_endless = True
+
+
+class Prismatic(AxisJoint):
+    """Translation along coordinate axis k: q is the distance [m]."""
+
+    kind, nq, nv = "prismatic", 1, 1
+    moves_as = closes_as = kind
+    coordinates = rates = (ALONE["m"],)
+    can_have_spring = True
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """Translation by q e_k."""
+        return Transform(IDENTITY, q[0] * unit(self.k))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """S = [0; e_k]."""
+        return (sliding(unit(self.k)),)
+
+    def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """All moments and the forces along both other axes."""
+        a, b = self.across
+        return (*(moment(unit(i)) for i in range(3)), force(unit(a)), force(unit(b)))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Any rotational inertia."""
+        return [moment_of_inertia(i, j) for i in range(3) for j in range(i, 3)]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Distance along the axis."""
+        return np.array([p[self.k]])
+
+
+class Cylindrical(AxisJoint):
+    """q = [distance [m], angle [rad]] along and about coordinate axis k."""
+
+    kind, nq, nv = "cylindrical", 2, 2
+    moves_as = closes_as = kind
+    coordinates = rates = (Coordinate("slide", "m", "slide"), Coordinate("turn", "rad", "turn"))
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """Rot(e_k, angle) and translation by distance e_k."""
+        return Transform(AxisRotation(self.k, expr.cos(q[1]), expr.sin(q[1])), q[0] * unit(self.k))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """S = [[0, e_k], [e_k, 0]]: the axis is the same in both frames."""
+        return (sliding(unit(self.k)), turning(unit(self.k)))
+
+    def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """Moments and forces perpendicular to the axis."""
+        a, b = self.across
+        return (moment(unit(a)), moment(unit(b)), force(unit(a)), force(unit(b)))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Equal moments of inertia perpendicular to the axis."""
+        return [round_about(self.k)]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Distance and angle."""
+        return np.array([p[self.k], self.angle(R)])
+
+
+class Helical(AxisJoint):
+    """Rotation about coordinate axis k with a translation of `pitch` [m/rad] along it: q is the angle [rad].
+
+    A positive pitch is a right-handed thread. The angle may be many turns; as a loop joint it knows none of them: the
+    loop is closed wherever the two threads fit.
+    """
+
+    kind, nq, nv = "helical", 1, 1
+    other_names = ("screw",)
+    moves_as = closes_as = kind
+    coordinates = rates = (ALONE["rad"],)
+    constants = ("pitch",)
+    can_have_spring = True
+
+    def __init__(self, k: int, pitch: Scalar) -> None:
+        super().__init__(k)
+        self.pitch = pitch
+
+    @classmethod
+    def constants_problem(cls, **own: float) -> str | None:
+        """Report a pitch of zero."""
+        return None if own["pitch"] else "its pitch is 0 m/rad; a joint that does not slide is revolute."
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """Rot(e_k, q) and translation by pitch q e_k."""
+        return Transform(AxisRotation(self.k, expr.cos(q[0]), expr.sin(q[0])), self.pitch * q[0] * unit(self.k))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """S = [e_k; pitch e_k]."""
+        return (Motion(unit(self.k), self.pitch * unit(self.k)),)
+
+    def active(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """The moment about the axis."""
+        return (moment(unit(self.k)),)
+
+    def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """Moments and forces perpendicular to the axis, and the wrench along it that does no work."""
+        a, b = self.across
+        thread = Force(-self.pitch * unit(self.k), unit(self.k))
+        return (moment(unit(a)), moment(unit(b)), force(unit(a)), force(unit(b)), thread)
+
+    def free_rows(self) -> tuple[RowKind, ...]:
+        """Rotation with translation."""
+        return (RowKind(False, self.k, float(self.pitch)),)
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Equal moments of inertia perpendicular to the axis."""
+        return [round_about(self.k)]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Angle about the axis, including whole turns from the translation."""
+        angle, wanted = self.angle(R), p[self.k] / self.pitch
+        return np.array([angle + 2.0 * np.pi * np.round((wanted - angle) / (2.0 * np.pi))])
+
+    def brought_near(self, q: Array, near: Array) -> Array:
+        """Return q: whole turns change the position."""
+        return q
