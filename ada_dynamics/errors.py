@@ -91,10 +91,6 @@ class SingularConfigurationError(InputError):
     """The quantity is undefined at a singular configuration; the message names the loops or joints."""
 
 
-class EventError(InputError):
-    """An event of a motion is not differentiable; the message names the event."""
-
-
 class CompileError(AdaError, RuntimeError):
     """A kernel could not be compiled or loaded."""
 

@@ -20,7 +20,7 @@ from ada_dynamics.identification import Fit, Identification
 from ada_dynamics.identification.result import IDENTIFIED, ParameterEstimate
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
-from ada_dynamics.simulation.record.csv_table import header
+from ada_dynamics.simulation.record.log_files import header
 
 _WRENCH = 6  # columns of a wrench
 _LONGEST = 2**20  # maximum length of the header line

@@ -21,24 +21,31 @@ holding = sim.dynamics.inverse(start, np.zeros(model.nv), np.zeros(model.nv))[mo
 
 @lru_cache(maxsize=1)
 def moved(z):
-    """The motion with these forces beside those that hold the platform, linearised along the loops."""
+    """The motion with these forces beside those that hold the platform, and its vector-Jacobian product."""
     tau = np.zeros((ROWS, model.nv))
     tau[:, motors] = holding + UNIT * np.reshape(z, (ROWS, 6))
-    return sim.rollout_derivatives(start, None, tau, hold=HOLD, coordinates="actuated")
+    return sim.rollout_vjp(start, None, tau, hold=HOLD)
 
 
 def missed(z):
     """Lengths and speeds of the legs at the end: at the goal, at rest."""
-    motion = moved(tuple(z))
+    motion, _ = moved(tuple(z))
     return np.r_[motion.q[-1, lengths] - goal[lengths], motion.v[-1, motors]]
 
 
-slope = lambda z: UNIT * np.hstack(list(moved(tuple(z)).by_efforts()[:, :, motors]))  # noqa: E731
+def slope(z):
+    """Derivatives of these lengths and speeds with respect to the forces."""
+    _, pull = moved(tuple(z))
+    units = np.eye(model.nv)[motors]
+    gradients = [*(pull(unit, None) for unit in units), *(pull(None, unit) for unit in units)]
+    return UNIT * np.array([gradient.du[:, motors].ravel() for gradient in gradients])
+
+
 effort = lambda z: (0.5 * z @ z, z)  # noqa: E731
 most = [np.tile((side * STRONGEST - holding) / UNIT, ROWS) for side in (-1.0, 1.0)]
 arrives = {"type": "eq", "fun": missed, "jac": slope}
 found = minimize(effort, np.zeros(6 * ROWS), jac=True, method="SLSQP", bounds=Bounds(*most), constraints=arrives)
-motion, forces = moved(tuple(found.x)), holding + UNIT * found.x.reshape(ROWS, 6)
+(motion, _), forces = moved(tuple(found.x)), holding + UNIT * found.x.reshape(ROWS, 6)
 print(f"there in {motion.t[-1]:.1f} s with {abs(forces).max():.1f} N, after {found.nit} steps: {found.message}")
 gap = sim.dynamics.constraints.closure_error(motion.q).max()
 print(f"misses its goal by {abs(missed(found.x)).max():.0e}, loops open by {gap:.0e} m")

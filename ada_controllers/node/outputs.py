@@ -15,7 +15,7 @@ from ada_controllers.controller import Controller
 from ada_controllers.state import JointPath, JointReference, PoseReference, Reference, end_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.record import messages
-from ada_dynamics.simulation.record.cdr import Message
+from ada_dynamics.simulation.record.messages import Message
 from ada_dynamics.spatial.orientation import to_quaternion
 from ada_robot.contract import Command
 from ada_robot.messages.incoming import JOINT_TARGET, TARGET, write_pose

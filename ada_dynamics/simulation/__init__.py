@@ -19,30 +19,18 @@ if TYPE_CHECKING:
     from ada_dynamics.simulation.simulation import Simulation
 
 # Modules are imported on first use, which shortens the start of nodes that need a part of them.
-_HOMES = {
-    "CompiledController": "ada_dynamics.simulation.control",
-    "Contact": "ada_dynamics.contact.contact",
-    "ContactPair": "ada_dynamics.contact.contact",
-    "ContactPoint": "ada_dynamics.contact.contact",
-    "ContactSphere": "ada_dynamics.contact.contact",
-    "ControllerError": "ada_dynamics.simulation.control",
-    "Event": "ada_dynamics.simulation.events",
-    "EventRecord": "ada_dynamics.simulation.log",
-    "Ground": "ada_dynamics.contact.contact",
-    "JointServos": "ada_dynamics.simulation.servos",
-    "JointStops": "ada_dynamics.contact.stops",
-    "Log": "ada_dynamics.simulation.log",
-    "Material": "ada_dynamics.contact.geometry",
-    "IntegrationError": "ada_dynamics.simulation.executors",
-    "Scene": "ada_dynamics.simulation.scene",
-    "Simulation": "ada_dynamics.simulation.simulation",
-    "WrenchProfile": "ada_dynamics.simulation.profiles",
-    "at_limits": "ada_dynamics.simulation.events",
-    "constant": "ada_dynamics.simulation.profiles",
-    "half_sine": "ada_dynamics.simulation.profiles",
-    "rectangle": "ada_dynamics.simulation.profiles",
-    "scene_for": "ada_dynamics.simulation.scene",
-    "table": "ada_dynamics.simulation.profiles",
+_LAZY = {
+    "ada_dynamics.contact.contact": ("Contact", "ContactPair", "ContactPoint", "ContactSphere", "Ground"),
+    "ada_dynamics.contact.geometry": ("Material",),
+    "ada_dynamics.contact.stops": ("JointStops",),
+    "ada_dynamics.simulation.control": ("CompiledController", "ControllerError"),
+    "ada_dynamics.simulation.events": ("Event", "at_limits"),
+    "ada_dynamics.simulation.executors": ("IntegrationError",),
+    "ada_dynamics.simulation.log": ("EventRecord", "Log"),
+    "ada_dynamics.simulation.profiles": ("WrenchProfile", "constant", "half_sine", "rectangle", "table"),
+    "ada_dynamics.simulation.scene": ("Scene", "scene_for"),
+    "ada_dynamics.simulation.servos": ("JointServos",),
+    "ada_dynamics.simulation.simulation": ("Simulation",),
 }
 
 __all__ = [
@@ -73,11 +61,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'ada_dynamics.simulation' has no attribute {name!r}; it has {', '.join(__all__)}")
     from importlib import import_module
 
-    value = getattr(import_module(_HOMES[name]), name)
+    module = next((module for module, names in _LAZY.items() if name in names), None)
+    if module is None:
+        raise AttributeError(f"module 'ada_dynamics.simulation' has no attribute {name!r}; it has {', '.join(__all__)}")
+    value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 

@@ -7,15 +7,15 @@ prediction. The bound is large where rates are discontinuous (contact, joint sto
 where the solution is smooth.
 
 Energy: contacts, joint stops, damping and friction dissipate energy, so that E(t) - E(0) must not exceed the work of
-the
-joint torques. Simulations with pushes, wrench profiles, servos or compiled control laws are not checked, as their work
-is unknown here. Energy that is stored in a contact or joint stop at the start counts as a gain when it is released.
+the joint torques. Simulations with pushes, wrench profiles, servos or compiled control laws are not checked, as their
+work is unknown here. Energy that is stored in a contact or joint stop at the start counts as a gain when it is
+released.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,23 +43,14 @@ ENERGY_KEPT = 1e-7
 BY_GAP = 1e4
 
 
-@dataclass(frozen=True)
-class AccelerationMismatch:
-    """Joint with the largest inconsistency, and its worst step.
-
-    Attributes:
-        joint: name of the joint.
-        step: index of the row before the step.
-        t: time of that row [s].
-        off: difference between the change of the velocity or position and the integral of its rate.
-        total: sum of these differences over all steps, as a fraction of the largest velocity.
-    """
+class AccelerationMismatch(NamedTuple):
+    """Joint with the largest inconsistency, and its worst step."""
 
     joint: str
-    step: int
-    t: float
-    off: float
-    total: float
+    step: int  # index of the row before the step
+    t: float  # time of that row [s]
+    off: float  # difference between the change of the velocity or position and the integral of its rate
+    total: float  # sum of these differences over all steps, as a fraction of the largest velocity
 
 
 def acceleration_mismatch(log: Log) -> AccelerationMismatch | None:

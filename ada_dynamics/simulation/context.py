@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,17 +17,13 @@ from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
-from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.control import ControlOptions
 from ada_dynamics.simulation.events import Event
-from ada_dynamics.simulation.forces import Forces
 from ada_dynamics.simulation.inputs import Inputs
 from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.methods import Method
-from ada_dynamics.simulation.options import IntegrationOptions, finite_time, invalid
-from ada_dynamics.simulation.servos import ServoBank
-from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
+from ada_dynamics.simulation.options import finite_array
+from ada_dynamics.simulation.system import System, dynamics_for, frictionless
 
 AT_REST = 1e-9  # [m/s, rad/s]
 OPEN = 1e-6  # constraint violation [m, rad] or its rate [m/s, rad/s] beyond rounding
@@ -50,7 +45,6 @@ class SimulationContext:
     contact: Contact | None = None
     events: tuple[Event, ...] = ()
     law: Kernel | None = None  # control law that is part of the equations of motion
-    integrator_reason: str = ""
     origin: float = 0.0  # [s]
     done: int = 0
 
@@ -66,7 +60,7 @@ class SimulationContext:
 
     def time(self, t: float | None) -> float:
         """Return the given time, or the current time if None [s]."""
-        return self.t if t is None else finite_time(t)
+        return float(finite_array("t", self.t if t is None else t, ()))
 
     @property
     def q(self) -> Array:
@@ -94,76 +88,27 @@ class SimulationContext:
 
     def set_time(self, t: float) -> None:
         """Start a new grid of time."""
-        self.origin, self.done = finite_time(t), 0
-
-
-def context_for(
-    dynamics: Dynamics,
-    model: Model,
-    q: Array,
-    integration: IntegrationOptions,
-    control: ControlOptions,
-    forces: Forces,
-    events: tuple[Event, ...],
-) -> SimulationContext:
-    """Return the context of a simulation with these options, without an initial state.
-
-    Args:
-        dynamics: dynamics of the model without joint friction.
-        model: the robot.
-        q: initial configuration, at which inertias are evaluated.
-        integration: method, step and log.
-        control: controller or constant torques.
-        forces: all other forces.
-        events: events to locate.
-    """
-    bank = None if forces.servos is None else ServoBank(dynamics, forces.servos, q)
-    method, reason = integration.chosen_for(model, forces.stiffest(model, q, bank), forces.contact is not None)
-    step, law = float(integration.step), control.law
-    system = System(model, dynamics, forces.loads(model, tree_of(dynamics), bank, law))
-    return SimulationContext(
-        system,
-        Integrator(system, method, integration.tolerance),
-        Inputs(system, forces.external, control.sampler(model, step), control.constant_efforts(model), bank),
-        step,
-        int(integration.log_every),
-        forces.contact,
-        events,
-        None if law is None else law.kernel(model),
-        reason,
-    )
+        self.origin, self.done = self.time(t), 0
 
 
 # --- initial state ----------------------------------------------------------------------------------------------------
-def checked_model(model: Model, gravity: Sequence[float] | None) -> Model:
-    """Return the model, with another gravity if it is given."""
-    if not isinstance(model, Model):
-        raise invalid("model", model, "a Model, such as ada.load('pa10')")
-    return model if gravity is None else with_gravity(model, gravity)
-
-
 def initial_state(
     model: Model, q: ArrayLike | None, v: ArrayLike | None, algorithm: Algorithm, dynamics: Dynamics | None
 ) -> tuple[Dynamics, tuple[Array, Array]]:
     """Return the dynamics of a simulation, given or new ones, and its closed initial state after checks."""
-    q0, v0 = checked_start(model, q, v)
+    (q0, v0), own = checked_start(model, q, v), frictionless(model)
     if dynamics is None:
-        dynamics = dynamics_for(frictionless(model), algorithm, q0)
-    else:
-        dynamics = checked_dynamics(dynamics, model)
-    return dynamics, closed_start(model, dynamics, q0, v0)
-
-
-def checked_dynamics(dynamics: Dynamics, model: Model) -> Dynamics:
-    """Return given dynamics after a check that they are of the model without joint friction."""
-    given, own = dynamics.model, frictionless(model)
-    if given.joint_names != own.joint_names or tree_fingerprint(given.tree) != tree_fingerprint(own.tree):
+        dynamics = dynamics_for(own, algorithm, q0)
+    elif (dynamics.model.joint_names, tree_fingerprint(dynamics.model.tree)) != (
+        own.joint_names,
+        tree_fingerprint(own.tree),
+    ):
         raise InputError(
             f"dynamics is not of model {model.name!r} without joint friction: its joints, masses, gravity, loops or "
             "friction differ. Omit it, or use algorithm=.",
             field="dynamics",
         )
-    return dynamics
+    return dynamics, closed_start(model, dynamics, q0, v0)
 
 
 def checked_start(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -95,49 +94,25 @@ class CompiledController:
         return self.kernel(model).key
 
 
-@dataclass(frozen=True)
-class ControlOptions:
-    """Source of the joint torques of a simulation.
+def continuous_law(
+    controller: Controller | CompiledController | None, period: float | None, tau: ArrayLike | None
+) -> CompiledController | None:
+    """Return the control law that acts continuously; None if the controller is sampled.
 
-    Attributes:
+    Args:
         controller: function that returns joint torques; None for no controller.
         period: time between two calls [s]; None for one call per step, or for a continuous `CompiledController`.
-        tau: constant joint torques; zero if None.
+        tau: constant joint torques, which a sampled controller excludes.
     """
-
-    controller: Controller | CompiledController | None = None
-    period: float | None = None
-    tau: ArrayLike | None = None
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        given: object = self.controller
-        if given is not None and not callable(given) and not isinstance(given, CompiledController):
-            raise invalid("controller", given, "a function of t, q and v, or a CompiledController")
-        if self.period is not None and not is_positive(self.period):
-            raise invalid("control_period", self.period, "a positive number of seconds, or None")
-        if self.tau is not None and given is not None and self.law is None:
-            raise InputError("tau and controller are both given; joint torques come from one of them.", field="tau")
-
-    @property
-    def law(self) -> CompiledController | None:
-        """The control law that acts continuously; None if the controller is sampled."""
-        return self.controller if isinstance(self.controller, CompiledController) and self.period is None else None
-
-    def sampler(self, model: Model, step: float) -> Sampler | None:
-        """Return the sampler of the controller; None if there is none."""
-        if self.controller is None or self.law is not None:
-            return None
-        return Sampler(model, self.controller, float(self.period or step))
-
-    def constant_efforts(self, model: Model) -> Array:
-        """Return the constant joint torques."""
-        if self.tau is None:
-            return np.zeros(model.nv)
-        given = np.array(self.tau, dtype=np.float64)
-        if given.shape != (model.nv,) or not np.isfinite(given).all():
-            raise invalid("tau", given, f"{model.nv} finite numbers for model {model.name!r}", allowed=model.nv)
-        return given
+    given: object = controller
+    if given is not None and not callable(given) and not isinstance(given, CompiledController):
+        raise invalid("controller", given, "a function of t, q and v, or a CompiledController")
+    if period is not None and not is_positive(period):
+        raise invalid("control_period", period, "a positive number of seconds, or None")
+    law = controller if isinstance(controller, CompiledController) and period is None else None
+    if tau is not None and controller is not None and law is None:
+        raise InputError("tau and controller are both given; joint torques come from one of them.", field="tau")
+    return law
 
 
 class Sampler:
@@ -153,11 +128,10 @@ class Sampler:
         """
         self.model = model
         self.period = period
-        self._call = self._compiled(controller) if isinstance(controller, CompiledController) else controller
-
-    def _compiled(self, controller: CompiledController) -> Controller:
-        kernel = controller.kernel(self.model)
-        return lambda t, q, v: np.asarray(kernel.single(np.array([t]), q, v))
+        self._call: Any = controller
+        if isinstance(controller, CompiledController):
+            kernel = controller.kernel(model)
+            self._call = lambda t, q, v: np.asarray(kernel.single(np.array([t]), q, v))
 
     def efforts(self, t: float, q: Array, v: Array) -> Array:
         """Return the joint torques from time t on.

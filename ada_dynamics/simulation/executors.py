@@ -8,11 +8,12 @@ loops where LLVM is available; it integrates one state or a batch of states, and
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.integrator import IntegratorState, compiled_integrators
 from ada_dynamics.jit.scalar import NOT_FINITE, SINGLE
 from ada_dynamics.simulation.methods import Method
+from ada_dynamics.simulation.system import System
 
 Rate = Callable[[Array, float], Array]  # ẋ of a state at a time
 
@@ -143,9 +145,7 @@ class NumpyExecutor:
         """Select the input of a step; this executor has one input for all steps."""
 
     # --- control ------------------------------------------------------------------------------------------------
-    def repeat(self, count: int) -> range:
-        """Iterate over the indices below `count`."""
-        return range(count)
+    repeat = range
 
     def lanes_of(self, count: int) -> tuple[slice]:
         """Iterate over the vector lanes of an array of this length."""
@@ -191,13 +191,10 @@ class NumpyExecutor:
         """Allocate two numbers."""
         return np.empty(2)
 
-    def real(self, count: int) -> float:
-        """Convert an integer to a floating-point number."""
-        return float(count)
-
-    def no(self, condition: Any) -> bool:
-        """Return the negation of a condition."""
-        return not condition
+    real = float
+    no = staticmethod(operator.not_)
+    sqrt = staticmethod(np.sqrt)  # NaN for negative arguments
+    larger, smaller = staticmethod(np.fmax), staticmethod(np.fmin)  # ignore NaN
 
     def choose(self, condition: Any, a: Any, b: Any) -> Any:
         """Return a if the condition holds, else b."""
@@ -206,30 +203,6 @@ class NumpyExecutor:
     def multiply_add(self, a: Any, b: Array, c: Array) -> Array:
         """Return a b + c, rounded once where the processor has fused products."""
         return np.asarray(a * b + c)
-
-    def sqrt(self, a: Any) -> Any:
-        """Square root; NaN for negative arguments."""
-        return np.sqrt(a)
-
-    def larger(self, a: Any, b: Any) -> Any:
-        """Maximum of two numbers that ignores NaN."""
-        return np.fmax(a, b)
-
-    def smaller(self, a: Any, b: Any) -> Any:
-        """Minimum of two numbers that ignores NaN."""
-        return np.fmin(a, b)
-
-
-class SteppedSystem(Protocol):
-    """A system, with or without additional inputs, that an executor integrates."""
-
-    def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
-        """See `System.step_quantities`."""
-        ...
-
-    def kernel_of(self, quantity: Quantity) -> Kernel:
-        """Return the kernel of a quantity."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,9 +222,7 @@ class StepKernels:
     pull_settle: Kernel | None = None
 
     @classmethod
-    def of(
-        cls, system: SteppedSystem, method: Method, product: Callable[[Quantity], Quantity] | None = None
-    ) -> StepKernels:
+    def of(cls, system: System, method: Method, product: Callable[[Quantity], Quantity] | None = None) -> StepKernels:
         """Return the kernels of a system, or of a transformation of its quantities, such as their derivatives."""
         made = (
             (one if one is None or product is None else product(one))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of the equations of motion over time: joint torques, wrench profiles, pushes and servo commands."""
+"""Forces in a simulation (contact, joint stops, friction, external wrenches, servos), and their inputs over time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,23 +13,104 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, on_body, profile_wrench
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.simulation.control import Sampler
-from ada_dynamics.simulation.options import invalid
-from ada_dynamics.simulation.profiles import FRAMES, WrenchProfile
-from ada_dynamics.simulation.servos import ServoBank
-from ada_dynamics.simulation.system import System
+from ada_dynamics.contact import stops as joint_stops
+from ada_dynamics.contact.contact import Contact, contact_rate
+from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.simulation.control import CompiledController, Sampler
+from ada_dynamics.simulation.methods import Rates
+from ada_dynamics.simulation.options import as_tuple, invalid, is_positive
+from ada_dynamics.simulation.profiles import WrenchProfile, rectangle
+from ada_dynamics.simulation.servos import JointServos, ServoBank
+from ada_dynamics.simulation.state_equations import Loads
+from ada_dynamics.simulation.system import System, has_friction
 
 TURNING = 5e-3  # [s] for which a push in world axes is constant in the axes of a rotating link
 _SAME_TIME = 1e-9  # [s], tolerance of equal times
 
 
-class Push(NamedTuple):
-    """External wrench on a link until a time."""
+@dataclass(frozen=True)
+class Forces:
+    """Forces of a simulation in addition to weight and joint torques.
 
-    link: str
+    Attributes:
+        contact: contact with the ground and between links.
+        stops: joint stops at the position limits.
+        friction_speed: velocity below which Coulomb friction in joints is regularized [rad/s, m/s].
+        external: external wrenches over time.
+        servos: servos of the actuated joints.
+        pushable: True if `Simulation.push` is available.
+    """
+
+    contact: Contact | None = None
+    stops: JointStops | None = None
+    friction_speed: float = FRICTION_SPEED
+    external: Sequence[WrenchProfile] = ()
+    servos: JointServos | None = None
+    pushable: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the types."""
+        object.__setattr__(self, "external", as_tuple("external", self.external))
+        wanted: list[tuple[str, object, type, str]] = [
+            ("contact", self.contact, Contact, "a Contact, such as Contact.of_soles(model)"),
+            ("stops", self.stops, JointStops, "JointStops"),
+            ("servos", self.servos, JointServos, "JointServos"),
+        ]
+        for name, given, kind, requirement in wanted:
+            if given is not None and not isinstance(given, kind):
+                raise invalid(name, given, requirement)
+        for i, profile in enumerate(self.external):
+            if not isinstance(profile, WrenchProfile):
+                raise invalid(f"external[{i}]", profile, "a profile, such as half_sine(...)")
+        if not is_positive(self.friction_speed):
+            raise invalid("friction_speed", self.friction_speed, "a positive velocity [rad/s, m/s]")
+
+    def __str__(self) -> str:
+        """Names of the forces that are present."""
+        parts = {
+            "contact": self.contact,
+            "stops": self.stops,
+            "servos": self.servos,
+            "external wrenches": self.external,
+        }
+        return ", ".join(name for name, part in parts.items() if part)
+
+    def loads(self, model: Model, tree: Tree, bank: ServoBank | None, law: CompiledController | None) -> Loads:
+        """Return the loads on a tree as the equations of motion use them, with a control law that acts continuously."""
+        return Loads(
+            contacts=() if self.contact is None else self.contact.resolve(model, tree),
+            applied=tuple(profile.resolve(model, tree) for profile in self.external),
+            pushes=self.pushable,
+            stops=() if self.stops is None else self.stops.resolve(model, tree),
+            friction_speed=self.friction_speed if has_friction(model) else None,
+            servos=() if bank is None else bank.resolve(tree),
+            law=None if law is None else law.law,
+            tag="" if law is None else law.tag(model),
+        )
+
+    def rates(self, model: Model, q: Array, bank: ServoBank | None = None) -> Rates:
+        """Return the rates of contacts, of joint stops and friction, and of servos in a configuration [1/s]."""
+        return [
+            ("contacts", 0.0 if self.contact is None else contact_rate(model, self.contact, q)),
+            ("joint stops and friction", joint_stops.stop_rate(model, self.stops, self.friction_speed, q)),
+            ("servos", 0.0 if bank is None else bank.fastest_rate),
+        ]
+
+    def info(self, model: Model) -> dict[str, Any]:
+        """Return the settings that an energy balance of the log needs."""
+        friction = {"friction_speed": self.friction_speed} if has_friction(model) else {}
+        return friction | ({} if self.stops is None else {"stops": asdict(self.stops)})
+
+
+class Push(NamedTuple):
+    """Rectangular external wrench that began during the simulation."""
+
+    profile: WrenchProfile
     where: AppliedWrench
-    wrench: Array
+    wrench: tuple[float, ...]
     until: float  # [s]
 
 
@@ -74,25 +156,16 @@ class Inputs:
         self._kept_kind: tuple[int, float | None, int] = (0, None, 0)
         self._pushes: list[Push] = []
 
-    def push(self, link: str, wrench: ArrayLike, t: float, until: float, frame: str, replaces: bool) -> None:
+    def push(self, link: str, wrench: ArrayLike, t: float, duration: float, frame: str, replaces: bool) -> None:
         """Apply a wrench at the origin of a link from t on; it replaces earlier pushes or is added to them."""
         if not self._system.equations.loads.pushes:
             raise InputError("pushes are disabled; create the simulation with pushable=True.", field="pushable")
-        tree = self._system.equations.tree
-        if link not in tree.frames:
-            raise unknown_name("link", link, tree.frames)
-        given = np.array(wrench, dtype=np.float64)
-        if given.shape != (6,) or not np.isfinite(given).all():
-            raise invalid("wrench", given, "[fx, fy, fz, nx, ny, nz], all finite")
-        if not until > t:
-            raise invalid("duration", until - t, "a positive number of seconds")
-        if frame not in FRAMES:
-            raise invalid("frame", frame, f"one of {', '.join(FRAMES)}", allowed=FRAMES)
-        at = tree.frames[link]
-        where = AppliedWrench(at.body, at.pose.rotation.matrix(), at.pose.position, frame == "world")
+        profile = rectangle(link, wrench, t, duration, frame=frame)
+        where = profile.resolve(self._model, self._system.equations.tree)
         if replaces:
-            self._pushes = [push for push in self._pushes if push.link != link]
-        self._pushes.append(Push(link, where, given, until))
+            self._pushes = [push for push in self._pushes if push.profile.link != link]
+        first, last = profile.pieces
+        self._pushes.append(Push(profile, where, first.c0, last.t0))
 
     # --- over time ----------------------------------------------------------------------------------------------
     @property
@@ -154,7 +227,7 @@ class Inputs:
         wrenches = np.zeros((len(tree.bodies), 6))
         for push in self._pushes:
             if push.where.body >= 0:
-                local = on_body(push.where, world[push.where.body], push.wrench.tolist())
+                local = on_body(push.where, world[push.where.body], push.wrench)
                 wrenches[push.where.body] += [*local.force, *local.moment]
         return wrenches.ravel()
 
@@ -166,14 +239,15 @@ class Inputs:
         for i, profile in enumerate(self._profiles):
             parameters = list(u[:, nv + PARAMETERS * i : nv + PARAMETERS * (i + 1)].T)
             rows = np.array([np.broadcast_to(x, t.shape) for x in profile_wrench(parameters, t)], dtype=float).T
-            self._add(total, profile.link, rows, profile.frame == "world", np.array(profile.point), q)
+            self._add(total, profile, rows, q)
         for push in self._pushes:
-            self._add(total, push.link, np.tile(push.wrench, (len(t), 1)), push.where.is_world, np.zeros(3), q)
+            self._add(total, push.profile, np.tile(push.wrench, (len(t), 1)), q)
         return total
 
-    def _add(self, total: dict[str, Array], link: str, rows: Array, is_world: bool, point: Array, q: Array) -> None:
-        if is_world:
+    def _add(self, total: dict[str, Array], profile: WrenchProfile, rows: Array, q: Array) -> None:
+        link = profile.link
+        if profile.frame == "world":
             R = self._system.dynamics.pose(link, q)[:, :3, :3]
             rows = np.hstack([np.einsum("nji,nj->ni", R, rows[:, :3]), np.einsum("nji,nj->ni", R, rows[:, 3:])])
-        rows = np.hstack([rows[:, :3], rows[:, 3:] + np.cross(point, rows[:, :3])])
+        rows = np.hstack([rows[:, :3], rows[:, 3:] + np.cross(profile.point, rows[:, :3])])
         total[link] = total[link] + rows if link in total else rows

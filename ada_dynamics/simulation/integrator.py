@@ -17,7 +17,6 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.integrator import STEP_TOO_SMALL
 from ada_dynamics.jit.scalar import GUARD_FAILED
-from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.executors import (
     IntegrationError,
     KernelExecutor,
@@ -279,41 +278,35 @@ class Integrator:
 
     # --- errors -------------------------------------------------------------------------------------------------
     def _too_small(self, t: float) -> IntegrationError:
-        model = self.system.model
-        return _motion_error(
-            f"model {model.name!r}: the integration fails at t = {t:.9g} s: no step length meets the tolerance "
-            f"{self.tolerance:g}; the solution is discontinuous or unbounded.",
-            t,
-            fastest_joint(model, self.x[model.nq :]),
-        )
+        why = f"no step length meets the tolerance {self.tolerance:g}; the solution is discontinuous or unbounded."
+        return self._error(self.x, t, why)
 
     def _failure(self, x: Array, t: float, why: str = "accelerations are not finite") -> IntegrationError:
-        model = self.system.model
-        where = f"model {model.name!r}: the integration fails at t = {t:.9g} s"
-        q, v = x[: model.nq], x[model.nq :]
-        joint = fastest_joint(model, v)
-        speed = float(np.max(np.abs(v), initial=0.0))
+        nq = self.system.model.nq
         if np.isfinite(x).all():
-            problems = model.position_problems(np.array(self.system.equations.nearest(q.tolist()), dtype=float))
+            q = np.array(self.system.equations.nearest(x[:nq].tolist()), dtype=float)
+            problems = self.system.model.position_problems(q)
             if problems:
-                return _motion_error(f"{where}: {'; '.join(problems)}.", t, joint)
+                return self._error(x, t, f"{'; '.join(problems)}.")
+        speed = float(np.max(np.abs(x[nq:]), initial=0.0))
         other = "" if self.method.is_direct else " or integrator='semi_implicit'"
-        return _motion_error(
-            f"{where}: {why.rstrip('.')}. The fastest joint is {joint!r} with {speed:.3g} rad/s or m/s. The step may "
-            f"be too long for this velocity or the stiffest spring, contact or controller; use a shorter one{other}.",
+        return self._error(
+            x,
             t,
-            joint,
+            f"{why.rstrip('.')}. The fastest joint is {self._fastest_joint(x)!r} with {speed:.3g} rad/s or m/s. The "
+            "step may be too long for this velocity or the stiffest spring, contact or controller; use a shorter "
+            f"one{other}.",
         )
 
+    def _error(self, x: Array, t: float, why: str) -> IntegrationError:
+        where = f"model {self.system.model.name!r}: the integration fails at t = {t:.9g} s"
+        problem = IntegrationError(f"{where}: {why}", joint=self._fastest_joint(x))
+        problem.time = t
+        return problem
 
-def fastest_joint(model: Model, v: Array) -> str | None:
-    """Return the joint with the largest velocity, or one whose velocity is NaN; None for a model without velocities."""
-    if not len(v):
-        return None
-    return model.joint_of_velocity(int(np.argmax(np.where(np.isfinite(v), np.abs(v), np.inf))))
-
-
-def _motion_error(message: str, t: float, joint: str | None) -> IntegrationError:
-    problem = IntegrationError(message, joint=joint)
-    problem.time = t
-    return problem
+    def _fastest_joint(self, x: Array) -> str | None:
+        """Return the joint with the largest velocity, or one whose velocity is NaN; None without velocities."""
+        v = x[self.system.model.nq :]
+        if not len(v):
+            return None
+        return self.system.model.joint_of_velocity(int(np.argmax(np.where(np.isfinite(v), np.abs(v), np.inf))))

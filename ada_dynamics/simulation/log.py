@@ -1,40 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log of a simulation: states and forces over time, its files and pictures."""
+"""Log of a simulation: states and forces over time, derived quantities, files and pictures."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ada_dynamics.analysis.sampled_signals import hermite
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.contact import ContactFrame
+from ada_dynamics.contact.contact import ContactFrame, link_wrenches
 from ada_dynamics.display import NotebookDisplay
-from ada_dynamics.errors import InputError
-from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.log_quantities import LogQuantities
-from ada_dynamics.simulation.log_rows import EventRecord, Recorder, RowBuffer
+from ada_dynamics.errors import InputError, SingularConfigurationWarning
+from ada_dynamics.simulation.log_rows import EventRecord, LogBuffer, LogRows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ada_dynamics.analysis.power import PowerBalance
+    from ada_dynamics.constraints.analysis import UniqueComponents
     from ada_dynamics.drawing.animate import Film
     from ada_dynamics.drawing.panels import Panel
     from ada_dynamics.drawing.robot_drawing import Plane
     from ada_dynamics.dynamics import Dynamics
+    from ada_dynamics.dynamics.front import Energy
 
 
 PathLike = str | os.PathLike[str]
+ROWS_AT_ONCE = 16384  # rows of one batch call
+SAME_MOTION = 1e-4  # relative tolerance of accelerations, which lose digits near singular configurations
 
-__all__ = ["ContactFrame", "EventRecord", "Log", "LogBuffer", "Recorder"]
+__all__ = ["ContactFrame", "EventRecord", "Log", "LogBuffer"]
 
 
-class Log(NotebookDisplay, LogQuantities):
+class Log(NotebookDisplay, LogRows):
     """Simulated or recorded states, row by row.
 
     Example::
@@ -64,65 +68,6 @@ class Log(NotebookDisplay, LogQuantities):
         info: settings of the simulation (integrator, step, ...), serializable as JSON; `complete` is False if a
             recording was cut short.
     """
-
-    def __init__(
-        self,
-        model: Model,
-        t: ArrayLike,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike | None = None,
-        tau: ArrayLike | None = None,
-        *,
-        external: Mapping[str, ArrayLike] | None = None,
-        contact_wrenches: Mapping[str, ArrayLike] | None = None,
-        contact_frames: Mapping[str, ContactFrame] | None = None,
-        events: Sequence[EventRecord] = (),
-        singular: Sequence[float] = (),
-        info: Mapping[str, object] | None = None,
-        dynamics: Dynamics | None = None,
-    ) -> None:
-        """Initialize the log; arrays that are float64 and contiguous are not copied.
-
-        The arguments are the attributes with these names; `dynamics`, which computes quantities, is created if needed.
-
-        Raises:
-            InputError: the arrays do not match the model or each other.
-        """
-        self.model = model
-        self.t = np.ascontiguousarray(t, dtype=np.float64)
-        if self.t.ndim != 1:
-            raise InputError(f"t has shape {self.t.shape}; it must be (N,), one time per row.", field="t")
-        self.q = self._rows("q", q, model.nq)
-        self.v = self._rows("v", v, model.nv)
-        self.a = self._rows("a", self._unknown() if a is None else a, model.nv)
-        self.tau = self._rows("tau", self._unknown() if tau is None else tau, model.nv)
-        self.external = {link: self._rows(f"external[{link!r}]", w, 6) for link, w in (external or {}).items()}
-        self.contact_wrenches = {
-            name: self._rows(f"contact_wrenches[{name!r}]", w, 6) for name, w in (contact_wrenches or {}).items()
-        }
-        self.contact_frames = dict(contact_frames or {})
-        self.events = list(events)
-        self.singular = [float(time) for time in singular]
-        self.info: dict[str, Any] = {"complete": True, **(info or {})}
-        self.signals: Mapping[str, Array] = {}
-        self.signal_times: Array = np.zeros(0)
-        self._given_dynamics = dynamics
-
-    def _unknown(self) -> Array:
-        return np.full((len(self.t), self.model.nv), np.nan)
-
-    def _rows(self, name: str, values: ArrayLike, width: int) -> Array:
-        rows = np.ascontiguousarray(values, dtype=np.float64)
-        if rows.shape != (len(self.t), width):
-            raise InputError(
-                f"{name} has shape {rows.shape}; {len(self.t)} rows of model {self.model.name!r} need "
-                f"({len(self.t)}, {width}).",
-                field=name,
-                value=rows.shape,
-                allowed=(len(self.t), width),
-            )
-        return rows
 
     # --- rows ---------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
@@ -184,11 +129,144 @@ class Log(NotebookDisplay, LogQuantities):
         v = hermite(s, self.v[i], self.v[i + 1], h * slopes[0], h * slopes[1])
         return self.model.integrate(self.q[i], moved), v
 
+    # --- quantities -------------------------------------------------------------------------------------------------
+    @cached_property
+    def dynamics(self) -> Dynamics:
+        """Dynamics that compute the quantities: those of the simulation, or new ones."""
+        if self._given_dynamics is not None:
+            return self._given_dynamics
+        from ada_dynamics.dynamics import Dynamics
+
+        return Dynamics(self.model, q0=self.q[0] if self.model.loops and len(self.q) else None)
+
+    @cached_property
+    def energy(self) -> Energy:
+        """Kinetic energy (with rotors) and potential energy (zero at the origin of the world), (N,) each [J]."""
+        from ada_dynamics.dynamics.front import Energy
+
+        both = self._in_parts(lambda rows: np.column_stack(self.dynamics.energy(self.q[rows], self.v[rows])), 2)
+        return Energy(np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]))
+
+    @property
+    def total_energy(self) -> Array:
+        """Sum of kinetic and potential energy, (N,) [J]."""
+        return np.asarray(self.energy.kinetic + self.energy.potential, dtype=np.float64)
+
+    @cached_property
+    def balance(self) -> PowerBalance:
+        """Power balance, see `analysis.power`. Unknown torques count as zero.
+
+        Work is NaN, with an UnknownWorkWarning, after the first row that does not determine it: the rows need every
+        step of the
+        simulation and every call of its controller (log_every=1, a control_period that is a multiple of the step).
+
+        Raises:
+            InputError: some rows have torques and others do not, or the contact frames are unknown.
+        """
+        from ada_dynamics.analysis.power import power_balance
+
+        return power_balance(self, efforts=self.tau if np.isfinite(self.tau).any() else np.zeros_like(self.tau))
+
+    @property
+    def energy_drift(self) -> float:
+        """Energy error of the simulation, as a fraction of the exchanged energy.
+
+        It is the largest residual of `balance`, relative to the largest of the kinetic energy, the change of the
+        potential energy, and the work of motors, external wrenches, contacts, joint stops, damping and friction. NaN,
+        with an UnknownWorkWarning, if the rows do not determine the work (see `balance`).
+        """
+        return self.balance.worst
+
+    @cached_property
+    def com(self) -> Array:
+        """Centre of mass of all movable bodies in the world, (N, 3) [m]."""
+        return self._in_parts(lambda rows: self.dynamics.com(self.q[rows]), 3)
+
+    @cached_property
+    def momentum(self) -> Array:
+        """Centroidal momentum [linear, angular] in world axes, (N, 6) [kg m/s, kg m²/s]."""
+        return self._in_parts(lambda rows: self.dynamics.momentum(self.q[rows], self.v[rows]), 6)
+
+    @cached_property
+    def loop_gap(self) -> Array:
+        """Closure error, the largest constraint violation of all loops, (N,) [m, rad]; zero without loops."""
+        return self._in_parts(lambda rows: self.dynamics.constraints.closure_error(self.q[rows])[:, None], 1)[:, 0]
+
+    @property
+    def wrenches(self) -> dict[str, Array]:
+        """Wrench [f, n] of each tree and loop joint on its child, (N, 6).
+
+        Axes are those of `Dynamics.joint_wrenches`; external and contact wrenches are included. Without loops the
+        wrenches follow from the accelerations alone; with loops the torques are needed.
+
+        Raises:
+            InputError: the log has neither accelerations nor torques, its contact frames are unknown, or unlogged
+                torques acted in the joints of a mechanism with loops.
+        """
+        return self._wrenches_and_flags[0]
+
+    @property
+    def wrenches_unique(self) -> UniqueComponents:
+        """Flags by joint of the six components that are uniquely determined in all rows, see `JointWrenches`."""
+        return self._wrenches_and_flags[1]
+
+    @cached_property
+    def applied(self) -> dict[str, Array]:
+        """External and contact wrenches by link, [f, n] at the origin of the link in its axes, (N, 6)."""
+        if not self.contact_wrenches:
+            return self.external
+        return link_wrenches(self, self._parts())
+
+    @cached_property
+    def _wrenches_and_flags(self) -> tuple[dict[str, Array], UniqueComponents]:
+        applied = self.applied
+        found: dict[str, Array] = {}
+        flags: UniqueComponents = {}
+        for rows in self._parts():
+            wrenches = {link: wrench[rows] for link, wrench in applied.items()} or None
+            with warnings.catch_warnings():  # `singular` and `wrenches_unique` contain this information
+                warnings.simplefilter("ignore", SingularConfigurationWarning)
+                efforts = self._all_efforts(rows, wrenches)
+                part = self.dynamics.joint_wrenches(self.q[rows], self.v[rows], efforts, wrenches)
+            for joint, wrench in part.items():
+                found.setdefault(joint, np.empty((len(self.t), 6)))[rows] = wrench
+                flags[joint] = flags.get(joint, np.ones(6, dtype=bool)) & np.asarray(part.unique[joint])
+        return found, flags
+
+    def _all_efforts(self, rows: slice, wrenches: dict[str, Array] | None) -> Array:
+        """Return the torques that produce the logged accelerations: of motors, joint stops, friction and others."""
+        q, v, a, tau = self.q[rows], self.v[rows], self.a[rows], self.tau[rows]
+        has_accelerations = bool(np.isfinite(a).all())
+        if has_accelerations and not self.model.loops:
+            return self.dynamics.inverse(q, v, a, wrenches)
+        if not np.isfinite(tau).all():
+            raise InputError("the log has no joint torques (tau) in some rows, which joint wrenches need.", field="tau")
+        if has_accelerations:
+            off = np.max(np.abs(self.dynamics.forward(q, v, tau, wrenches) - a), axis=1, initial=0.0)
+            wrong = np.flatnonzero(off > SAME_MOTION * (1.0 + np.max(np.abs(a), axis=1, initial=0.0)))
+            if len(wrong):
+                raise InputError(
+                    f"at t = {self.t[rows][wrong[0]]:g} s unlogged torques acted in the joints (joint stops, friction, "
+                    "a continuous controller), so the constraint forces are unknown; use other rows, log[i:j].wrenches."
+                )
+        return tau
+
+    def _parts(self) -> Iterator[slice]:
+        for first in range(0, max(len(self.t), 1), ROWS_AT_ONCE):
+            yield slice(first, min(first + ROWS_AT_ONCE, len(self.t)))
+
+    def _in_parts(self, compute: Callable[[slice], Any], width: int) -> Array:
+        """Compute a result in blocks of rows, which bounds the memory of temporary arrays."""
+        result = np.empty((len(self.t), width))
+        for rows in self._parts():
+            result[rows] = compute(rows)
+        return result
+
+    # --- files --------------------------------------------------------------------------------------------------
     def _file(self, path: PathLike | None, ending: str) -> Path:
         """Return a path; by default the name of the model in the working directory."""
         return Path(self.model.name + ending) if path is None else Path(path)
 
-    # --- files --------------------------------------------------------------------------------------------------
     def save(self, path: PathLike | None = None) -> Path:
         """Save the log in the format of the file extension; return the file.
 
@@ -212,15 +290,16 @@ class Log(NotebookDisplay, LogQuantities):
 
     def to_npz(self, path: PathLike | None = None) -> Path:
         """Save the log as an .npz file for `Log.load` and `numpy.load`; return the file."""
-        from ada_dynamics.simulation.record.npz import write_npz
+        from ada_dynamics.simulation.record.log_files import write_npz
 
         return write_npz(self, self._file(path, ".npz"))
 
     def to_csv(self, path: PathLike | None = None) -> Path:
         """Save t, q, v, a, tau, wrenches and energies as a table with a header of names and units; return the file."""
-        from ada_dynamics.simulation.record.csv_table import write_csv
+        from ada_dynamics.simulation.record.log_files import write_csv
 
-        return write_csv(self, self._file(path, ".csv"))
+        quantities = [*self.energy, *([self.loop_gap] if self.model.loops else [])]
+        return write_csv(self, self._file(path, ".csv"), quantities)
 
     def to_mcap(self, path: PathLike | None = None, rate: float = 100.0) -> Path:
         """Save the log as an .mcap file for Foxglove, PlotJuggler, rerun and `Log.load`; return the file.
@@ -231,7 +310,7 @@ class Log(NotebookDisplay, LogQuantities):
         """
         from ada_dynamics.simulation.record.recorder import write_mcap
 
-        return write_mcap(self, self._file(path, ".mcap"), rate)
+        return write_mcap(self, self._file(path, ".mcap"), rate, self.dynamics)
 
     @staticmethod
     def load(path: PathLike) -> Log:
@@ -243,9 +322,9 @@ class Log(NotebookDisplay, LogQuantities):
         Raises:
             RecordingError: the file has another format or is damaged.
         """
-        from ada_dynamics.simulation.record.log_reading import read_log
+        from ada_dynamics.simulation.record.log_files import read_log
 
-        return read_log(Path(path), Log)
+        return Log(**read_log(Path(path)))
 
     # --- pictures -----------------------------------------------------------------------------------------------
     def plot(
@@ -290,18 +369,3 @@ class Log(NotebookDisplay, LogQuantities):
         from ada_dynamics.drawing.animate import Film, animate
 
         return Film(animate(self, self._file(path, ".gif"), fps=fps, speed=speed, plane=plane))
-
-
-class LogBuffer(RowBuffer):
-    """Buffer of the rows of a running simulation, in memory and in recorders that write them to disk.
-
-    Example::
-
-        buffer = LogBuffer(model, recorders=[recorder], info={"integrator": "rkf45", "step": 1e-3})
-        buffer.append(t, q, v, a, tau, external={"hand": w})     # rows, or one row
-        log = buffer.log()                                       # later rows do not change it
-    """
-
-    def log(self, **info: Any) -> Log:
-        """Return the log of all rows so far, with additional information."""
-        return Log(**self.content(**info))

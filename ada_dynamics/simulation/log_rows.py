@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows and events of a running simulation: the buffer in memory, and the interface of recorders that write them."""
+"""Rows and events of a simulation: of a log, and of a running simulation in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import ContactFrame
+from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 
 if TYPE_CHECKING:
@@ -28,8 +30,87 @@ class EventRecord(NamedTuple):
     v: Array
 
 
+class LogRows:
+    """Rows of a log; see `log.Log` for the attributes."""
+
+    model: Model
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    external: dict[str, Array]
+    contact_wrenches: dict[str, Array]
+    contact_frames: dict[str, ContactFrame]
+    events: list[EventRecord]
+    singular: list[float]
+    info: dict[str, Any]
+
+    def __init__(
+        self,
+        model: Model,
+        t: ArrayLike,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        *,
+        external: Mapping[str, ArrayLike] | None = None,
+        contact_wrenches: Mapping[str, ArrayLike] | None = None,
+        contact_frames: Mapping[str, ContactFrame] | None = None,
+        events: Sequence[EventRecord] = (),
+        singular: Sequence[float] = (),
+        info: Mapping[str, object] | None = None,
+        dynamics: Dynamics | None = None,
+    ) -> None:
+        """Initialize the log; arrays that are float64 and contiguous are not copied.
+
+        The arguments are the attributes with these names; `dynamics`, which computes quantities, is created if needed.
+
+        Raises:
+            InputError: the arrays do not match the model or each other.
+        """
+        self.model = model
+        self.t = np.ascontiguousarray(t, dtype=np.float64)
+        if self.t.ndim != 1:
+            raise InputError(f"t has shape {self.t.shape}; it must be (N,), one time per row.", field="t")
+        self.q = self._rows("q", q, model.nq)
+        self.v = self._rows("v", v, model.nv)
+        self.a = self._rows("a", self._unknown() if a is None else a, model.nv)
+        self.tau = self._rows("tau", self._unknown() if tau is None else tau, model.nv)
+        self.external = {link: self._rows(f"external[{link!r}]", w, 6) for link, w in (external or {}).items()}
+        self.contact_wrenches = {
+            name: self._rows(f"contact_wrenches[{name!r}]", w, 6) for name, w in (contact_wrenches or {}).items()
+        }
+        self.contact_frames = dict(contact_frames or {})
+        self.events = list(events)
+        self.singular = [float(time) for time in singular]
+        self.info = {"complete": True, **(info or {})}
+        self.signals: Mapping[str, Array] = {}
+        self.signal_times: Array = np.zeros(0)
+        self._given_dynamics = dynamics
+
+    def _unknown(self) -> Array:
+        return np.full((len(self.t), self.model.nv), np.nan)
+
+    def _rows(self, name: str, values: ArrayLike, width: int) -> Array:
+        rows = np.ascontiguousarray(values, dtype=np.float64)
+        if rows.shape != (len(self.t), width):
+            raise InputError(
+                f"{name} has shape {rows.shape}; {len(self.t)} rows of model {self.model.name!r} need "
+                f"({len(self.t)}, {width}).",
+                field=name,
+                value=rows.shape,
+                allowed=(len(self.t), width),
+            )
+        return rows
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
 class Recorder(Protocol):
-    """Receiver of the rows of a running simulation, such as `record.recorder.McapRecorder`."""
+    """Receiver of the rows of a running simulation: `LogBuffer` or `record.recorder.McapRecorder`."""
 
     def append(
         self,
@@ -49,18 +130,21 @@ class Recorder(Protocol):
     def singular_configuration(self, t: float) -> None:
         """Record the time of a passage through a singular configuration [s]."""
 
-    def close(self, info: Mapping[str, Any] | None = None) -> None:
-        """Finish the recording, with final information."""
 
+class LogBuffer:
+    """Rows and events of a running simulation in memory.
 
-class RowBuffer:
-    """Rows and events in memory, which are also passed to recorders; see `log.LogBuffer`."""
+    Example::
+
+        buffer = LogBuffer(model, info={"integrator": "rkf45", "step": 1e-3})
+        buffer.append(t, q, v, a, tau, external={"hand": w})     # rows, or one row
+        log = Log(**buffer.content())                            # later rows do not change it
+    """
 
     def __init__(
         self,
         model: Model,
         *,
-        recorders: Sequence[Recorder] = (),
         keep: bool = True,
         contact_frames: Mapping[str, ContactFrame] | None = None,
         info: Mapping[str, Any] | None = None,
@@ -70,24 +154,20 @@ class RowBuffer:
 
         Args:
             model: the robot.
-            recorders: receivers of all rows and events.
             keep: whether all rows are kept in memory; if False, only the first and the last row, for long recordings.
             contact_frames: see `Log`.
             info: see `Log`.
             dynamics: see `Log`.
         """
-        self.model = model
-        self.recorders = list(recorders)
-        self.keep = keep
-        self.contact_frames = dict(contact_frames or {})
-        self.info: dict[str, Any] = dict(info or {})
-        self.dynamics = dynamics
-        self.events: list[EventRecord] = []
-        self.singular: list[float] = []
-        widths = {"t": 1, "q": model.nq, "v": model.nv, "a": model.nv, "tau": model.nv}
-        self._state = {name: GrowableTable(width) for name, width in widths.items()}
-        self._external: dict[str, GrowableTable] = {}
-        self._contact: dict[str, GrowableTable] = {}
+        self._keep = keep
+        self._constant = {"model": model, "contact_frames": contact_frames, "dynamics": dynamics}
+        self._info: dict[str, Any] = dict(info or {})
+        self._events: list[EventRecord] = []
+        self._singular: list[float] = []
+        widths = {"q": model.nq, "v": model.nv, "a": model.nv, "tau": model.nv}
+        empty = {"t": np.zeros(0), **{name: np.zeros((0, width)) for name, width in widths.items()}}
+        # blocks of rows: t, q, v, a and tau; external wrenches; contact wrenches
+        self._blocks: list[tuple[dict[str, Array], ...]] = [(empty, {}, {})]
         self._rows = 0
 
     def __len__(self) -> int:
@@ -118,96 +198,45 @@ class RowBuffer:
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         if not len(times):
             return
-        state = [_as_rows(x) for x in (q, v, a, tau)]
-        forces = {link: _as_rows(w) for link, w in (external or {}).items()}
-        contacts = {name: _as_rows(w) for name, w in (contact or {}).items()}
-        before = len(self._state["t"])
-        added = list(zip(self._state.values(), (times[:, None], *state), strict=True))
-        for tables, given in ((self._external, forces), (self._contact, contacts)):
-            for name in given:
-                if name not in tables:
-                    tables[name] = GrowableTable(6, before)
-            added += [(table, given.get(name, np.zeros((len(times), 6)))) for name, table in tables.items()]
-        for table, rows in added:
-            if not self.keep and len(table):  # the first row and the last
-                table.cut(1)
-                rows = rows[-1:]
-            elif not self.keep and len(rows) > 1:
-                rows = rows[[0, -1]]
-            table.append(rows)
+        state = {"q": q, "v": v, "a": a, "tau": tau}
+        given, forces, contacts = (
+            {name: np.atleast_2d(np.asarray(x, dtype=np.float64)) for name, x in part.items()}
+            for part in (state, external or {}, contact or {})
+        )
+        kept = [slice(None)]
+        if not self._keep:  # the first row and the last
+            kept = [slice(-1, None)] if self._rows or len(times) == 1 else [slice(1), slice(-1, None)]
+            del self._blocks[2:]
+        for rows in kept:
+            parts = ({"t": times, **given}, forces, contacts)
+            self._blocks.append(tuple({name: x[rows].copy() for name, x in part.items()} for part in parts))
         self._rows += len(times)
-        for recorder in self.recorders:  # last, because a full disk ends the run
-            recorder.append(times, state[0], state[1], state[2], state[3], forces, contacts)
 
     def event(self, event: EventRecord) -> None:
         """Append an event."""
-        self.events.append(event)
-        for recorder in self.recorders:
-            recorder.event(event)
+        self._events.append(event)
 
     def singular_configuration(self, t: float) -> None:
         """Append the time of a passage through a singular configuration [s]."""
-        self.singular.append(float(t))
-        for recorder in self.recorders:
-            recorder.singular_configuration(t)
+        self._singular.append(float(t))
 
     def content(self, **info: Any) -> dict[str, Any]:
         """Return the arguments of `Log` for all rows so far, with additional information."""
-        state, external, contact = (
-            {name: table.rows() for name, table in tables.items()}
-            for tables in (self._state, self._external, self._contact)
-        )
         return {
-            "model": self.model,
-            **state,
-            "t": state["t"][:, 0],
-            "external": external,
-            "contact_wrenches": contact,
-            "contact_frames": self.contact_frames,
-            "events": self.events,
-            "singular": self.singular,
-            "info": {**self.info, **info},
-            "dynamics": self.dynamics,
+            **self._constant,
+            **self._columns(0),
+            "external": self._columns(1),
+            "contact_wrenches": self._columns(2),
+            "events": self._events,
+            "singular": self._singular,
+            "info": {**self._info, **info},
         }
 
-
-def _as_rows(x: ArrayLike) -> Array:
-    rows = np.asarray(x, dtype=np.float64)
-    return rows[None, :] if rows.ndim == 1 else rows
-
-
-class GrowableTable:
-    """Two-dimensional array whose capacity grows geometrically, so that the cost of a row is constant."""
-
-    def __init__(self, width: int, zeros: int = 0) -> None:
-        """Initialize the table.
-
-        Args:
-            width: number of columns.
-            zeros: number of initial rows of zeros.
-        """
-        self._array = np.zeros((max(zeros, 16), width))
-        self._count = zeros
-
-    def __len__(self) -> int:
-        return self._count
-
-    def append(self, rows: Array) -> None:
-        """Append rows as a copy."""
-        count = self._count + len(rows)
-        if count > len(self._array):
-            # arrays that were returned before are views of the old array
-            larger = np.empty((max(count, len(self._array) * 3 // 2), self._array.shape[1]))
-            larger[: self._count] = self._array[: self._count]
-            self._array = larger
-        self._array[self._count : count] = rows
-        self._count = count
-
-    def cut(self, count: int) -> None:
-        """Keep only the first rows; arrays that were returned before do not change."""
-        self._array = self._array[:count].copy() if count < self._count else self._array
-        self._count = min(count, self._count)
-
-    def rows(self) -> Array:
-        """Return all rows without a copy."""
-        return self._array[: self._count]
+    def _columns(self, part: int) -> dict[str, Array]:
+        """Return the columns of one part of all blocks; wrenches are zero in blocks that lack them."""
+        columns = {}
+        for name in dict.fromkeys(chain.from_iterable(block[part] for block in self._blocks)):
+            columns[name] = np.concatenate(
+                [block[part].get(name, np.zeros((len(block[0]["t"]), 6))) for block in self._blocks]
+            )
+        return columns

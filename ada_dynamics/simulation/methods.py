@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integration methods as Butcher tableaus.
+"""Integration methods as Butcher tableaus, and the choice of a method by the stiffness of the forces.
 
 All methods integrate x = [q; v] with ẋ = [q̇(q, v); a]. Within a step a quaternion is four free numbers; it is
 normalized after the step, which keeps the order of the method (Hairer, Lubich, Wanner: Geometric Numerical
@@ -8,7 +8,8 @@ Integration, IV.4).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -16,6 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.simulation.options import invalid
 
 IntegratorName: TypeAlias = Literal["auto", "rkf45", "rk4", "semi_implicit", "dop853", "tsit5"]
 
@@ -157,3 +159,51 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     }
 )
 DEFAULT = "rkf45"
+AUTO: Literal["auto"] = "auto"  # choice of the integrator by stiffness
+RESOLVED = 1.0  # step times rate up to which an explicit step resolves a decay
+Rates = Sequence[tuple[str, float]]  # kinds of forces, and the rate of the fastest response of each [1/s]
+
+
+class StiffStepWarning(UserWarning):
+    """The step is too long for an explicit integrator and the stiffest contact, joint stop, friction or servo."""
+
+
+def method_for(integrator: IntegratorName | Method, step: float, rates: Rates, has_contact: bool) -> tuple[Method, str]:
+    """Return a method, and the reason for an automatic choice.
+
+    An explicit method resolves responses that take a step or longer. Impacts are faster than contacts at rest: contacts
+    select the semi-implicit method at any rate.
+
+    Args:
+        integrator: method, name of a method, or "auto".
+        step: step length [s].
+        rates: rates of the forces.
+        has_contact: whether there are contacts.
+    """
+    if isinstance(integrator, Method):
+        return integrator, "selected"
+    known = (*METHODS, AUTO)
+    if integrator not in known:
+        raise invalid("integrator", integrator, f"one of {', '.join(known)}", allowed=known)
+    if integrator != AUTO:
+        return METHODS[integrator], "selected"
+    what, fastest = max(rates, key=lambda one: one[1])
+    within = f"the {what} respond within {1.0 / fastest:.2g} s" if fastest else ""
+    if fastest * step > RESOLVED:
+        return METHODS["semi_implicit"], f"{within}, the step is {step:g} s"
+    if has_contact:
+        return METHODS["semi_implicit"], f"impacts on contacts are faster than the step of {step:g} s"
+    return METHODS["rkf45"], f"{within}, which a step of {step:g} s resolves" if within else "no force is stiff"
+
+
+def warn_if_unstable(method: Method, step: float, rates: Rates, name: str) -> None:
+    """Warn if an explicit method cannot integrate the forces on the model with this step."""
+    for what, rate in () if method.is_direct or method.is_adaptive else rates:
+        if rate * step > method.stable_to:
+            warnings.warn(
+                f"the {what} of model {name!r} respond within {1.0 / rate:.2g} s; integrator {method.name!r} is "
+                f"unstable with a step of {step:g} s. Use integrator='semi_implicit', a step of "
+                f"{method.stable_to / rate:.2g} s, or lower stiffness.",
+                StiffStepWarning,
+                stacklevel=3,  # of the caller of Simulation
+            )

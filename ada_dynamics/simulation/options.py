@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the integration, checks of arguments, and the choice of a method by stiffness."""
+"""Checks of arguments."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, SupportsIndex
+from collections.abc import Iterable
+from typing import Any, ClassVar, NoReturn, SupportsIndex
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.methods import METHODS, IntegratorName, Method
 
 
 def is_positive(value: object) -> bool:
@@ -40,11 +37,20 @@ def whole_steps(name: str, value: float) -> int:
     return int(value)
 
 
-def finite_time(t: object) -> float:
-    """Return a time [s] after a check."""
-    if not isinstance(t, int | float | np.number) or not np.isfinite(t):
-        raise invalid("t", t, "a finite number of seconds")
-    return float(t)
+def finite_array(name: str, value: object, *shapes: tuple[int, ...], where: str = "", **facts: Any) -> Array:
+    """Return an array after a check that its values are finite and its shape is one of these."""
+    try:
+        found = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):  # not numbers, or ragged
+        found = np.full((), np.nan)
+    if found.shape in shapes and np.isfinite(found).all():
+        return found
+    names = {0: "a finite number", 1: "{0[0]} finite numbers"}
+    required = " or ".join(names.get(len(shape), "finite numbers of shape {0}").format(shape) for shape in shapes)
+    if found.ndim and found.shape not in shapes:
+        problem = f"{where}{name} has shape {found.shape}; it must be {required}."
+        raise InputError(problem, field=name, value=found.shape, allowed=shapes, **facts)
+    raise invalid(name, value, required, where, allowed=shapes, **facts)
 
 
 def as_tuple(name: str, given: object) -> tuple[object, ...]:
@@ -65,77 +71,3 @@ class NotCopyable:
             f"a {type(self).__name__} cannot be copied or pickled because compiled code addresses its state; "
             f"{self._alternative}."
         )
-
-
-AUTO: Literal["auto"] = "auto"  # choice of the integrator by stiffness
-RESOLVED = 1.0  # step times rate up to which an explicit step resolves a decay
-
-
-class StiffStepWarning(UserWarning):
-    """The step is too long for an explicit integrator and the stiffest contact, joint stop, friction or servo."""
-
-
-class Stiffness(NamedTuple):
-    """Rate of the fastest response of a kind of force [1/s]."""
-
-    what: str
-    rate: float
-
-
-@dataclass(frozen=True)
-class IntegrationOptions:
-    """Method, step and tolerance of an integration.
-
-    Attributes:
-        integrator: method, name of a method, or "auto".
-        step: step length [s].
-        tolerance: tolerance of adaptive methods.
-        log_every: number of steps between two rows of the log.
-    """
-
-    integrator: IntegratorName | Method
-    step: float
-    tolerance: float = 1e-10
-    log_every: int = 1
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        known = (*METHODS, AUTO)
-        if not isinstance(self.integrator, Method) and self.integrator not in known:
-            raise invalid("integrator", self.integrator, f"one of {', '.join(known)}", allowed=known)
-        if not is_positive(self.step):
-            raise invalid("step", self.step, "a positive number of seconds, such as 1e-3")
-        whole_steps("log_every", self.log_every)
-        if not is_positive(self.tolerance) or not 1e-15 <= self.tolerance <= 1.0:
-            raise invalid("tolerance", self.tolerance, "between 1e-15 and 1", allowed=(1e-15, 1.0))
-
-    def chosen(self, stiff: Sequence[Stiffness], has_contact: bool) -> tuple[Method, str]:
-        """Return the method, and the reason for an automatic choice.
-
-        An explicit method resolves responses that take a step or longer. Impacts are faster than contacts at
-        rest: contacts select the semi-implicit method at any rate.
-        """
-        if self.integrator != AUTO:
-            return self.integrator if isinstance(self.integrator, Method) else METHODS[self.integrator], "selected"
-        fastest = max(stiff, key=lambda one: one.rate)
-        within = f"the {fastest.what} respond within {1.0 / fastest.rate:.2g} s" if fastest.rate else ""
-        if fastest.rate * self.step > RESOLVED:
-            return METHODS["semi_implicit"], f"{within}, the step is {self.step:g} s"
-        if has_contact:
-            return METHODS["semi_implicit"], f"impacts on contacts are faster than the step of {self.step:g} s"
-        why = f"{within}, which a step of {self.step:g} s resolves" if within else "no force is stiff"
-        return METHODS["rkf45"], why
-
-    def chosen_for(self, model: Model, stiff: Sequence[Stiffness], has_contact: bool) -> tuple[Method, str]:
-        """See `chosen`; warn if a given explicit method cannot integrate the forces with this step."""
-        method, reason = self.chosen(stiff, has_contact)
-        for what, rate in () if method.is_direct or method.is_adaptive else stiff:
-            if rate * self.step > method.stable_to:
-                warnings.warn(
-                    f"the {what} of model {model.name!r} respond within {1.0 / rate:.2g} s; integrator "
-                    f"{method.name!r} is unstable with a step of {self.step:g} s. Use integrator='semi_implicit', a "
-                    f"step of {method.stable_to / rate:.2g} s, or lower stiffness.",
-                    StiffStepWarning,
-                    stacklevel=4,  # of the caller of Simulation
-                )
-        return method, reason

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -20,13 +20,14 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.options import invalid
+from ada_dynamics.simulation.options import finite_array, invalid, is_positive
 from ada_dynamics.spatial.vector import Vec3
 
 Six = tuple[float, ...]
 Axes: TypeAlias = Literal["link", "world"]
 FRAMES: tuple[Axes, ...] = get_args(Axes)
 NOTHING: Six = (0.0,) * 6
+_WHERE = "wrench profile of link {!r}: "
 
 
 @dataclass(frozen=True)
@@ -51,25 +52,31 @@ class WrenchProfile:
 
     Attributes:
         link: name of the link.
-        wrench: [fx, fy, fz, nx, ny, nz], peak or constant value.
-        start: start time [s].
-        duration: duration [s].
-        shape: "half_sine", "rectangle", "table" or "constant".
         frame: axes of the wrench, "link" or "world".
         point: point of application in the link frame [m].
         pieces: pieces that start at the breaks; the last one is zero if the profile ends.
         before: piece before the first break.
+
+    Raises:
+        InputError: a frame or point is invalid.
     """
 
     link: str
-    wrench: Six
-    start: float
-    duration: float
-    shape: str
-    frame: str = "link"
-    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    pieces: tuple[Piece, ...] = field(default=(), repr=False)
-    before: Piece = field(default=Piece(0.0), repr=False)
+    frame: str
+    point: Sequence[float]
+    pieces: tuple[Piece, ...] = ()
+    before: Piece = Piece(0.0)
+
+    def __post_init__(self) -> None:
+        """Check frame and point."""
+        if self.frame not in FRAMES:
+            raise _invalid(self.link, "frame", self.frame, f"one of {', '.join(FRAMES)}", allowed=FRAMES)
+        object.__setattr__(self, "point", tuple(_finite(self.link, "at", self.point, 3).tolist()))
+
+    @property
+    def start(self) -> float:
+        """Time from which the wrench acts [s]."""
+        return self.pieces[0].t0 if self.pieces else -np.inf
 
     def breaks(self) -> tuple[float, ...]:
         """Times at which pieces start, ascending [s]."""
@@ -124,9 +131,8 @@ def half_sine(
     Raises:
         InputError: an argument is invalid.
     """
-    w, (t0, span) = _six(link, wrench), _span(link, start, duration)
-    pieces = (Piece(t0, c2=w, omega=float(np.pi) / span), Piece(t0 + span))
-    return WrenchProfile(link, w, t0, span, "half_sine", _frame(link, frame), _point(link, at), pieces)
+    w, (t0, span) = _wrench(link, wrench), _span(link, start, duration)
+    return WrenchProfile(link, frame, at, (Piece(t0, c2=w, omega=float(np.pi) / span), Piece(t0 + span)))
 
 
 def rectangle(
@@ -139,19 +145,15 @@ def rectangle(
     at: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> WrenchProfile:
     """Return a constant wrench from start to start + duration; arguments and errors as for `half_sine`."""
-    w, (t0, span) = _six(link, wrench), _span(link, start, duration)
-    pieces = (Piece(t0, c0=w), Piece(t0 + span))
-    return WrenchProfile(link, w, t0, span, "rectangle", _frame(link, frame), _point(link, at), pieces)
+    w, (t0, span) = _wrench(link, wrench), _span(link, start, duration)
+    return WrenchProfile(link, frame, at, (Piece(t0, c0=w), Piece(t0 + span)))
 
 
 def constant(
     link: str, wrench: ArrayLike, *, frame: str = "link", at: Sequence[float] = (0.0, 0.0, 0.0)
 ) -> WrenchProfile:
     """Return a constant wrench; arguments and errors as for `half_sine`."""
-    w = _six(link, wrench)
-    always = Piece(0.0, c0=w)
-    span = float("inf")
-    return WrenchProfile(link, w, -span, span, "constant", _frame(link, frame), _point(link, at), before=always)
+    return WrenchProfile(link, frame, at, before=Piece(0.0, c0=_wrench(link, wrench)))
 
 
 def table(
@@ -174,25 +176,14 @@ def table(
     Raises:
         InputError: an argument is invalid.
     """
-    t, w = _floats(times), _floats(wrenches)
+    t = _floats(times)
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all() or not (np.diff(t) > 0.0).all():
         raise _invalid(link, "times", times, "two or more finite ascending numbers")
-    if w.shape != (len(t), 6) or not np.isfinite(w).all():
-        raise InputError(
-            f"wrench profile of link {link!r}: wrenches has shape {w.shape}; it must be ({len(t)}, 6), all finite.",
-            link=link,
-            field="wrenches",
-            value=w.shape,
-            allowed=(len(t), 6),
-        )
+    w = _finite(link, "wrenches", wrenches, len(t), 6)
     slopes = np.diff(w, axis=0) / np.diff(t)[:, None]
-    pieces = [
-        Piece(float(a), tuple(c.tolist()), tuple(s.tolist())) for a, c, s in zip(t[:-1], w[:-1], slopes, strict=True)
-    ]
-    peak = tuple(w[int(np.argmax(np.abs(w).max(axis=1)))].tolist())
-    last = (*pieces, Piece(float(t[-1])))
-    span = float(t[-1] - t[0])
-    return WrenchProfile(link, peak, float(t[0]), span, "table", _frame(link, frame), _point(link, at), last)
+    starts = zip(t[:-1].tolist(), w[:-1].tolist(), slopes.tolist(), strict=True)
+    pieces = [Piece(a, tuple(c), tuple(slope)) for a, c, slope in starts]
+    return WrenchProfile(link, frame, at, (*pieces, Piece(float(t[-1]))))
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -204,34 +195,20 @@ def _floats(value: object) -> Array:
 
 
 def _invalid(link: str, field: str, value: object, requirement: str, **facts: Any) -> InputError:
-    return invalid(field, value, requirement, f"wrench profile of link {link!r}: ", link=link, **facts)
+    return invalid(field, value, requirement, _WHERE.format(link), link=link, **facts)
 
 
-def _six(link: str, wrench: ArrayLike) -> Six:
-    w = _floats(wrench)
-    if w.shape != (6,) or not np.isfinite(w).all():
-        raise _invalid(link, "wrench", wrench, "6 finite numbers, [fx, fy, fz, nx, ny, nz]")
-    return tuple(w.tolist())
+def _finite(link: str, field: str, value: object, *shape: int) -> Array:
+    return finite_array(field, value, shape, where=_WHERE.format(link), link=link)
+
+
+def _wrench(link: str, wrench: ArrayLike) -> Six:
+    return tuple(_finite(link, "wrench", wrench, 6).tolist())
 
 
 def _span(link: str, start: float, duration: float) -> tuple[float, float]:
     """Return start and duration [s]."""
-    t0, span = _floats(start), _floats(duration)
-    if t0.shape != () or not np.isfinite(t0):
-        raise _invalid(link, "start", start, "a finite time in seconds")
-    if span.shape != () or not 0.0 < span < np.inf:
+    t0 = _finite(link, "start", start)
+    if not is_positive(duration):
         raise _invalid(link, "duration", duration, "positive, in seconds")
-    return float(t0), float(span)
-
-
-def _frame(link: str, frame: str) -> str:
-    if frame not in FRAMES:
-        raise _invalid(link, "frame", frame, f"one of {', '.join(FRAMES)}", allowed=FRAMES)
-    return frame
-
-
-def _point(link: str, at: Sequence[float]) -> tuple[float, float, float]:
-    x = _floats(at)
-    if x.shape != (3,) or not np.isfinite(x).all():
-        raise _invalid(link, "at", at, "3 finite numbers [m]")
-    return (float(x[0]), float(x[1]), float(x[2]))
+    return float(t0), float(duration)

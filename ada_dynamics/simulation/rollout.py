@@ -18,7 +18,7 @@ from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor
 from ada_dynamics.simulation.context import SimulationContext, closed_states
 from ada_dynamics.simulation.executors import KernelExecutor, StepKernels
 from ada_dynamics.simulation.integrator import FAILURES, Integrator
-from ada_dynamics.simulation.options import NotCopyable, invalid, is_positive, whole_steps
+from ada_dynamics.simulation.options import NotCopyable, finite_array, invalid, is_positive, whole_steps
 
 BLOCK, NUMBERS = 64, 2048  # states per block, or numbers in them: small enough for the cache of the processor
 
@@ -29,6 +29,80 @@ class Rollout(NamedTuple):
     t: Array  # (R,)
     q: Array  # (N, R, nq)
     v: Array  # (N, R, nv)
+
+
+class _Blocks:
+    """Advances blocks of states in one thread."""
+
+    def __init__(self, context: SimulationContext) -> None:
+        self._context = context
+        self._integrator = Integrator(context.system, context.method, context.integrator.tolerance)
+        self._executors: dict[int, KernelExecutor] = {}  # by the number of states
+
+    def __call__(self, states: Array, tau: Array, steps: int, every: int) -> None:
+        """Fill rows of a block of states, see `SimulationBatch.fill_rows`."""
+        try:
+            # The code for a single state is faster for one state and returns the same bits.
+            if self._integrator.is_native and not self._context.method.is_adaptive and len(states) > 1:
+                self._advance_together(states, tau, steps, every)
+            else:
+                for rows, efforts in zip(states, tau, strict=True):
+                    self._advance_one(rows, efforts, steps, every)
+        except FAILURES:
+            for rows, efforts in zip(states, tau, strict=True):  # separately
+                try:
+                    self._advance_one(rows, efforts, steps, every)
+                except FAILURES:
+                    rows[1:] = np.nan
+
+    def _advance_one(self, rows: Array, tau: Array, steps: int, every: int) -> None:
+        context, integrator = self._context, self._integrator
+        integrator.restart(rows[0])
+        integrator.u = context.system.inputs(tau)
+        if context.method.is_adaptive:
+            rows[1:] = integrator.advance_adaptively(context.t, 0, steps // every, context.step * every)
+        else:
+            rows[1:] = integrator.advance(context.origin, context.done, steps, context.step, every)
+
+    def _advance_together(self, states: Array, tau: Array, steps: int, every: int) -> None:
+        """Advance the states in vector lanes; a step that a kernel rejects for one state is taken state by state."""
+        context, system = self._context, self._context.system
+        x = states[:, 0].T.copy()
+        u = np.empty((system.equations.input_size, len(tau)))
+        u[:] = system.inputs(tau[0], h=context.step)[:, None]
+        u[: system.model.nv] = tau.T
+        chosen = system.chosen(x.T)
+        if chosen is not None:  # combinations of redundant constraints for each state
+            u[system.equations.chosen] = chosen.T
+        executor = self._executors.get(len(states))
+        if executor is None:
+            kernels = StepKernels.of(system, context.method)
+            executor = self._executors[len(states)] = KernelExecutor(kernels, context.method, x, u[None], context.step)
+        executor.s.origin = context.origin
+        log, done = np.empty((steps // every, *x.shape)), 0
+        while True:
+            executor.start(x, u[None])
+            rows = executor.rows((steps - done + done % every) // every)
+            begin = done
+            done += executor.advance(context.done + done, steps - done, rows, every, done % every)
+            kept = done // every - begin // every
+            log[begin // every : done // every] = executor.states(rows)[:kept]
+            if done == steps:
+                break
+            x = executor.x.copy()
+            self._step_each(x, u, context.done + done)
+            done += 1
+            if done % every == 0:
+                log[done // every - 1] = x
+        states[:, 1:] = log.transpose(2, 0, 1)
+
+    def _step_each(self, x: Array, u: Array, first: int) -> None:
+        """Take one step of each state; combinations change only for states that a kernel rejects."""
+        integrator = self._integrator
+        for i in range(x.shape[1]):
+            integrator.restart(x[:, i], u[:, i])
+            integrator.advance(self._context.origin, first, 1, self._context.step, 0)
+            x[:, i], u[:, i] = integrator.x, integrator.u
 
 
 class SimulationBatch(NotCopyable):
@@ -54,9 +128,8 @@ class SimulationBatch(NotCopyable):
         """
         _reject_terminal_events(context)
         self._context = replace(context, origin=context.time(t), done=0)
-        self._integrator = Integrator(context.system, context.method, context.integrator.tolerance)
+        self._blocks = _Blocks(self._context)
         self._x = _initial_states(context, q, v)
-        self._executors: dict[int, KernelExecutor] = {}  # by the number of states
         self._has_failed: NDArray[np.bool_] = np.zeros(len(self._x), dtype=bool)
         self.gain = EnergyMonitor(self._context, self._x)
 
@@ -113,61 +186,41 @@ class SimulationBatch(NotCopyable):
 
     def fill_rows(self, states: Array, tau: Array, steps: int, every: int, threads: int = 1) -> None:
         """Fill rows of states, (N, R + 1, n), from the first one on; a row follows after every so many steps."""
-        context, own = self._context, self._integrator
-        # The code for a single state is faster for one state and returns the same bits.
-        is_together = own.is_native and not context.method.is_adaptive and len(states) > 1
 
         def block(rows: slice) -> None:
             # Integrators and executors contain a state, so each thread has its own.
-            integrator = own if threads == 1 else Integrator(context.system, context.method, own.tolerance)
-            executors = self._executors if threads == 1 else {}
-            try:
-                if is_together:
-                    _advance_together(context, integrator, executors, states[rows], tau[rows], steps, every)
-                else:
-                    _advance_each(context, integrator, states[rows], tau[rows], steps, every)
-            except FAILURES:
-                _advance_separately(context, integrator, states[rows], tau[rows], steps, every)
+            advance = self._blocks if threads == 1 else _Blocks(self._context)
+            advance(states[rows], tau[rows], steps, every)
 
-        size = max(BLOCK, NUMBERS // context.system.size // BLOCK * BLOCK) if threads == 1 else BLOCK
+        size = max(BLOCK, NUMBERS // states.shape[2] // BLOCK * BLOCK) if threads == 1 else BLOCK
         run_pieces(block, [slice(begin, begin + size) for begin in range(0, len(states), size)], threads)
-        context.done += steps
+        self._context.done += steps
 
+    def rollout(
+        self, duration: float, tau: ArrayLike | None, rows_every: int, device: str = "cpu", threads: int = 1
+    ) -> Rollout:
+        """Implementation of `Simulation.rollout`."""
+        context, starts = self._context, self._x
+        h, rows_every = context.step, whole_steps("rows_every", rows_every)
+        efforts = _efforts(context, len(starts), tau)
+        steps = round(duration / h) if is_positive(duration) else 0
+        if not is_positive(duration) or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
+            raise invalid("duration", duration, f"a multiple of {rows_every} steps of {h:g} s for rollouts")
+        states = np.empty((len(starts), steps // rows_every + 1, starts.shape[1]))
+        states[:, 0] = starts
+        times: Array = self.t + h * rows_every * np.arange(states.shape[1], dtype=np.float64)
+        if device != "cpu":
+            from ada_dynamics.gpu.rollout import DeviceRollout
 
-def rollout(
-    context: SimulationContext,
-    q: ArrayLike,
-    v: ArrayLike | None,
-    duration: float,
-    tau: ArrayLike | None,
-    rows_every: int,
-    device: str = "cpu",
-    threads: int = 1,
-    t: float | None = None,
-) -> Rollout:
-    """Implementation of `Simulation.rollout`."""
-    h, rows_every = context.step, whole_steps("rows_every", rows_every)
-    batch = SimulationBatch(context, q, v, t)
-    starts = np.hstack([batch.q, batch.v])
-    efforts = _efforts(context, len(starts), tau)
-    steps = round(duration / h) if is_positive(duration) else 0
-    if not is_positive(duration) or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
-        raise invalid("duration", duration, f"a multiple of {rows_every} steps of {h:g} s for rollouts")
-    states = np.empty((len(starts), steps // rows_every + 1, context.system.size))
-    states[:, 0] = starts
-    times: Array = batch.t + h * rows_every * np.arange(states.shape[1], dtype=np.float64)
-    if device != "cpu":
-        from ada_dynamics.gpu.rollout import DeviceRollout
-
-        on_device = DeviceRollout(context, starts, efforts, device)
-        for row in range(1, states.shape[1]):
-            on_device.run(rows_every)
-            states[:, row] = on_device.x.numpy()
-    else:
-        batch.fill_rows(states, efforts, steps, rows_every, threads)
-    batch.gain.add_work(states[:, 0], states[:, -1], efforts, EVERY)
-    nq = context.system.model.nq
-    return Rollout(times, states[:, :, :nq], states[:, :, nq:])
+            on_device = DeviceRollout(context, starts, efforts, device)
+            for row in range(1, states.shape[1]):
+                on_device.run(rows_every)
+                states[:, row] = on_device.x.numpy()
+        else:
+            self.fill_rows(states, efforts, steps, rows_every, threads)
+        self.gain.add_work(states[:, 0], states[:, -1], efforts, EVERY)
+        nq = context.system.model.nq
+        return Rollout(times, states[:, :, :nq], states[:, :, nq:])
 
 
 def _reject_terminal_events(context: SimulationContext) -> None:
@@ -214,88 +267,5 @@ def _efforts(context: SimulationContext, count: int, tau: ArrayLike | None) -> A
             "run() for sampled controllers, servos and external wrenches over time."
         )
     nv = context.system.model.nv
-    given = context.tau if tau is None else np.asarray(tau, dtype=np.float64)
-    if given.shape not in ((nv,), (count, nv)) or not np.isfinite(given).all():
-        raise InputError(
-            f"tau has shape {given.shape}; it must be ({nv},) or ({count}, {nv}), all finite.", field="tau"
-        )
+    given = finite_array("tau", context.tau if tau is None else tau, (nv,), (count, nv))
     return given if given.ndim == 2 else np.broadcast_to(given, (count, nv))
-
-
-def _advance_each(
-    context: SimulationContext, integrator: Integrator, states: Array, tau: Array, steps: int, every: int
-) -> None:
-    for rows, efforts in zip(states, tau, strict=True):
-        integrator.restart(rows[0])
-        integrator.u = context.system.inputs(efforts)
-        if context.method.is_adaptive:
-            rows[1:] = integrator.advance_adaptively(context.t, 0, steps // every, context.step * every)
-        else:
-            rows[1:] = integrator.advance(context.origin, context.done, steps, context.step, every)
-
-
-def _advance_separately(
-    context: SimulationContext, integrator: Integrator, states: Array, tau: Array, steps: int, every: int
-) -> None:
-    """Simulate the states of a block separately, after a failure in the block."""
-    for i in range(len(states)):
-        own = slice(i, i + 1)
-        try:
-            _advance_each(context, integrator, states[own], tau[own], steps, every)
-        except FAILURES:
-            states[i, 1:] = np.nan
-
-
-def _advance_together(
-    context: SimulationContext,
-    integrator: Integrator,
-    executors: dict[int, KernelExecutor],
-    states: Array,
-    tau: Array,
-    steps: int,
-    every: int,
-) -> None:
-    """Simulate a block; a step that a kernel rejects for one state is taken state by state."""
-    before, count = context.done, len(states)
-    x, u = states[:, 0].T.copy(), _inputs(context, tau)
-    executor = executors.get(count)
-    if executor is None:
-        kernels = StepKernels.of(context.system, context.method)
-        executor = executors[count] = KernelExecutor(kernels, context.method, x, u[None], context.step)
-    executor.s.origin = context.origin
-    log, done = np.empty((steps // every, *x.shape)), 0
-    chosen = context.system.chosen(x.T)
-    if chosen is not None:  # combinations of redundant constraints for each state
-        u[context.system.equations.chosen] = chosen.T
-    while True:
-        executor.start(x, u[None])
-        rows = executor.rows((steps - done + done % every) // every)
-        begin = done
-        done += executor.advance(before + done, steps - done, rows, every, done % every)
-        kept = done // every - begin // every
-        log[begin // every : done // every] = executor.states(rows)[:kept]
-        if done == steps:
-            break
-        x = executor.x.copy()
-        _step_each(context, integrator, x, u, before + done)
-        done += 1
-        if done % every == 0:
-            log[done // every - 1] = x
-    states[:, 1:] = log.transpose(2, 0, 1)
-
-
-def _inputs(context: SimulationContext, tau: Array) -> Array:
-    """Return the inputs as columns, one per row of torques."""
-    system, nv = context.system, context.system.model.nv
-    u = np.empty((system.equations.input_size, len(tau)))
-    u[:] = system.inputs(tau[0], h=context.step)[:, None]
-    u[:nv] = tau.T
-    return u
-
-
-def _step_each(context: SimulationContext, integrator: Integrator, x: Array, u: Array, first: int) -> None:
-    """Take one step of each state; combinations change only for states that a kernel rejects."""
-    for i in range(x.shape[1]):
-        integrator.restart(x[:, i], u[:, i])
-        integrator.advance(context.origin, first, 1, context.step, 0)
-        x[:, i], u[:, i] = integrator.x, integrator.u

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.executors import IntegrationError
-from ada_dynamics.simulation.log import EventRecord, LogBuffer
+from ada_dynamics.simulation.log_rows import EventRecord, Recorder
 
 CHUNK = 2000  # steps per call of the integrator
 CHUNK_WITH_EVENTS = 50
@@ -30,17 +30,17 @@ class RunLoop:
     def __init__(
         self,
         context: SimulationContext,
-        buffer: LogBuffer | None = None,
+        recorders: Sequence[Recorder] = (),
         progress: Callable[[float], None] | None = None,
     ) -> None:
         """Initialize the loop.
 
         Args:
             context: context of the simulation.
-            buffer: destination of the rows; None for no log.
+            recorders: receivers of the rows and events, in this order.
             progress: callback with the elapsed simulated time [s].
         """
-        self.context, self.buffer, self.progress = context, buffer, progress
+        self.context, self.recorders, self.progress = context, recorders, progress
         self.integrator = context.integrator
         self.begin = context.t
         self._steps_here = 0  # since the run began
@@ -99,7 +99,7 @@ class RunLoop:
         before = self.integrator.x
         origin, first = context.origin, context.done - self._steps_here  # an event may change both
         every = 1 if context.events or self.integrator.method.is_adaptive else context.log_every
-        if self.buffer is None and not context.events and not self.integrator.method.is_adaptive:
+        if not self.recorders and not context.events and not self.integrator.method.is_adaptive:
             every = 0  # rows are not needed
         phase = self._steps_here % every if every else 0
         lost = None
@@ -113,7 +113,7 @@ class RunLoop:
         if context.events:
             steps = self._locate_events(t, h, np.vstack([before, rows[:-1]]), rows)
             rows = rows[: max(steps, 0)]
-        if self.buffer is not None:
+        if self.recorders:
             if every != context.log_every:
                 numbers = self._steps_here + 1 + np.arange(len(rows))
             else:
@@ -162,13 +162,13 @@ class RunLoop:
             self._log_present(t)
 
     def _log_present(self, t: float) -> None:
-        if self.buffer is None or t <= self._last_logged:
+        if not self.recorders or t <= self._last_logged:
             return
         self._log_rows(np.array([t]), self.integrator.x[None, :])
 
     def _log_rows(self, t: Array, x: Array) -> None:
         """Queue rows with the current input; their quantities are computed in blocks."""
-        if self.buffer is None or not len(t):
+        if not self.recorders or not len(t):
             return
         self._waiting.append((t, x, np.tile(self.integrator.u, (len(t), 1))))
         self._rows_waiting += len(t)
@@ -178,7 +178,7 @@ class RunLoop:
 
     def flush(self) -> None:
         """Write the queued rows to the log."""
-        if self.buffer is None or not self._waiting:
+        if not self.recorders or not self._waiting:
             return
         context, nq, nv = self.context, self.context.system.model.nq, self.context.system.model.nv
         t, x, u = (np.ascontiguousarray(np.concatenate(parts)) for parts in zip(*self._waiting, strict=True))
@@ -194,7 +194,9 @@ class RunLoop:
             tau = tau + context.law.batch(np.ascontiguousarray(t[:, None]), q, v)
         if context.system.servo_efforts is not None:
             tau = tau + context.system.servo_efforts.batch(x, u)
-        self.buffer.append(t, q, v, a, tau, context.inputs.external(t, q, u), contact)
+        external = context.inputs.external(t, q, u)
+        for recorder in self.recorders:
+            recorder.append(t, q, v, a, tau, external, contact)
         self._record_singular()
 
     def _contact_wrenches(self, q: Array, v: Array, a: Array) -> Array:
@@ -208,9 +210,9 @@ class RunLoop:
 
     def _record_singular(self) -> None:
         times = self.integrator.counts.singular
-        if self.buffer is not None:
+        for recorder in self.recorders:
             for t in times[self._counted :]:
-                self.buffer.singular_configuration(t)
+                recorder.singular_configuration(t)
         self._counted = len(times)
 
     # --- events -------------------------------------------------------------------------------------------------
@@ -227,8 +229,8 @@ class RunLoop:
                 self._values[i] = value
             for (s, x), i in sorted(found, key=lambda one: one[0][0]):
                 event = self.context.events[i]
-                if self.buffer is not None:
-                    self.buffer.event(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
+                for recorder in self.recorders:
+                    recorder.event(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
                 if event.terminal:
                     self.integrator.x = x
                     self.context.set_time(float(start + s))

@@ -13,14 +13,13 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import ClosedConfiguration, close_loops
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.geometry import Material
-from ada_dynamics.contact.shape_contacts import HullContacts, Vertices, hull_contacts, lowest_height
+from ada_dynamics.contact.shape_contacts import Vertices, hull_contacts, lowest_height
 from ada_dynamics.contact.stops import SHARE_OF_STEP, JointStops, limit_violations, limited_joints
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.model import Model, within_limits
-from ada_dynamics.simulation.forces import Forces
-from ada_dynamics.simulation.methods import IntegratorName
-from ada_dynamics.simulation.options import AUTO, IntegrationOptions, Stiffness
+from ada_dynamics.simulation.inputs import Forces
+from ada_dynamics.simulation.methods import AUTO, IntegratorName, method_for
 
 GroundMode: TypeAlias = Literal["auto", "on", "off"]
 _SUNK = 1e-3  # [m], penetration of a given start that is not corrected
@@ -90,13 +89,13 @@ def scene_for(
         if moved:
             why = "within limits" + (" and with closed loops" if model.loops else "")
             notes.append(f"start: that of the file, with {_named(moved)} changed; {why}")
-    contact, more = ground_under(model, ground, q, vertices=vertices)
+    contact, more = _ground_under(model, ground, q, vertices)
     notes += more
-    stiff = Forces(contact).stiffest(model, q)
+    rates = [*Forces(contact).rates(model, q)]
     if stops:
         depth = max(limit_violations(model, q).values(), default=0.0)
-        stiff.append(Stiffness("stops of joints that start beyond their limits", depth * (SHARE_OF_STEP / step) ** 2))
-    method, why = IntegrationOptions(integrator, step).chosen(stiff, contact is not None)
+        rates.append(("stops of joints that start beyond their limits", depth * (SHARE_OF_STEP / step) ** 2))
+    method, why = method_for(integrator, step, rates, contact is not None)
     own: JointStops | None = None
     if stops:
         own, more = _stops_from(model, q, step, is_given, method.is_direct)
@@ -160,51 +159,29 @@ def _is_free(model: Model) -> bool:
     return floats(model) and not model.tree.grounded_loops
 
 
-class GroundFound(NamedTuple):
-    """Contact with the ground or None, and notes for the user."""
-
-    contact: Contact | None
-    notes: list[str]
-
-
-def ground_under(
-    model: Model,
-    wanted: GroundMode = "auto",
-    q: Array | None = None,
-    *,
-    vertices: Vertices | None = None,
-) -> GroundFound:
-    """Return the contact of a robot with a plane at height 0.
-
-    Args:
-        model: the robot.
-        wanted: "auto" for a ground under robots that would fall, which are free ones with weight; "on" or "off".
-        q: configuration on the ground; neutral by default.
-        vertices: reader of meshes; see `hull_contacts`.
+def _ground_under(
+    model: Model, wanted: GroundMode, q: Array, vertices: Vertices | None
+) -> tuple[Contact | None, list[str]]:
+    """Return the contact of a robot in the configuration q with a plane at height 0, and notes for the user.
 
     Raises:
         InputError: `wanted` is "on" and no part of the robot can touch the ground.
     """
     falls = _is_free(model) and np.linalg.norm(model.gravity) > 0.0
     if wanted == "off" or (wanted == "auto" and not falls):
-        return GroundFound(None, [])
-    found = hull_contacts(model, model.neutral() if q is None else q, vertices)
-    notes = [f"ground: {found.note}"] if found.inertia_boxes else []
-    if not found.points and not found.spheres:
-        reason = _untouchable(model, found)
-        if wanted == "on":
-            raise InputError(
-                f"ground: no part of model {model.name!r} can touch it: {reason}.", field="ground", value=wanted
-            )
-        return GroundFound(None, [f"ground: none, no part can touch it: {reason}"])
-    material = Material.for_weight(model.total_mass)
-    return GroundFound(Contact(found.points, found.spheres, material=material), notes)
-
-
-def _untouchable(model: Model, found: HullContacts) -> str:
+        return None, []
+    found = hull_contacts(model, q, vertices)
+    if found.points or found.spheres:
+        notes = [f"ground: {found.note}"] if found.inertia_boxes else []
+        return Contact(found.points, found.spheres, material=Material.for_weight(model.total_mass)), notes
+    reason = "its movable links have no collision or visual shapes"
     if found.missing:
-        return f"the meshes of {_named(found.missing)} cannot be read, and these links have no inertia"
-    return "its movable links have no collision or visual shapes"
+        reason = f"the meshes of {_named(found.missing)} cannot be read, and these links have no inertia"
+    if wanted == "on":
+        raise InputError(
+            f"ground: no part of model {model.name!r} can touch it: {reason}.", field="ground", value=wanted
+        )
+    return None, [f"ground: none, no part can touch it: {reason}"]
 
 
 def _named(names: list[str]) -> str:

@@ -153,7 +153,19 @@ class ServoBank:
     def _set(self, rows: Rows, *columns: ArrayLike) -> None:
         command = self._table[rows].copy()
         for i, (name, values) in enumerate(zip(COLUMNS, columns, strict=True)):
-            command[:, i] = _for_each(name, values, len(command))
+            try:
+                found = np.asarray(values, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"{name} are {values!r:.80}; they must be numbers.", field=name, value=values
+                ) from None
+            if found.shape not in ((), (len(command),)):
+                raise InputError(
+                    f"{name} have shape {found.shape}; it must be () for all joints, or ({len(command)},).",
+                    field=name,
+                    allowed=(len(command),),
+                )
+            command[:, i] = found
         if not np.isfinite(command).all():
             joint = np.array(self.names)[rows][~np.isfinite(command).all(axis=1)][0]
             value = command[~np.isfinite(command)][0]
@@ -162,21 +174,6 @@ class ServoBank:
             )
         self._table[rows] = command
         self.changes += 1
-
-
-def _for_each(name: str, values: ArrayLike, count: int) -> Array:
-    """Return one number for all joints, or one per joint, after a check."""
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} are {values!r:.80}; they must be numbers.", field=name, value=values) from None
-    if found.shape not in ((), (count,)):
-        raise InputError(
-            f"{name} have shape {found.shape}; it must be () for all joints, or ({count},).",
-            field=name,
-            allowed=(count,),
-        )
-    return found
 
 
 def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Array:
@@ -202,13 +199,8 @@ def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Ar
 
 def _free_inertias(dynamics: Dynamics, q: Array, at: NDArray[np.intp]) -> Array:
     """Return 1 / (∂a_j/∂τ_j) with all other motors free."""
-    model = dynamics.model
-    rest = np.zeros(model.nv)
+    rest = np.zeros(dynamics.model.nv)
     free = dynamics.forward(q, rest, rest)
-    found = []
-    for j in at.tolist():
-        unit = np.zeros(model.nv)
-        unit[j] = 1.0
-        gain = float((dynamics.forward(q, rest, unit) - free)[j])
-        found.append(1.0 / gain if gain > 0.0 else 0.0)
-    return np.array(found)
+    units = np.eye(len(rest))[at]
+    gains = [float((dynamics.forward(q, rest, unit) - free)[j]) for j, unit in zip(at.tolist(), units, strict=True)]
+    return np.array([1.0 / gain if gain > 0.0 else 0.0 for gain in gains])

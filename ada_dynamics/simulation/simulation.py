@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,28 +21,33 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.dynamics.computation import options_of
 from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.progress import reporting
 from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor, warn_if_energy_rises, warn_if_inconsistent
 from ada_dynamics.simulation.context import (
-    checked_model,
+    SimulationContext,
     checked_start,
     closed_start,
-    context_for,
     initial_state,
     require_determinate,
 )
-from ada_dynamics.simulation.control import CompiledController, Controller, ControlOptions
+from ada_dynamics.simulation.control import CompiledController, Controller, Sampler, continuous_law
 from ada_dynamics.simulation.derivatives import SimulationDerivatives
 from ada_dynamics.simulation.events import Event, checked_events
-from ada_dynamics.simulation.forces import Forces
-from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
-from ada_dynamics.simulation.methods import IntegratorName, Method
-from ada_dynamics.simulation.options import IntegrationOptions, NotCopyable, invalid, is_positive, whole_steps
+from ada_dynamics.simulation.inputs import Forces, Inputs
+from ada_dynamics.simulation.integrator import Integrator
+from ada_dynamics.simulation.log import Log, LogBuffer
+from ada_dynamics.simulation.methods import IntegratorName, Method, method_for, warn_if_unstable
+from ada_dynamics.simulation.options import NotCopyable, finite_array, invalid, is_positive, whole_steps
 from ada_dynamics.simulation.profiles import Axes, WrenchProfile
-from ada_dynamics.simulation.rollout import Rollout, SimulationBatch, rollout
+from ada_dynamics.simulation.rollout import Rollout, SimulationBatch
 from ada_dynamics.simulation.run_loop import RunLoop
 from ada_dynamics.simulation.servos import JointServos, ServoBank
+from ada_dynamics.simulation.system import System, tree_of
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation.record.recorder import McapRecorder
 
 PathLike = str | os.PathLike[str]
 _NOTHING = np.zeros(0)
@@ -131,17 +137,38 @@ class Simulation(NotCopyable, SimulationDerivatives):
         servos: JointServos | None = None,
     ) -> None:
         """Initialize the simulation."""
-        integration = IntegrationOptions(integrator, step, tolerance, log_every)
-        control = ControlOptions(controller, control_period, tau)
-        self.forces = Forces(contact, stops, friction_speed, external, servos, pushable)
+        if not is_positive(step):
+            raise invalid("step", step, "a positive number of seconds, such as 1e-3")
+        if not is_positive(tolerance) or not 1e-15 <= tolerance <= 1.0:
+            raise invalid("tolerance", tolerance, "between 1e-15 and 1", allowed=(1e-15, 1.0))
+        self.step_length, log_every = float(step), whole_steps("log_every", log_every)
+        law = continuous_law(controller, control_period, tau)
+        self.forces = forces = Forces(contact, stops, friction_speed, external, servos, pushable)
         watched = checked_events(events)
-        self.model = checked_model(model, gravity)
-        self.dynamics, self._start = initial_state(self.model, q, v, algorithm, dynamics)
-        self.context = context_for(
-            self.dynamics, self.model, self._start[0], integration, control, self.forces, watched
+        if not isinstance(model, Model):
+            raise invalid("model", model, "a Model, such as ada.load('pa10')")
+        self.model = model = model if gravity is None else with_gravity(model, gravity)
+        self.dynamics, self._start = initial_state(model, q, v, algorithm, dynamics)
+        q0 = self._start[0]
+        bank = None if forces.servos is None else ServoBank(self.dynamics, forces.servos, q0)
+        rates = forces.rates(model, q0, bank)
+        self.method, self.integrator_reason = method_for(integrator, self.step_length, rates, contact is not None)
+        warn_if_unstable(self.method, self.step_length, rates, model.name)
+        system = System(model, self.dynamics, forces.loads(model, tree_of(self.dynamics), bank, law))
+        constant = finite_array("tau", np.zeros(model.nv) if tau is None else tau, (model.nv,))
+        sampler = None
+        if controller is not None and law is None:
+            sampler = Sampler(model, controller, float(control_period or step))
+        self.context = SimulationContext(
+            system,
+            Integrator(system, self.method, tolerance),
+            Inputs(system, forces.external, sampler, constant, bank),
+            self.step_length,
+            log_every,
+            contact,
+            watched,
+            None if law is None else law.kernel(model),
         )
-        self.method, self.step_length = self.context.method, self.context.step
-        self.integrator_reason = self.context.integrator_reason
         self._steady_input: Array | None = None
         self.reset()
 
@@ -252,14 +279,15 @@ class Simulation(NotCopyable, SimulationDerivatives):
         require_determinate(self.model, self.dynamics, self.q, self.v)
         began = time.perf_counter()
         frames, info = contact_frames(self.contact), self.info()
-        recorders: list[Recorder] = []
+        own = self.dynamics if self.dynamics.model is self.model else None
+        buffer = LogBuffer(self.model, keep=keep, contact_frames=frames, info=info, dynamics=own)
+        recorder: McapRecorder | None = None
         if record is not None:
             from ada_dynamics.simulation.record.recorder import McapRecorder
 
-            recorders = [McapRecorder(record, self.model, contact_frames=frames, info=info, dynamics=self.dynamics)]
-        own = self.dynamics if self.dynamics.model is self.model else None
-        buffer = LogBuffer(self.model, recorders=recorders, keep=keep, contact_frames=frames, info=info, dynamics=own)
-        run = RunLoop(self.context, buffer)
+            recorder = McapRecorder(record, self.model, contact_frames=frames, info=info, dynamics=self.dynamics)
+        # the recorder last, because a full disk ends the run
+        run = RunLoop(self.context, [buffer] if recorder is None else [buffer, recorder])
         try:
             with reporting(progress, f"simulating {self.model.name}", duration, "s") as run.progress:
                 run.until(self.t + duration)
@@ -267,12 +295,12 @@ class Simulation(NotCopyable, SimulationDerivatives):
             if isinstance(problem, Exception):
                 with suppress(AdaError):  # the recording may have failed
                     run.flush()
-                problem.log = buffer.log(**run.figures(began))  # type: ignore[attr-defined]
+                problem.log = Log(**buffer.content(**run.figures(began)))  # type: ignore[attr-defined]
             raise
         finally:
-            for recorder in recorders:
+            if recorder is not None:
                 recorder.close(run.figures(began))
-        log = buffer.log(**run.figures(began))
+        log = Log(**buffer.content(**run.figures(began)))
         # Accelerations of a direct method are consistent by definition; servo commands may change between rows.
         if not self.method.is_direct and self.forces.servos is None:
             warn_if_inconsistent(log)
@@ -282,10 +310,17 @@ class Simulation(NotCopyable, SimulationDerivatives):
 
     def step(self, n: int = 1) -> None:
         """Take n steps without a log."""
-        n = whole_steps("n", n)
-        before = self.context.done
-        self._advance(n)
-        if before // EVERY != self.context.done // EVERY:
+        n, context = whole_steps("n", n), self.context
+        before = context.done
+        if context.inputs.is_steady and not context.events and not self.method.is_adaptive:
+            u = context.inputs.at(self.t, _NOTHING, _NOTHING)  # without the overhead of `RunLoop`
+            if u is not self._steady_input:
+                context.integrator.u = self._steady_input = u
+            context.integrator.advance(context.origin, context.done, n, context.step, 0)
+            context.done += n
+        else:
+            RunLoop(context).until(self.t + n * self.step_length)
+        if before // EVERY != context.done // EVERY:
             self._check_energy()
 
     def _check_energy(self) -> None:
@@ -297,22 +332,6 @@ class Simulation(NotCopyable, SimulationDerivatives):
             self._gain = EnergyMonitor(self.context, x)
         else:
             self._gain.check(x)
-
-    def _advance(self, n: int) -> None:
-        if self.context.inputs.is_steady and not self.context.events and not self.method.is_adaptive:
-            self._steady_steps(n)
-            return
-        RunLoop(self.context).until(self.t + n * self.step_length)
-
-    def _steady_steps(self, n: int) -> None:
-        """Take n steps with constant input, without the overhead of `RunLoop`."""
-        context = self.context
-        u = context.inputs.at(self.t, _NOTHING, _NOTHING)
-        if u is not self._steady_input:
-            context.integrator.u = u
-            self._steady_input = u
-        context.integrator.advance(context.origin, context.done, n, context.step, 0)
-        context.done += n
 
     def rollout(
         self,
@@ -339,7 +358,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
             threads: number of threads; the results do not depend on it.
             t: initial time, for control laws that depend on it; the current time by default [s].
         """
-        return rollout(self.context, q, v, duration, tau, rows_every, device, threads, t)
+        return SimulationBatch(self.context, q, v, t).rollout(duration, tau, rows_every, device, threads)
 
     def batch(self, q: ArrayLike, v: ArrayLike | None = None, *, t: float | None = None) -> SimulationBatch:
         """Return a batch of simulations with this system that advance together, for learning and search.
@@ -376,7 +395,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
             frame: axes of the wrench, "world" or "link".
             replaces: whether earlier pushes of this link end; otherwise the wrench is added.
         """
-        self.context.inputs.push(link, wrench, self.t, self.t + duration, frame, replaces)
+        self.context.inputs.push(link, wrench, self.t, duration, frame, replaces)
 
     def view(self, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:
         """Simulate in real time in the browser, or inline in a notebook, without blocking the program.

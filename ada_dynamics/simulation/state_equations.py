@@ -22,8 +22,8 @@ from ada_dynamics.algorithms.energy import scaled_velocities
 from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo, Stop, joint_loads, servo_efforts, without_friction
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.dynamics.closed_quantities import Solver, projected, speeds
-from ada_dynamics.dynamics.quantities import Quantity, body_wrenches, force_first, position_guards
-from ada_dynamics.expr import Traced, trace
+from ada_dynamics.dynamics.quantities import body_wrenches, force_first, position_guards
+from ada_dynamics.expr import Traced
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.tree import Tree, for_efforts
 from ada_dynamics.simulation.control import implicit_law
@@ -36,7 +36,8 @@ SETTLED = 2
 
 Vector = Sequence[Scalar]
 Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over generic scalars
-Forward = Callable[..., Any]
+ForwardFor = Callable[[Vector], Callable[..., Any]]  # accelerations, for combinations of redundant constraints
+SolverFor = Callable[[Vector], Solver]  # constraint solver, for these combinations
 
 
 @dataclass(frozen=True)
@@ -77,19 +78,18 @@ class StateEquations:
     Attributes:
         tree: the mechanism; the accelerations of a solver exclude the friction of its joints.
         loads: loads on the mechanism.
+        forward: returns the function of q, v, tau and wrenches for the accelerations.
+        solver: returns the constraint solver; None without loops.
         following: size of the combinations of redundant constraints in u, 0 if they do not vary.
     """
 
     tree: Tree
     loads: Loads
+    forward: ForwardFor
+    solver: SolverFor | None = None
     following: int = 0
 
     # --- sizes --------------------------------------------------------------------------------------------------
-    @property
-    def state_size(self) -> int:
-        """Size of x."""
-        return self.tree.nq + self.tree.nv
-
     @property
     def input_size(self) -> int:
         """Size of u."""
@@ -155,26 +155,35 @@ class StateEquations:
         """Return the torques of the servos, and with a step length the armature that makes them implicit."""
         return servo_efforts(self.tree, self.loads.servos, u[self.servo_inputs], q, v, step)
 
-    def contact_wrenches(self, q: Vector, v: Vector) -> list[Vector]:
+    def torques(self, x: Vector, u: Vector) -> Traced:
+        """Return the torques of the servos."""
+        q, v = self.split(x)
+        return Traced({"tau": self.servo_efforts(q, v, u)[0]})
+
+    def contact_wrenches(self, q: Vector, v: Vector) -> Traced:
         """Return [force; moment] of each contact on its first body, in world axes about the origin of the contact."""
         found: dict[int, Vector] = {}
         for load in contact_loads(self.tree, self.loads.contacts, q, v):
             found.setdefault(load.contact, load.world)
-        return [found[i] for i in range(len(self.loads.contacts))]
+        return Traced({"contact": [list(found[i]) for i in range(len(self.loads.contacts))]})
+
+    def step_contact_wrenches(self, q: Vector, v: Vector, after: Vector, h: Vector) -> Traced:
+        """Return these wrenches during a semi-implicit step to the velocity `after`."""
+        found = step_wrenches(self.tree, self.loads.contacts, q, v, after, h[0])
+        return Traced({"contact": [list(wrench) for wrench in found]})
 
     # --- rate and steps -----------------------------------------------------------------------------------------
-    def rate(self, forward: Forward, x: Vector, u: Vector, t: Vector) -> Traced:
-        """Return ẋ = [q̇; a], with `forward(q=, v=, tau=, wrenches=)` for the accelerations."""
+    def rate(self, x: Vector, u: Vector, t: Vector) -> Traced:
+        """Return ẋ = [q̇; a]."""
         q, v = self.split(x)
         applied = self.applied_loads(q, v, u, t[0])
-        found = forward(
-            q=q, v=v, tau=applied.tau, **({"wrenches": applied.flat(self.tree)} if applied.wrenches else {})
-        )
+        wrenches = {"wrenches": applied.flat(self.tree)} if applied.wrenches else {}
+        found = self.forward(u[self.chosen])(q=q, v=v, tau=applied.tau, **wrenches)
         traced = found if isinstance(found, Traced) else Traced(found)
         # quaternions are not normalized within a step; their rate is that of the four numbers
         return Traced({"rate": [*position_rates(self.tree, x[: self.tree.nq], v), *traced.outputs["a"]]}, traced.guards)
 
-    def implicit_step(self, solver: Solver | None, x: Vector, u: Vector, t: Vector) -> Traced:
+    def implicit_step(self, x: Vector, u: Vector, t: Vector) -> Traced:
         """Return x after a semi-implicit Euler step: v⁺ = v + h a, q⁺ = q + h q̇(q, v⁺).
 
         Stiff loads are linearly implicit: their derivatives by the velocity after the step are added to the mass
@@ -183,11 +192,12 @@ class StateEquations:
         """
         q, v = self.split(x)
         h, applied, guards = u[-1], self.applied_loads(q, v, u, t[0], u[-1]), position_guards(self.tree, q)
-        if solver is None:
+        if self.solver is None:
             shares = any(not body.is_independent for body in self.tree.bodies) or has_singular_inertias(self.tree)
             solve, tree = crba.forward_dynamics if shares else aba.forward_dynamics, without_friction(self.tree)
             a = solve(tree, q, v, applied.tau, applied.wrenches, applied.added, applied.armature)
             return Traced({"next": [*chain(*self._moved(q, v, a, h))]}, guards)
+        solver = self.solver(u[self.chosen])
         found = solver.run(q, v, applied.tau, applied.wrenches, added=applied.added, added_armature=applied.armature)
         guards = [*guards, *solver.guards(found)]
         after = self._moved(q, v, found.accelerations, h)
@@ -202,6 +212,15 @@ class StateEquations:
         )
         v1 = scaled_velocities(_grouped(self.tree), (q, v), found.accelerations, held, h, after)
         return Traced({"next": [*after[0], *v1]}, guards)
+
+    def settled(self, x: Vector, u: Vector) -> Traced:
+        """Return the projection of x: normalized quaternions, closed loops."""
+        q, v = self.split(x)
+        if self.solver is None or not self.tree.loops:
+            return Traced({"settled": [*q, *v]})
+        found = projected(self.tree, self.solver(u[self.chosen]), q, v)
+        nearest = self.nearest(found.outputs["position"])
+        return Traced({"settled": [*nearest, *found.outputs["velocity"]]}, found.guards)
 
     def _moved(self, q: Vector, v: Vector, a: Vector, h: Scalar) -> tuple[Vector, Vector]:
         """Return q⁺ and v⁺ of a semi-implicit step."""
@@ -236,87 +255,3 @@ class AppliedLoads:
     def flat(self, tree: Tree) -> list[Scalar]:
         """Return the wrenches of all bodies as [force; moment], concatenated."""
         return [x for body in tree.bodies for x in force_first(self.wrenches.get(body.index, NO_FORCE))]
-
-
-# --- quantities -----------------------------------------------------------------------------------------------------
-def rate_quantity(equations: StateEquations, name: str, forward: Callable[[Vector], Forward]) -> Quantity:
-    """Return the quantity ẋ; `forward` is called with the combinations in u during tracing."""
-
-    def body(x: Vector, u: Vector, t: Vector) -> Traced:
-        return equations.rate(forward(u[equations.chosen]), x, u, t)
-
-    return _quantity(equations, f"state_rate_{name}", "rate", body)
-
-
-def step_quantity(equations: StateEquations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
-    """Return the quantity of a semi-implicit step; `solver` returns the constraint solver for the combinations in u."""
-
-    def body(x: Vector, u: Vector, t: Vector) -> Traced:
-        return equations.implicit_step(None if solver is None else solver(u[equations.chosen]), x, u, t)
-
-    return _quantity(equations, f"implicit_step_{name}", "next", body)
-
-
-def settle_quantity(equations: StateEquations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
-    """Return the quantity of the projection: normalized quaternions, closed loops."""
-
-    def body(x: Vector, u: Vector) -> Traced:
-        q, v = equations.split(x)
-        if solver is None:
-            return Traced({"settled": [*q, *v]})
-        found = projected(equations.tree, solver(u[equations.chosen]), q, v)
-        nearest = equations.nearest(found.outputs["position"])
-        return Traced({"settled": [*nearest, *found.outputs["velocity"]]}, found.guards)
-
-    # the position of the combinations in u depends on the loads
-    name = f"settle_{name}_{equations.chosen.start}_{equations.input_size}"
-    inputs = {"x": equations.state_size, "u": equations.input_size}
-    return _traced(name, inputs, "settled", (equations.state_size,), body)
-
-
-def contact_quantity(equations: StateEquations) -> Quantity:
-    """Return the quantity of all contact wrenches, [force; moment] in world axes."""
-
-    def body(q: Vector, v: Vector) -> Traced:
-        return Traced({"contact": [list(wrench) for wrench in equations.contact_wrenches(q, v)]})
-
-    inputs = {"q": equations.tree.nq, "v": equations.tree.nv}
-    name, shape = f"contact_wrenches_{equations.loads.digest()}", (len(equations.loads.contacts), 6)
-    return _traced(name, inputs, "contact", shape, body)
-
-
-def step_contact_quantity(equations: StateEquations) -> Quantity:
-    """Return the quantity of the contact wrenches during a semi-implicit step, as `contact_quantity`."""
-
-    def body(q: Vector, v: Vector, after: Vector, h: Vector) -> Traced:
-        found = step_wrenches(equations.tree, equations.loads.contacts, q, v, after, h[0])
-        return Traced({"contact": [list(wrench) for wrench in found]})
-
-    inputs = {"q": equations.tree.nq, "v": equations.tree.nv, "after": equations.tree.nv, "h": 1}
-    name, shape = f"step_contact_wrenches_{equations.loads.digest()}", (len(equations.loads.contacts), 6)
-    return _traced(name, inputs, "contact", shape, body)
-
-
-def servo_quantity(equations: StateEquations) -> Quantity:
-    """Return the quantity of the servo torques of all joints."""
-
-    def body(x: Vector, u: Vector) -> Traced:
-        q, v = equations.split(x)
-        return Traced({"tau": equations.servo_efforts(q, v, u)[0]})
-
-    inputs = {"x": equations.state_size, "u": equations.input_size}
-    return _traced(f"servo_efforts_{equations.loads.digest()}", inputs, "tau", (equations.tree.nv,), body)
-
-
-def _quantity(equations: StateEquations, name: str, output: str, body: Callable[..., Traced]) -> Quantity:
-    n = equations.state_size
-    friction = repr([body.friction for body in equations.tree.bodies])
-    name = f"{name}_{equations.loads.digest()}_{hashlib.blake2b(friction.encode(), digest_size=4).hexdigest()}"
-    inputs = {"x": n, "u": equations.input_size, "t": 1}
-    return _traced(name, inputs, output, (n,), body)
-
-
-def _traced(
-    name: str, inputs: dict[str, int], output: str, shape: tuple[int, ...], body: Callable[..., Traced]
-) -> Quantity:
-    return Quantity(name, inputs, {output: shape}, lambda: trace(name, inputs, body, (output,)), body)

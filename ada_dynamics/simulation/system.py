@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -24,11 +25,11 @@ from ada_dynamics.dynamics.computation import kernels_of, options_of
 from ada_dynamics.dynamics.front import forward_on_bodies
 from ada_dynamics.dynamics.quantities import Quantity, order_tag
 from ada_dynamics.errors import AdaError, InputError, SingularConfigurationWarning
+from ada_dynamics.expr import Traced, trace
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation import state_equations
 from ada_dynamics.simulation.state_equations import Loads, StateEquations
 
 COMPILED_UP_TO = 256  # maximum number of velocities for which the rate of a large model is compiled (20 ms per joint)
@@ -48,14 +49,15 @@ class System:
             loads: loads, resolved for `tree_of(dynamics)`.
             tier: elimination order of the loops; the fastest one by default.
         """
-        self._tier = tier
+        self.tier = tier
         self.model = model
         self.dynamics = dynamics
         self.kernels = kernels_of(dynamics)
         closed = kernels_of(dynamics).closed
         plans = closed.plans.following if closed else {}
         following = next((plan.weights + 1 for plan in plans.values()), 0)
-        self.equations = StateEquations(_with_friction(tree_of(dynamics), model), loads, following)
+        tree = _with_friction(tree_of(dynamics), model)
+        self.equations = StateEquations(tree, loads, self._forward, self.solver if closed else None, following)
         self.size = model.nq + model.nv
 
     # --- kernels ------------------------------------------------------------------------------------------------
@@ -77,14 +79,19 @@ class System:
 
     def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
         """Return the quantities of a step: the rate and the projection, if any; or one semi-implicit step."""
-        solver = None if self.kernels.closed is None else self.solver
+        own, size = self.equations, (self.size,)
+        friction = repr([body.friction for body in own.tree.bodies])
+        tag = f"{own.loads.digest()}_{hashlib.blake2b(friction.encode(), digest_size=4).hexdigest()}"
+        xu = {"x": self.size, "u": own.input_size}
         if is_direct:
-            return state_equations.step_quantity(self.equations, self._solver_name, solver), None
-        rate = state_equations.rate_quantity(self.equations, self._name(), self._forward)
-        joints = [body.joint for body in self.equations.tree.bodies]
-        if solver is None and all(type(joint).nearest is JointType.nearest for joint in joints):
+            name = f"implicit_step_{self._solver_name}_{tag}"
+            return _quantity(name, {**xu, "t": 1}, "next", size, own.implicit_step), None
+        rate = _quantity(f"state_rate_{self._name()}_{tag}", {**xu, "t": 1}, "rate", size, own.rate)
+        if own.solver is None and all(type(one.joint).nearest is JointType.nearest for one in own.tree.bodies):
             return rate, None  # all states are admissible
-        return rate, state_equations.settle_quantity(self.equations, self._solver_name, solver)
+        # the position of the combinations in u depends on the loads
+        name = f"settle_{self._solver_name}_{own.chosen.start}_{own.input_size}"
+        return rate, _quantity(name, xu, "settled", size, own.settled)
 
     @cached_property
     def rate(self) -> Kernel:
@@ -105,19 +112,26 @@ class System:
     @cached_property
     def servo_efforts(self) -> Kernel | None:
         """Torques of all servos as a function of x and u; None without servos."""
-        return self.kernel_of(state_equations.servo_quantity(self.equations)) if self.equations.loads.servos else None
+        own, inputs = self.equations, {"x": self.size, "u": self.equations.input_size}
+        name = f"servo_efforts_{own.loads.digest()}"
+        found = _quantity(name, inputs, "tau", (self.model.nv,), own.torques)
+        return self.kernel_of(found) if own.loads.servos else None
 
     @cached_property
     def contacts(self) -> Kernel | None:
-        """Wrenches of all contacts; None without contacts."""
-        return (
-            self.kernel_of(state_equations.contact_quantity(self.equations)) if self.equations.loads.contacts else None
-        )
+        """Wrenches of all contacts as a function of q and v; None without contacts."""
+        own, inputs = self.equations, {"q": self.model.nq, "v": self.model.nv}
+        name, shape = f"contact_wrenches_{own.loads.digest()}", (len(own.loads.contacts), 6)
+        found = _quantity(name, inputs, "contact", shape, own.contact_wrenches)
+        return self.kernel_of(found) if own.loads.contacts else None
 
     @cached_property
     def step_contacts(self) -> Kernel:
         """Wrenches of all contacts during a semi-implicit step, of q, v, the velocity after the step, and h."""
-        return self.kernel_of(state_equations.step_contact_quantity(self.equations))
+        own, nv = self.equations, self.model.nv
+        name, shape = f"step_contact_wrenches_{own.loads.digest()}", (len(own.loads.contacts), 6)
+        inputs = {"q": self.model.nq, "v": nv, "after": nv, "h": 1}
+        return self.kernel_of(_quantity(name, inputs, "contact", shape, own.step_contact_wrenches))
 
     def kernel_of(self, quantity: Quantity) -> Kernel:
         """Return the kernel of a quantity, cached with those of the dynamics."""
@@ -145,12 +159,12 @@ class System:
 
     @property
     def _candidate(self) -> str:
-        return self._tier or self.kernels.candidate
+        return self.tier or self.kernels.candidate
 
     def robust(self) -> System | None:
         """Return the system with the most robust elimination order; None if that is in use."""
         closed = self.kernels.closed
-        if closed is None or self._tier or closed.robust(self._candidate) != LATE:
+        if closed is None or self.tier or closed.robust(self._candidate) != LATE:
             return None
         return System(self.model, self.dynamics, self.equations.loads, LATE)
 
@@ -281,6 +295,12 @@ class System:
             return None
         nearest = [self.equations.nearest(x[: self.model.nq].tolist()) for x in X]
         return closed.chosen(np.array(nearest, dtype=float))
+
+
+def _quantity(
+    name: str, inputs: dict[str, int], output: str, shape: tuple[int, ...], body: Callable[..., Traced]
+) -> Quantity:
+    return Quantity(name, inputs, {output: shape}, lambda: trace(name, inputs, body, (output,)), body)
 
 
 def dynamics_for(model: Model, algorithm: Algorithm, q: Array) -> Dynamics:

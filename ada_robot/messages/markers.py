@@ -16,7 +16,7 @@ from geometry_msgs.msg import Point, Vector3
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ada_dynamics.drawing.marks import Mark, MarkKind, MarkStore
-from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_robot.messages.incoming import matrix_of
 
 _TYPES = {MarkKind.ARROW: Marker.ARROW, MarkKind.SPHERE: Marker.SPHERE, MarkKind.LINE: Marker.LINE_STRIP}

@@ -22,8 +22,7 @@ from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Fixed
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
-from ada_dynamics.simulation.record.cdr import Message
-from ada_dynamics.simulation.record.messages import JointStates
+from ada_dynamics.simulation.record.messages import JointStates, Message
 from ada_dynamics.spatial.orientation import quaternions
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback

@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model, motor_joints
-from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Reason, Refusal
 from ada_robot.messages.incoming import command_of, offered_trajectory

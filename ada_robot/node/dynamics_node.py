@@ -12,7 +12,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import options_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model, motor_joints
-from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_dynamics.simulation.scene import Scene
 from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.system import frictionless

@@ -19,7 +19,7 @@ import numpy as np
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_robot.processes import COMPILER
 from ada_robot.ros.status import MOST_MISSED, Level, Status, period_values, since
 from ada_robot.simulated.plant import Plant, Snapshot

@@ -14,7 +14,7 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.errors import Refused

@@ -22,7 +22,7 @@ from std_msgs.msg import Float64MultiArray, String
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
-from ada_dynamics.simulation.record.viewer_topics import description
+from ada_dynamics.simulation.record.recorder import description
 from ada_dynamics.simulation.scene import floats
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform, State, StateMessages

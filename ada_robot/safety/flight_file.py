@@ -32,16 +32,17 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, RecordingError
-from ada_dynamics.simulation.record import cdr, messages
-from ada_dynamics.simulation.record.mcap_records import (
+from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.log_files import DAMAGE
+from ada_dynamics.simulation.record.mcap_files import (
     MCAP_MAGIC,
+    Topic,
     TopicMessage,
-    TopicReader,
+    TopicWriter,
     mcap_module,
-    read_records,
+    read_topics,
 )
-from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
-from ada_dynamics.simulation.record.npz import DAMAGE
+from ada_dynamics.simulation.record.messages import read_table, read_text
 from ada_robot.contract import Mode
 from ada_robot.safety.flight_recorder import FIXED, MODES, PHASES, Event, Flight, FlightMemory
 
@@ -133,10 +134,10 @@ def _write_mcap(record: FlightRecord, out: TopicWriter) -> None:
     times = record.times
     for first in range(0, len(times), ROWS_AT_ONCE):
         part = record.rows[first : first + ROWS_AT_ONCE]
-        _add(out, ROWS, messages.NUMBERS, [int(times[first])], [cdr.table_message(part)])
+        _add(out, ROWS, messages.NUMBERS, [int(times[first])], [messages.table_message(part)])
     for event in record.events:
         at = round(event.time * 1e9) + record.wall_offset
-        _add(out, EVENTS, messages.TEXT, [at], [cdr.text_message(event.text)])
+        _add(out, EVENTS, messages.TEXT, [at], [messages.text_message(event.text)])
     shown = _shown(record)
     layout = messages.joint_state(record.flight.joints)
     numbers = dict(zip(("position", "velocity", "effort"), (record.vector(i)[shown] for i in (1, 2, 3)), strict=True))
@@ -182,15 +183,14 @@ def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: TopicWriter) 
     if not record.flight.robot or not len(shown):
         return
     from ada_dynamics.robots.load import load
-    from ada_dynamics.simulation.record import recorder
-    from ada_dynamics.simulation.record.content import Content
-    from ada_dynamics.simulation.record.viewer_topics import description
+    from ada_dynamics.simulation.record import log_files
+    from ada_dynamics.simulation.record.recorder import description
 
     model = load(record.flight.robot)
     joints = [joint for joint in record.flight.joints if joint in model.joint_names]
     if model.loops or len(joints) != len(record.flight.joints):
         return
-    content = Content(model, info={"flight": record.why})
+    content = log_files.Content(model, info={"flight": record.why})
     table = np.zeros((len(shown), content.width))
     seconds, q, v, _, tau = (table[:, columns] for columns in content.columns)
     seconds[:, 0] = record.rows[shown, 0] - record.rows[shown[0], 0]
@@ -203,15 +203,15 @@ def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: TopicWriter) 
         ):
             known = record.vector(vector)[shown, i]
             part[:, index] = np.where(np.isfinite(known), known, 0.0)[:, None]
-    out.metadata(recorder.METADATA, content.texts())
+    out.metadata(log_files.METADATA, content.texts())
     times = record.times[shown]
     text = description(model)
     if text is not None:
-        _add(out, recorder.DESCRIPTION, messages.TEXT, [int(times[0])], [cdr.text_message(text)])
+        _add(out, log_files.DESCRIPTION, messages.TEXT, [int(times[0])], [messages.text_message(text)])
     for first in range(0, len(table), ROWS_AT_ONCE):
         part = table[first : first + ROWS_AT_ONCE]
-        _add(out, recorder.STATE, messages.NUMBERS, [int(times[first])], [cdr.table_message(part)])
-    out.metadata(recorder.METADATA_END, {"info": json.dumps({"complete": True})})
+        _add(out, log_files.STATE, messages.NUMBERS, [int(times[first])], [messages.table_message(part)])
+    out.metadata(log_files.METADATA_END, {"info": json.dumps({"complete": True})})
 
 
 def prune(folder: Path, keep: int, device: str) -> None:
@@ -260,13 +260,10 @@ def read(path: Path) -> FlightRecord:
         raise RecordingError(f"{path} cannot be read as a flight record: {said}.") from None
 
 
-class _Reading(TopicReader):
+class _Reading:
     """Collects the content of a flight record from an .mcap file."""
 
-    topics = (ROWS, EVENTS)
-
     def __init__(self) -> None:
-        super().__init__()
         self.texts: dict[str, str] = {}
         self.tables: list[Array] = []
         self.events: list[tuple[int, str]] = []  # wall-clock time [ns] and text
@@ -278,9 +275,9 @@ class _Reading(TopicReader):
     def take_messages(self, messages: Sequence[TopicMessage]) -> None:
         for topic, at, raw in messages:
             if topic == ROWS:
-                self.tables.append(cdr.read_table(raw))
+                self.tables.append(read_table(raw))
             else:
-                self.events.append((at, cdr.read_text(raw)))
+                self.events.append((at, read_text(raw)))
 
 
 def _read(path: Path) -> FlightRecord:
@@ -288,7 +285,7 @@ def _read(path: Path) -> FlightRecord:
     with path.open("rb") as file:
         if file.read(len(MCAP_MAGIC)) != MCAP_MAGIC:
             raise ValueError("not an MCAP file")
-        problem = read_records(file, reading.take)
+        problem = read_topics(file, (ROWS, EVENTS), reading.take_metadata, reading.take_messages)
     texts = reading.texts
     if problem or not texts:
         raise ValueError(problem or f"metadata {METADATA!r} missing")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation import Simulation
-from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_robot.contract import Command, Mode, Refusal
 from ada_robot.simulated.bounds import StateBounds
 from ada_robot.trajectory.trajectory import OfferedTrajectory, TrajectoryFollower

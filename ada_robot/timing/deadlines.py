@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
-from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_robot.timing.periods import PeriodStatistics, PeriodTrace
 from ada_robot.timing.realtime import set_realtime_priority
 

@@ -21,8 +21,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.progress import Progress
 from ada_dynamics.simulation.log import Log
-from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.simulation.options import AUTO
+from ada_dynamics.simulation.methods import AUTO, METHODS
 from ada_dynamics.simulation.scene import scene_for
 from ada_dynamics.simulation.simulation import Simulation
 from ada_tools.commands.common import add_robot_arguments, check_files, print_json, robot_of, seconds, start_pose

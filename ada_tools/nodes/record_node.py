@@ -24,7 +24,7 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 
 from ada_dynamics.errors import InputError, RecordingError
-from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.mcap_files import Topic, TopicWriter
 from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node

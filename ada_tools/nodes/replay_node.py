@@ -23,8 +23,8 @@ from std_srvs.srv import SetBool
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.simulation.record.cdr import NANOSECONDS
-from ada_dynamics.simulation.record.mcap_records import ENCODING
+from ada_dynamics.simulation.record.mcap_files import ENCODING
+from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node

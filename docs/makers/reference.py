@@ -67,9 +67,8 @@ PAGES = (
             "ada_dynamics.contact.contact": "*",
             "ada_dynamics.simulation.servos": "ServoBank",
             "ada_dynamics.simulation.rollout": "Rollout",
-            "ada_dynamics.simulation.derivatives": "StepDerivatives Trajectory LinearizedTrajectory",
-            "ada_dynamics.simulation.adjoint": "TrajectoryGradient",
-            "ada_dynamics.simulation.saltation": "Saltation",
+            "ada_dynamics.simulation.derivatives": "StepDerivatives Trajectory",
+            "ada_dynamics.simulation.linearization": "TrajectoryGradient",
         },
     ),
     Page(

@@ -27,10 +27,7 @@ from ada_dynamics.model.joints import Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import Turns
 from ada_dynamics.simulation import Simulation
-from ada_dynamics.simulation.singularity_consistent import (
-    SingularityConsistentTrajectory,
-    integrate_singularity_consistent,
-)
+from ada_experiments.singularity_consistent import SingularityConsistentTrajectory, integrate_singularity_consistent
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

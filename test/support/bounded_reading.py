@@ -19,8 +19,7 @@ LONGEST = 4000  # characters of an error
 SECONDS = 20  # of the processor; each bomb takes a few, on a busy machine too
 
 _LOADED = (
-    "ada_dynamics.simulation.record.log_reading",
-    "ada_dynamics.simulation.record.npz",
+    "ada_dynamics.simulation.record.log_files",
     "ada_dynamics.drawing.mesh_files",
     "ada_hardware.kondo.motion_file",
     "ada_robot.safety.flight_file",

@@ -10,7 +10,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.simulation.options import StiffStepWarning
+from ada_dynamics.simulation.methods import StiffStepWarning
 
 
 class Motion(NamedTuple):

@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS 2 messages of a recording: type definitions, layouts, and the joints of a sensor_msgs/JointState."""
+"""ROS 2 messages of a recording: type definitions, layouts and their encoding, and the joints of a JointState.
+
+The encoding is CDR (OMG DDSI-RTPS, 10: "CDR_LE"): little-endian numbers, aligned to their size after a header of four
+bytes. The layout of a message with constant strings and lengths is computed once, with slots for its numbers; many
+messages are then filled together.
+"""
 
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.record.cdr import Layout, Message
 
+HEADER = b"\x00\x01\x00\x00"  # plain CDR, little-endian, no options
+NANOSECONDS = 1_000_000_000
+_DOUBLE = 8
 JOINT_STATE_PARTS = ("position", "velocity", "effort")  # fields of sensor_msgs/JointState
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -64,6 +74,103 @@ DEFINITIONS = MappingProxyType(
 )
 
 
+class Message:
+    """A message with slots for numbers and times; its layout is appended field by field, and then filled."""
+
+    def __init__(self) -> None:
+        """Initialize the message with the header of the encoding."""
+        self._bytes = bytearray(HEADER)
+        self._slots: list[tuple[str, int, int]] = []  # name, offset, number of floating-point numbers
+        self._stamps: list[int] = []  # offsets of times
+
+    # --- layout -------------------------------------------------------------------------------------------------
+    def _align(self, size: int) -> None:
+        self._bytes += bytes(-(len(self._bytes) - len(HEADER)) % size)
+
+    def uint32(self, value: int) -> None:
+        """Append a constant number."""
+        self._align(4)
+        self._bytes += struct.pack("<I", value)
+
+    def string(self, text: str) -> None:
+        """Append a constant string with its terminating zero."""
+        raw = text.encode() + b"\x00"
+        self.uint32(len(raw))
+        self._bytes += raw
+
+    def doubles(self, slot: str, count: int) -> None:
+        """Append a slot for a fixed number of floating-point numbers."""
+        self._align(_DOUBLE)
+        self._slots.append((slot, len(self._bytes), count))
+        self._bytes += bytes(_DOUBLE * count)
+
+    def double_sequence(self, slot: str, count: int) -> None:
+        """Append a slot for a sequence of floating-point numbers; an empty sequence is not aligned."""
+        self.uint32(count)
+        if count:
+            self.doubles(slot, count)
+
+    def time(self) -> None:
+        """Append a slot for builtin_interfaces/Time: seconds and nanoseconds."""
+        self._align(4)
+        self._stamps.append(len(self._bytes))
+        self._bytes += bytes(8)
+
+    def header(self, frame: str) -> None:
+        """Append std_msgs/Header: a slot for the time, and a frame."""
+        self.time()
+        self.string(frame)
+
+    # --- filling ------------------------------------------------------------------------------------------------
+    @cached_property
+    def _raw(self) -> NDArray[np.uint8]:
+        return np.frombuffer(bytes(self._bytes), dtype=np.uint8)
+
+    @cached_property
+    def _words(self) -> NDArray[np.intp]:
+        """Positions of the times in words; after the header, values are aligned to their size."""
+        return np.array([[(at - len(HEADER)) // 4 + i for i in (0, 1)] for at in self._stamps], dtype=np.intp)
+
+    @cached_property
+    def _doubles(self) -> NDArray[np.intp]:
+        """Positions of the numbers of all slots in doubles."""
+        starts = (((at - len(HEADER)) // _DOUBLE, count) for _, at, count in self._slots)
+        return np.array([start + i for start, count in starts for i in range(count)], dtype=np.intp)
+
+    def fill_one(self, time: int, numbers: Array) -> bytes:
+        """Return one message; faster than `fill`.
+
+        Args:
+            time: time of the message [ns].
+            numbers: numbers of all slots, concatenated.
+        """
+        raw = self._raw.copy()
+        self._put(raw, divmod(time, NANOSECONDS), numbers)
+        return raw.tobytes()
+
+    def fill(self, times: Sequence[int] | NDArray[np.int64], values: dict[str, Array]) -> list[bytes]:
+        """Return many messages.
+
+        Args:
+            times: times of the messages [ns].
+            values: numbers by slot, one row per message.
+        """
+        ns = np.asarray(times, dtype=np.int64)
+        rows = np.tile(self._raw, (len(ns), 1))
+        stamps = np.stack(np.divmod(ns, NANOSECONDS), axis=1)[:, None]
+        numbers = [np.reshape(values[name], (len(ns), size)) for name, _, size in self._slots]
+        self._put(rows, stamps, np.concatenate([np.zeros((len(ns), 0)), *numbers], axis=1))
+        return [row.tobytes() for row in rows]
+
+    def _put(self, raw: NDArray[np.uint8], stamps: ArrayLike, numbers: Array) -> None:
+        """Set the times and numbers of one message, or of one message per row."""
+        size = len(self._bytes) - len(HEADER)
+        if len(self._words):
+            raw[..., len(HEADER) : len(HEADER) + size // 4 * 4].view("<u4")[..., self._words] = stamps
+        if len(self._doubles):
+            raw[..., len(HEADER) : len(HEADER) + size // _DOUBLE * _DOUBLE].view("<f8")[..., self._doubles] = numbers
+
+
 def joint_state(names: Sequence[str], given: Sequence[bool] = (True, True, True)) -> Message:
     """sensor_msgs/JointState with the slots position, velocity and effort.
 
@@ -71,12 +178,14 @@ def joint_state(names: Sequence[str], given: Sequence[bool] = (True, True, True)
         names: names of the joints.
         given: which of the three slots have numbers.
     """
-    layout = Layout()
-    layout.header("")
-    layout.strings(names)
+    message = Message()
+    message.header("")
+    message.uint32(len(names))
+    for name in names:
+        message.string(name)
     for slot, has_numbers in zip(JOINT_STATE_PARTS, given, strict=True):
-        layout.double_sequence(slot, len(names) if has_numbers else 0)
-    return layout.fixed()
+        message.double_sequence(slot, len(names) if has_numbers else 0)
+    return message
 
 
 def transforms(parents: str | Sequence[str], children: Sequence[str]) -> Message:
@@ -86,54 +195,95 @@ def transforms(parents: str | Sequence[str], children: Sequence[str]) -> Message
         parents: parent frame of all children, or one per child.
         children: child frames with distinct names.
     """
-    layout = Layout()
-    layout.uint32(len(children))
+    message = Message()
+    message.uint32(len(children))
     each = [parents] * len(children) if isinstance(parents, str) else parents
     for parent, child in zip(each, children, strict=True):
-        layout.header(parent)
-        layout.string(child)
-        layout.doubles(child, 7)
-    return layout.fixed()
+        message.header(parent)
+        message.string(child)
+        message.doubles(child, 7)
+    return message
 
 
 def wrench(frame: str) -> Message:
     """geometry_msgs/WrenchStamped with the slot wrench, [force, moment]."""
-    layout = Layout()
-    layout.header(frame)
-    layout.doubles("wrench", 6)
-    return layout.fixed()
-
-
-def numbers(label: str, count: int) -> Message:
-    """std_msgs/Float64MultiArray with one dimension and the slot data."""
-    return vectors({label: count})
+    message = Message()
+    message.header(frame)
+    message.doubles("wrench", 6)
+    return message
 
 
 def vectors(sizes: Mapping[str, int]) -> Message:
     """std_msgs/Float64MultiArray of concatenated vectors with one dimension each, and one slot data."""
-    layout = Layout()
-    layout.uint32(len(sizes))
+    message = Message()
+    message.uint32(len(sizes))
     for label, size in sizes.items():
-        layout.string(label)
-        layout.uint32(size)
-        layout.uint32(size)
-    layout.uint32(0)
-    layout.double_sequence("data", sum(sizes.values()))
-    return layout.fixed()
+        message.string(label)
+        message.uint32(size)
+        message.uint32(size)
+    message.uint32(0)
+    message.double_sequence("data", sum(sizes.values()))
+    return message
 
 
 def clock() -> Message:
     """rosgraph_msgs/Clock with its time."""
-    layout = Layout()
-    layout.time()
-    return layout.fixed()
+    message = Message()
+    message.time()
+    return message
 
 
 def number() -> Message:
     """std_msgs/Float64 with the slot data."""
-    layout = Layout()
-    layout.doubles("data", 1)
-    return layout.fixed()
+    message = Message()
+    message.doubles("data", 1)
+    return message
+
+
+def text_message(text: str) -> bytes:
+    """Return a std_msgs/String."""
+    raw = text.encode() + b"\x00"
+    return HEADER + struct.pack("<I", len(raw)) + raw
+
+
+def read_text(raw: bytes) -> str:
+    """Return the text of a std_msgs/String.
+
+    Raises:
+        ValueError: the message is truncated or has another format.
+    """
+    if raw[:4] != HEADER or len(raw) < 8:
+        raise ValueError(f"a message of {len(raw)} bytes is not a text in little-endian CDR")
+    end = 8 + int(struct.unpack_from("<I", raw, 4)[0])
+    if end > len(raw):
+        raise ValueError(f"a message of {len(raw)} bytes is truncated")
+    return raw[8 : end - 1].decode()
+
+
+# Header, number of dimensions, then label (with its length), size and stride of each, data_offset, number of data.
+_TABLE = struct.Struct("<4sII8sIII8sIIII4x")
+
+
+def table_message(table: Array) -> bytes:
+    """Return a std_msgs/Float64MultiArray of a table, row by row."""
+    rows, columns = table.shape
+    count = rows * columns
+    beginning = _TABLE.pack(HEADER, 2, 5, b"rows", rows, count, 8, b"columns", columns, columns, 0, count)
+    return beginning + np.ascontiguousarray(table, dtype="<f8").tobytes()
+
+
+def read_table(raw: bytes) -> Array:
+    """Return the table of a `table_message`.
+
+    Raises:
+        ValueError: the message is truncated or has another format.
+    """
+    if raw[:4] != HEADER or len(raw) < _TABLE.size:
+        raise ValueError(f"a message of {len(raw)} bytes is not a table of states in little-endian CDR")
+    _, dimensions, _, _, rows, _, _, _, columns, _, _, count = _TABLE.unpack_from(raw)
+    if dimensions != 2 or count != rows * columns or len(raw) < _TABLE.size + _DOUBLE * count:
+        raise ValueError(f"a table of {rows} x {columns} states has {count} numbers in {len(raw)} bytes")
+    return np.frombuffer(raw, dtype="<f8", count=count, offset=_TABLE.size).reshape(rows, columns)
 
 
 class JointNumbers(NamedTuple):

@@ -2,15 +2,17 @@
 """Recorder of rows to an MCAP file during a simulation.
 
 Rows are written as a chunk twice a second, or when a chunk is full, and passed to the operating system immediately: a
-killed process loses at most the last chunk. States are stored in tables of many rows, exactly; messages for viewers one
-by one, at a lower rate.
+killed process loses at most the last chunk. States are stored in tables of many rows, exactly; messages for viewers
+(joint states, transforms, energy, closure error and wrenches) one by one, at a lower rate.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -21,26 +23,36 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.contact.contact import ContactFrame
-from ada_dynamics.errors import InputError, RecordingError
+from ada_dynamics.errors import AdaError, InputError, RecordingError
+from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.log_quantities import ROWS_AT_ONCE, LogQuantities
-from ada_dynamics.simulation.log_rows import EventRecord
-from ada_dynamics.simulation.record import cdr, messages
-from ada_dynamics.simulation.record.content import WRENCH, Content, content_of, event_text
-from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
-from ada_dynamics.simulation.record.viewer_topics import ViewerTopics, description, nanoseconds
+from ada_dynamics.simulation.log_rows import EventRecord, LogRows
+from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.log_files import (
+    DESCRIPTION,
+    EVENTS,
+    METADATA,
+    METADATA_END,
+    ROWS_AT_ONCE,
+    STATE,
+    STATE_PARTS,
+    Content,
+    content_of,
+    event_text,
+)
+from ada_dynamics.simulation.record.mcap_files import Topic, TopicWriter
+from ada_dynamics.spatial.orientation import quaternions
 from ada_dynamics.structured_text.files import to_json
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
 
-
-STATE, EVENTS, DESCRIPTION = "/ada/state", "/events", "/robot_description"
-METADATA, METADATA_END = "ada_dynamics", "ada_dynamics_end"  # before the first row, and after the last row
-
 CHUNK_SECONDS = 0.5  # [s], maximum wall time of a chunk
 CHUNK_BYTES = 2**19  # [byte], maximum size of the rows of a chunk
 RATE = 100.0  # [Hz]
+Times = NDArray[np.int64]
+Encoder = Callable[[Times, Array], list[bytes]]  # times [ns] and rows of the recording to messages
+_CONTACT = "contact/"
 
 
 class McapRecorder:
@@ -99,25 +111,21 @@ class McapRecorder:
         self._rate, self._clock = rate, clock
         self._tick = -np.inf  # period of the last row for viewers
         self._waiting = 0  # number of pending rows in the table
-        self._texts: list[tuple[str, float, str]] = []  # topic, time, text
+        self._events: list[tuple[float, str]] = []  # time and text
         self._rows = 0
         self._last_chunk = self._clock()
-        self._topics: dict[str, Topic] = {}
         self._writer = TopicWriter(self.path, overwrite=True)
         self._begin_columns()
         robot = description(model)
         if robot is not None:
-            self._write(DESCRIPTION, 0, cdr.text_message(robot))
+            self._write(_topic(DESCRIPTION, messages.TEXT), 0, messages.text_message(robot))
         self._writer.flush()
 
     def _begin_columns(self) -> None:
-        """Write the metadata of the columns that follow, and register the topics."""
-        self._viewers = ViewerTopics(self._content, self._dynamics)
+        """Write the metadata of the columns that follow."""
+        self._viewer_topics = list(_viewer_topics(self._content, self._dynamics))
         self._table = np.zeros((max(1, CHUNK_BYTES // (8 * self._content.width)), self._content.width))
         self._writer.metadata(METADATA, self._content.texts())
-        kinds = {STATE: messages.NUMBERS, EVENTS: messages.TEXT, DESCRIPTION: messages.TEXT}
-        kinds |= {topic.name: topic.kind for topic in self._viewers.topics}
-        self._topics = {name: Topic(name, kind, messages.DEFINITIONS[kind]) for name, kind in kinds.items()}
 
     # --- rows ---------------------------------------------------------------------------------------------------
     def __len__(self) -> int:
@@ -141,72 +149,65 @@ class McapRecorder:
             RecordingError: the file cannot be written; its content so far is readable.
         """
         self._require_open()
+        external, contact = external or {}, contact or {}
+        self._add_columns(external, contact)
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
-        parts = [times[:, None], *(x if np.ndim(x) == 2 else np.reshape(x, (1, -1)) for x in (q, v, a, tau))]
-        wrenches = self._placed(external or {}, contact or {})
-        taken = 0
-        while taken < len(times):
-            count = min(len(times) - taken, len(self._table) - self._waiting)
-            rows = self._table[self._waiting : self._waiting + count]
-            given = slice(taken, taken + count)
-            for columns, values in zip(self._content.columns, parts, strict=False):
-                rows[:, columns] = values[given]
-            if len(self._content.columns) > len(parts):
-                rows[:, self._content.columns[len(parts)].start :] = 0.0
-            for columns, wrench in wrenches:
-                rows[:, columns] = wrench[given]
-            taken += count
+        rows = np.zeros((len(times), self._content.width))
+        columns = iter(self._content.columns)
+        for values in (times[:, None], q, v, a, tau):
+            rows[:, next(columns)] = values
+        for names, wrenches in ((self._content.external, external), (self._content.contacts, contact)):
+            for name, own in zip(names, columns, strict=False):
+                rows[:, own] = wrenches.get(name, 0.0)
+        while len(rows):
+            count = min(len(rows), len(self._table) - self._waiting)
+            self._table[self._waiting : self._waiting + count] = rows[:count]
+            rows = rows[count:]
             self._waiting += count
             self._rows += count
             if self._waiting == len(self._table) or self._clock() - self._last_chunk >= CHUNK_SECONDS:
                 self.flush()
 
-    def _placed(self, external: Mapping[str, Array], contact: Mapping[str, Array]) -> list[tuple[slice, Array]]:
-        """Return the wrenches with their columns."""
-        own, touched = self._content.external, self._content.contacts
-        new = [name for name in external if name not in own], [name for name in contact if name not in touched]
-        if any(new):
+    def _add_columns(self, external: Mapping[str, Array], contact: Mapping[str, Array]) -> None:
+        """Add columns for the wrenches of new links and contacts."""
+        links = tuple(dict.fromkeys([*self._content.external, *external]))
+        contacts = tuple(dict.fromkeys([*self._content.contacts, *contact]))
+        if (links, contacts) != (self._content.external, self._content.contacts):
             self.flush()
-            self._content = self._content.with_wrenches(*new)
+            self._content = replace(self._content, external=links, contacts=contacts)
             self._begin_columns()
-        columns = self._content.columns[5:]  # after t, q, v, a, tau
-        named = [
-            *(("link", name) for name in self._content.external),
-            *(("contact", n) for n in self._content.contacts),
-        ]
-        given = {**{("link", n): w for n, w in external.items()}, **{("contact", n): w for n, w in contact.items()}}
-        return [(columns[named.index(name)], np.reshape(wrench, (-1, WRENCH))) for name, wrench in given.items()]
 
     def event(self, event: EventRecord) -> None:
         """Record an event."""
         self._require_open()
-        self._texts.append((EVENTS, event.t, event_text(event)))
+        self._events.append((event.t, event_text(event)))
 
     def singular_configuration(self, t: float) -> None:
         """Record the time of a passage through a singular configuration [s]."""
         self._require_open()
-        self._texts.append((EVENTS, t, to_json({"singular": True, "t": float(t)})))
+        self._events.append((t, to_json({"singular": True, "t": float(t)})))
 
     # --- the file -----------------------------------------------------------------------------------------------
     def flush(self) -> None:
         """Write the pending rows as a chunk."""
         self._require_open()
-        rows, texts = self._table[: self._waiting], self._texts
-        self._waiting, self._texts = 0, []
+        rows, events = self._table[: self._waiting], self._events
+        self._waiting, self._events = 0, []
         if len(rows):
             self._write_rows(rows)
-        for topic, t, text in texts:
-            self._write(topic, int(nanoseconds(np.array([t]))[0]), cdr.text_message(text))
+        for t, text in events:
+            self._write(_topic(EVENTS, messages.TEXT), int(_nanoseconds(np.array([t]))[0]), messages.text_message(text))
         self._writer.flush()
         self._last_chunk = self._clock()
 
     def _write_rows(self, rows: Array) -> None:
-        times = nanoseconds(rows[:, 0])
-        self._write(STATE, int(times[0]), cdr.table_message(rows))
+        times = _nanoseconds(rows[:, 0])
+        self._write(_topic(STATE, messages.NUMBERS), int(times[0]), messages.table_message(rows))
         chosen = self._for_viewers(rows)
-        for topic, encoded in self._viewers.encode(times[chosen], rows[chosen]):
-            for at, message in zip(times[chosen].tolist(), encoded, strict=True):
-                self._write(topic.name, at, message)
+        for topic, encode in self._viewer_topics:
+            with suppress(InputError):  # not computable, such as after an overflow; the states are recorded in any case
+                for at, message in zip(times[chosen].tolist(), encode(times[chosen], rows[chosen]), strict=True):
+                    self._write(topic, at, message)
 
     def _for_viewers(self, rows: Array) -> NDArray[np.intp]:
         """Return the rows for viewers: the first one in each period, with finite numbers."""
@@ -216,8 +217,8 @@ class McapRecorder:
         self._tick = float(ticks[-1])
         return np.flatnonzero(chosen)
 
-    def _write(self, topic: str, at: int, message: bytes) -> None:
-        self._writer.add(self._topics[topic], at, at, message)
+    def _write(self, topic: Topic, at: int, message: bytes) -> None:
+        self._writer.add(topic, at, at, message)
 
     def close(self, info: Mapping[str, Any] | None = None) -> None:
         """Write the end of the file with its index.
@@ -250,7 +251,7 @@ class McapRecorder:
             raise InputError(f"the recording {self.path} is closed.")
 
 
-def write_mcap(log: LogQuantities, path: Path, rate: float) -> Path:
+def write_mcap(log: LogRows, path: Path, rate: float, dynamics: Dynamics) -> Path:
     """Write a log; see `Log.to_mcap`."""
     content = content_of(log)
     with McapRecorder(
@@ -260,7 +261,7 @@ def write_mcap(log: LogQuantities, path: Path, rate: float) -> Path:
         contacts=content.contacts,
         contact_frames=log.contact_frames,
         info=content.info,
-        dynamics=log.dynamics,
+        dynamics=dynamics,
         rate=rate,
         clock=ManualClock(),  # chunks are written when they are full
     ) as recorder:
@@ -275,3 +276,125 @@ def write_mcap(log: LogQuantities, path: Path, rate: float) -> Path:
             recorder.singular_configuration(t)
         recorder.close({"complete": log.info.get("complete", True)})
     return path
+
+
+# --- topics for viewers -----------------------------------------------------------------------------------------------
+def _viewer_topics(content: Content, dynamics: Dynamics) -> Iterator[tuple[Topic, Encoder]]:
+    """Return the topics for viewers and their encoders."""
+    model, states = content.model, messages.JointStates(content.model)
+    if states.names:
+        joints = messages.joint_state(states.names)
+
+        def joint_states(times: Times, rows: Array) -> list[bytes]:
+            _, q, v, _, tau, *_ = content.split(rows)
+            return joints.fill(times, states.numbers(q, v, tau)._asdict())
+
+        yield _topic("/joint_states", messages.JOINT_STATE), joint_states
+    # Contact wrenches are in world axes, so each contact has its own frame.
+    places = {name: frame for name, frame in content.contact_frames.items() if name in content.contacts}
+    links = [link for link in model.link_names if link != WORLD_LINK]
+    moves = messages.transforms(WORLD_LINK, [*links, *(_CONTACT + name for name in places)])
+
+    def transforms(times: Times, rows: Array) -> list[bytes]:
+        q = np.ascontiguousarray(content.split(rows)[1])
+        poses = dynamics.forward_kinematics(q)
+        found = {link: _translation_and_rotation(poses[link]) for link in links}
+        for name, frame in places.items():
+            place = np.zeros((len(q), 7))
+            place[:, :3] = poses[frame.link][:, :3, 3] + poses[frame.link][:, :3, :3] @ np.asarray(frame.xyz)
+            place[:, 6] = 1.0
+            found[_CONTACT + name] = place
+        return moves.fill(times, found)
+
+    yield _topic("/tf", messages.TRANSFORMS), transforms
+    energies = messages.vectors({"kinetic, potential, total [J]": 3})
+
+    def energy(times: Times, rows: Array) -> list[bytes]:
+        _, q, v, *_ = content.split(rows)
+        kinetic, potential = dynamics.energy(np.ascontiguousarray(q), np.ascontiguousarray(v))
+        return energies.fill(times, {"data": np.stack([kinetic, potential, kinetic + potential], axis=1)})
+
+    yield _topic("/energy", messages.NUMBERS), energy
+    if model.loops:
+        number = messages.number()
+
+        def loop_gap(times: Times, rows: Array) -> list[bytes]:
+            return number.fill(times, {"data": dynamics.constraints.closure_error(content.split(rows)[1])})
+
+        yield _topic("/loop_gap", messages.NUMBER), loop_gap
+    frames = [_CONTACT + name if name in places else WORLD_LINK for name in content.contacts]
+    names = [*content.external, *(_CONTACT + name for name in content.contacts)]
+    taken: set[str] = set()
+    for name, frame, columns in zip(names, [*content.external, *frames], content.columns[STATE_PARTS:], strict=True):
+        yield _topic(_unused(f"/wrench/{name}", taken), messages.WRENCH), _wrench_encoder(frame, columns)
+
+
+def _topic(name: str, kind: str) -> Topic:
+    return Topic(name, kind, messages.DEFINITIONS[kind])
+
+
+def _wrench_encoder(frame: str, columns: slice) -> Encoder:
+    message = messages.wrench(frame)
+    return lambda times, rows: message.fill(times, {"wrench": rows[:, columns]})
+
+
+def _translation_and_rotation(poses: Array) -> Array:
+    """Return x, y, z, qx, qy, qz, qw."""
+    wxyz = quaternions(poses[:, :3, :3])
+    return np.concatenate([poses[:, :3, 3], wxyz[:, 1:], wxyz[:, :1]], axis=1)
+
+
+def _unused(topic: str, taken: set[str]) -> str:
+    """Return a valid and unique topic name."""
+    plain = re.sub(r"[^A-Za-z0-9_/]", "_", topic)
+    name, number = plain, 2
+    while name in taken:
+        name, number = f"{plain}_{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def _nanoseconds(t: Array) -> Times:
+    """Return non-negative times of messages [ns]."""
+    finite = np.nan_to_num(t, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.maximum(np.round(finite * messages.NANOSECONDS), 0.0).astype(np.int64)
+
+
+def description(model: Model) -> str | None:
+    """Return the URDF of a model with its loops and motors; None if URDF cannot represent it.
+
+    It is the source of the model if that is complete. Otherwise, such as for loops and motors from a separate file, a
+    URDF is written with joints of URDF 1.0, `<loop_joint>` elements and passive joints. Relative mesh paths are
+    replaced by file:// addresses.
+    """
+    from ada_dynamics.model.edit import split_universals
+    from ada_dynamics.robots.addresses import with_lasting_addresses
+    from ada_dynamics.robots.writers import render
+
+    text = model.source
+    if text is None or not _says_all(text, model):
+        try:
+            (text,) = render(split_universals(model), "loop_joint").texts.values()
+        except AdaError:
+            return None
+    return with_lasting_addresses(text, model, None)[0]
+
+
+def _says_all(text: str, model: Model) -> bool:
+    """Return True if a URDF alone contains the joints, loops and motors of a model, in standard joint types."""
+    from ada_dynamics.robots.load import find_robot, to_model
+    from ada_dynamics.robots.readers.urdf import STANDARD
+
+    if "<robot" not in text or "<drake:joint" in text:
+        return False
+    try:
+        alone = to_model(*find_robot(text))  # without the warnings of `load`
+    except AdaError:
+        return False
+    floating = [name for name in model.joints if name not in alone.joints and name == model.floating_joint]
+    return (
+        all(joint.kind in STANDARD for joint in alone.joints.values())
+        and alone.loop_names == model.loop_names
+        and [*floating, *alone.joints] == list(model.joints)
+        and set(alone.actuated) == {name for name in model.actuated if name not in floating}
+    )

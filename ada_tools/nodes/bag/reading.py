@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ada_dynamics.errors import InputError, RecordingError
-from ada_dynamics.simulation.record.mcap_records import (
+from ada_dynamics.simulation.record.mcap_files import (
     CHANNEL,
     CHUNK,
     MCAP_MAGIC,
@@ -23,10 +23,10 @@ from ada_dynamics.simulation.record.mcap_records import (
     RECORD_HEADER,
     SCHEMA,
     CutShortError,
-    Whole,
     chunk_data,
     mcap_module,
     parsed,
+    read_exactly,
     read_records,
     records_in,
 )
@@ -198,7 +198,7 @@ def _kind(name: str) -> str:
 
 def _data(file: BinaryIO, piece: _Piece) -> bytes:
     file.seek(piece.offset)
-    data = Whole(file).read(piece.size)
+    data = read_exactly(file, piece.size)
     return chunk_data(parsed("Chunk", data[RECORD_HEADER.size :])) if piece.is_chunk else data
 
 

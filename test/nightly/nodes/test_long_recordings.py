@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ada_dynamics.simulation.record.mcap_records import chunk_data
-from ada_dynamics.simulation.record.mcap_writing import INDEX_IN_MEMORY, Topic, TopicWriter
+from ada_dynamics.simulation.record.mcap_files import INDEX_IN_MEMORY, Topic, TopicWriter, chunk_data
 from ada_tools.nodes.bag.reading import TopicFile
 
 reader = pytest.importorskip("mcap.reader")

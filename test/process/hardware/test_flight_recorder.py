@@ -17,7 +17,7 @@ from waiting import LIMIT
 
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation import Log
-from ada_dynamics.simulation.record.mcap_writing import TopicWriter
+from ada_dynamics.simulation.record.mcap_files import TopicWriter
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback
 from ada_robot.safety import flight_file

@@ -10,7 +10,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import entry
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render
-from ada_dynamics.simulation.record.viewer_topics import description
+from ada_dynamics.simulation.record.recorder import description
 
 CHECK_URDF = shutil.which("check_urdf")
 needs_urdfdom = pytest.mark.skipif(CHECK_URDF is None, reason="check_urdf is missing: apt-get install liburdfdom-tools")

@@ -31,7 +31,7 @@ def test_installed_definitions_have_the_layout_of_those_in_simulations_recording
 FULL = """
 import resource, sys
 from ada_dynamics.errors import RecordingError
-from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.mcap_files import Topic, TopicWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = TopicWriter({path!r})

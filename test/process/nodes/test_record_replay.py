@@ -29,7 +29,7 @@ from std_srvs.srv import SetBool
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import RecordingError
-from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.mcap_files import Topic, TopicWriter
 from ada_robot.ros import qos
 from ada_tools.nodes.bag.reading import TopicFile
 from ada_tools.nodes.bag.topics import OfferedQos, qos_text

@@ -77,7 +77,7 @@ def time_passes(ros, node: DynamicsNode, seconds: float) -> None:
 
 @pytest.mark.parametrize("interface", ["position", "velocity", "effort"])
 def test_the_description_names_the_joints_of_the_robot_and_one_interface_for_all(interface):
-    from ada_dynamics.simulation.record.viewer_topics import description
+    from ada_dynamics.simulation.record.recorder import description
 
     model = ada.load(resources.find("config", ROBOT), mappings={"command": interface})
     assert list(model.joint_names) == JOINTS == list(ada.load("pa10").joint_names)

@@ -11,8 +11,8 @@ import ada_dynamics as ada
 from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.writers import write
-from ada_dynamics.simulation.record import model_text
-from ada_dynamics.simulation.record.viewer_topics import description
+from ada_dynamics.simulation.record.log_files import model_from_text, model_to_text
+from ada_dynamics.simulation.record.recorder import description
 
 ROBOT = """<robot name="r"><link name="l"><visual><geometry><mesh filename="{}"/></geometry></visual></link></robot>"""
 
@@ -154,7 +154,7 @@ def test_a_mesh_is_still_found_after_edits_recordings_and_writing_elsewhere(pack
     robot, mesh = package
     made(robot, ROBOT.format("../meshes/arm.stl"))
     model = load(robot)
-    copy = model_text.from_text(model_text.to_text(model))
+    copy = model_from_text(model_to_text(model))
     (shape,) = copy.links["l"].visuals
     assert AddressResolver(shape.beside).file(shape.mesh).samefile(mesh)
     for spelling, name in (("sidecar", "r.urdf"), ("sdf", "r.sdf")):

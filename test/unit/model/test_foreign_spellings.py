@@ -7,7 +7,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.robots.check import check
 from ada_dynamics.robots.writers import render
-from ada_dynamics.simulation.record.viewer_topics import description
+from ada_dynamics.simulation.record.recorder import description
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="2" izz="3" ixy="0" ixz="0" iyz="0"/></inertial>'
 

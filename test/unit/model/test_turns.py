@@ -15,7 +15,7 @@ from ada_dynamics.model.model import link_poses
 from ada_dynamics.model.turns import Turns
 from ada_dynamics.robots.writers import render
 from ada_dynamics.simulation import at_limits
-from ada_dynamics.simulation.record.model_text import from_text, to_text
+from ada_dynamics.simulation.record.log_files import model_from_text, model_to_text
 
 SKEW = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, math.sin(0.7), math.cos(0.7)))
 
@@ -93,7 +93,7 @@ def test_axes_may_meet_away_from_the_last_frame():
 def test_limits_of_turns_are_kept_by_files():
     model = merged_hip()
     turns = model.joints["hip"].turns
-    assert from_text(to_text(model)).joints["hip"].turns == turns
+    assert model_from_text(model_to_text(model)).joints["hip"].turns == turns
     read = ada.load(render(model, "sidecar").texts[".urdf"]).joints["hip"].turns
     assert (read.lower, read.upper) == (turns.lower, turns.upper)
     assert np.abs(read.directions - turns.directions).max() < 1e-15

@@ -28,7 +28,7 @@ from ada_dynamics.robots.readers.urdf_loops import KINDS
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render, write
 from ada_dynamics.robots.writers.draft import number
 from ada_dynamics.robots.writers.urdf import to_data, to_yaml
-from ada_dynamics.simulation.record.viewer_topics import description
+from ada_dynamics.simulation.record.recorder import description
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 

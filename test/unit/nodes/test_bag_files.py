@@ -14,7 +14,7 @@ from mcap import writer as mcap_writer
 from mcap.reader import make_reader
 
 from ada_dynamics.errors import InputError, RecordingError
-from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.mcap_files import Topic, TopicWriter
 from ada_tools.nodes.bag import message_types, topics
 from ada_tools.nodes.bag.reading import TopicFile
 from ada_tools.nodes.bag.topics import OfferedQos, SequenceGaps

@@ -13,10 +13,19 @@ from random_trees import KINDS, random_tree
 from step_reference import StepReference, moving
 
 import ada_dynamics as ada
+from ada_dynamics.constraints.coordinates import Coordinates
 from ada_dynamics.model import edit
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.simulation import CompiledController, ContactSphere, JointServos, JointStops, Material, constant
+from ada_dynamics.simulation import (
+    CompiledController,
+    ContactSphere,
+    Event,
+    JointServos,
+    JointStops,
+    Material,
+    constant,
+)
 from ada_tools.engines.pinocchio_model import PinocchioModel
 from trials.random_mechanism import random_mechanism
 
@@ -56,7 +65,7 @@ def test_a_robust_elimination_serves_regular_poses_that_stop_the_fast_one(integr
     found, reference = sim.step_derivatives(folded, v, tau), StepReference(sim, robust)
     wanted = reference.along(folded, v, tau, np.vstack([directions, np.zeros((3, 2))]))
     assert np.allclose(found.A @ directions, wanted, rtol=0.0, atol=1e-11 * np.max(np.abs(wanted)))
-    assert_adjoint(sim, folded, v, 3)
+    assert_adjoint(sim, folded, v, 3, ["joint_2"])
 
 
 @pytest.mark.parametrize("seeds", [(1,), pytest.param(range(2, 200), marks=pytest.mark.fuzz)], ids=["one", "many"])
@@ -107,15 +116,14 @@ def test_a_law_that_depends_on_time_acts_at_the_time_given_by_default_the_presen
     for t in (0.0, 3.0):
         sim.reset(t=t)
         q, v, rows, weights = sim.q, sim.v, np.tile(0 * tau, (3, 1)), np.ones(sim.model.nv)
-        found, motion = sim.step_derivatives(q, v, steps=3), sim.rollout_derivatives(q, v, rows)
-        path, pull = sim.rollout_vjp(q, v, rows)
+        found, (path, pull) = sim.step_derivatives(q, v, steps=3), sim.rollout_vjp(q, v, rows)
         sim.step(3)
-        assert np.allclose(motion.t, t + sim.step_length * np.arange(4), rtol=0.0, atol=1e-15)
-        assert np.array_equal(path.t, motion.t) and np.array_equal(path.v, motion.v)
-        for after in (found.v, motion.v[-1]):
+        assert np.allclose(path.t, t + sim.step_length * np.arange(4), rtol=0.0, atol=1e-15)
+        for after in (found.v, path.v[-1]):
             assert np.allclose(after, sim.v, rtol=0.0, atol=1e-13)
         scale = np.max(np.abs(found.A))
-        assert np.allclose(motion.by_start()[-1], found.A, rtol=0.0, atol=1e-12 * scale)
+        A = sim.step_derivatives(path.q[:-1], path.v[:-1], rows, t=path.t[:-1]).A
+        assert np.allclose(A[2] @ A[1] @ A[0], found.A, rtol=0.0, atol=1e-12 * scale)
         gradient = pull(weights, None)
         assert np.allclose([*gradient.dq, *gradient.dv], weights @ found.A[: len(v)], rtol=0.0, atol=1e-11 * scale)
         sim.reset(t=10.0)
@@ -255,15 +263,20 @@ def test_so_they_are_in_stops_on_the_ground_and_under_a_law_of_time(integrator: 
     assert_adjoint(sim, q, v, 3)
 
 
-def assert_adjoint(sim: ada.Simulation, q: Array, v: Array, hold: int) -> None:
+def assert_adjoint(
+    sim: ada.Simulation, q: Array, v: Array, hold: int, coordinates: Coordinates = "independent"
+) -> None:
     rng, nv, rows = np.random.default_rng(3), sim.model.nv, 4
     names = list(sim.dynamics.parameters)[:2]
     tau, d_tau = rng.normal(size=(2, rows, nv))
     d_p = rng.normal(size=2)
     d, w_q, w_v = rng.normal(size=2 * nv), *rng.normal(size=(2, rows + 1, nv))
-    linear = sim.rollout_derivatives(q, v, tau, hold=hold, parameters=names)
+    if sim.model.loops:  # those of single coordinates depend on the elimination of the constraints
+        along = sim.dynamics.constraints.state_map(q, v, coordinates)
+        d = along @ rng.normal(size=along.shape[1])
     path, pull = sim.rollout_vjp(q, v, tau, hold=hold, parameters=names)
-    assert np.array_equal(path.q, linear.q) and path.t[-1] == pytest.approx(rows * hold * sim.step_length)
+    linear = sim.step_derivatives(path.q[:-1], path.v[:-1], tau, steps=hold, parameters=names, t=path.t[:-1])
+    assert path.t[-1] == pytest.approx(rows * hold * sim.step_length)
     g, terms, start = pull(w_q, w_v), [], d
     for k in range(rows + 1):
         terms += [w_q[k] @ d[:nv], w_v[k] @ d[nv:]]
@@ -291,6 +304,7 @@ def test_what_is_kept_for_the_way_back_grows_with_the_root_of_the_steps(hold: in
 def test_what_has_no_derivatives_is_refused() -> None:
     model, q = mechanisms.four_bar()
     sim, rest, chain = ada.Simulation(model, q), np.zeros(3), ada.planar_chain(2)
+    of_ending = ada.Simulation(chain, events=[Event("ends", lambda t, q, v: q[0] - 0.299, terminal=True)])
 
     def of_chain(**settings):
         return lambda: ada.Simulation(chain, **settings).step_derivatives([0.1, 0.2], [0.0, 0.0])
@@ -306,6 +320,7 @@ def test_what_has_no_derivatives_is_refused() -> None:
         lambda: sim.rollout_vjp(q, rest, rest),
         lambda: sim.rollout_vjp([q, q], rest, [rest]),
         lambda: sim.rollout_vjp(q, rest, [rest])[1](np.zeros(4)),
+        lambda: of_ending.rollout_vjp([0.3, 0.2], [-1.0, 0.0], np.zeros((60, 2))),
     ):
         with pytest.raises(ada.InputError):
             refused()
@@ -320,7 +335,6 @@ def test_steps_through_a_singular_pose_have_none_and_its_loops_are_named(integra
     for call in (
         lambda: sim.step_derivatives([q, flat], [0 * v, v]),
         lambda: sim.rollout_vjp(flat, v, np.zeros((5, 3))),
-        lambda: sim.rollout_derivatives(flat, v, np.zeros((5, 3))),
     ):
         with pytest.raises(ada.SingularConfigurationError):
             call()
@@ -336,13 +350,16 @@ def test_next_to_a_singular_configuration_products_keep_their_digits_and_rows_ar
     tau = np.zeros((R, 3))
     tau[:, 0] = -K * np.sin(angles)
     sim = ada.Simulation(model, q, integrator="rk4", step=h)
+    path, _ = sim.rollout_vjp(q, v, tau)
     with pytest.warns(ada.LostDigitsWarning) as caught:
-        motion = sim.rollout_derivatives(q, v, tau, coordinates=["joint_1"])
+        sim.step_derivatives(path.q[:-1], path.v[:-1], tau, coordinates=["joint_1"])
     assert 30 in caught[0].message.states and caught[0].message.error > 1e-6
     wanted = np.eye(2)
     for angle in angles + 0.5 * h:
         rate = np.sqrt(K * np.cos(angle) / M + 0j)
         c, s = np.cosh(rate * h).real, (np.sinh(rate * h) / rate).real
         wanted = np.array([[c, s], [(rate * rate * s).real, c]]) @ wanted
-    assert np.max(np.abs(motion.by_start()[-1] - wanted)) < 2e-5
-    assert motion.by_efforts().shape == (R, 2, 3)
+    found = sim.dynamics.constraints.state_map(q, v, coordinates=["joint_1"])
+    for A in sim.step_derivatives(path.q[:-1], path.v[:-1], tau).A:
+        found = A @ found
+    assert np.max(np.abs(found[[0, 3]] - wanted)) < 2e-5

@@ -45,7 +45,7 @@ def test_a_table_is_straight_between_its_values_and_zero_outside():
 @pytest.mark.parametrize(
     "profile",
     [half_sine("a", W, 1, 0.5), rectangle("a", W, 1, 0.5), table("a", [1, 2, 4], np.eye(3, 6)), constant("a", W)],
-    ids=lambda p: p.shape,
+    ids=["half_sine", "rectangle", "table", "constant"],
 )
 def test_a_profile_is_smooth_within_its_pieces(profile):
     edges = [profile.breaks()[0] - 1 if profile.breaks() else 0.0, *profile.breaks(), 9.0]

@@ -12,7 +12,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import JointServos, Simulation
-from ada_dynamics.simulation.options import StiffStepWarning
+from ada_dynamics.simulation.methods import StiffStepWarning
 
 INERTIA = 2.0  # [kg m²] or [kg]
 

@@ -14,7 +14,7 @@ from typing import Any
 import ada_dynamics as ada
 from ada_dynamics import resources
 from ada_dynamics.simulation.log import Log
-from ada_dynamics.simulation.record.mcap_records import (
+from ada_dynamics.simulation.record.mcap_files import (
     CHUNK,
     DATA_END,
     MCAP_MAGIC,

@@ -10,7 +10,7 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms.kinematics import consistent_rates
 from ada_dynamics.model.joints import SphericalEuler
 from ada_dynamics.model.turns import Turns
-from ada_dynamics.simulation.singularity_consistent import integrate_singularity_consistent
+from ada_experiments.singularity_consistent import integrate_singularity_consistent
 
 ZYZ = Turns("zyz")
 

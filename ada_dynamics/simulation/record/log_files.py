@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of logs: .npz and .csv, the metadata of all formats as text, and the reader of recordings.
+
+The model is JSON text, bit for bit, so that a file does not depend on others. Robot formats are not suitable: each of
+them lacks joint or loop types, or rounds orientations (roll, pitch, yaw). Reading executes no code from the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import struct
+import sys
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics._version import __version__
+from ada_dynamics.arrays import Array
+from ada_dynamics.contact.contact import ContactFrame
+from ada_dynamics.errors import AdaError, InputError, ModelError, RecordingCutShortWarning, RecordingError
+from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
+from ada_dynamics.model.joints import Coordinate, JointType
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.turns import Turns
+from ada_dynamics.simulation.log_rows import EventRecord, LogBuffer, LogRows
+from ada_dynamics.simulation.record.mcap_files import MCAP_MAGIC, TopicMessage, read_topics
+from ada_dynamics.simulation.record.messages import read_table, read_text
+from ada_dynamics.structured_text.files import atomic_write, to_json
+
+FORMAT = "1"  # version of the format; other versions are rejected
+STATE, EVENTS, DESCRIPTION = "/ada/state", "/events", "/robot_description"  # topics
+METADATA, METADATA_END = "ada_dynamics", "ada_dynamics_end"  # before the first row, and after the last row
+WRENCH = 6  # columns of a wrench
+STATE_PARTS = 5  # parts of a row before the wrenches: t, q, v, a and tau
+ROWS_AT_ONCE = 16384  # rows that are written together
+
+_ARRAYS = {
+    Link: ("com", "inertia"),
+    Joint: ("xyz", "rotation", "axis", "axis2"),
+    LoopJoint: ("parent_xyz", "parent_rotation", "child_xyz", "child_rotation", "axis", "axis2"),
+    Shape: ("xyz", "rotation"),
+    Limits: (),
+    Mimic: (),
+    Turns: (),
+}
+_PARTS = {"limits": Limits, "mimic": Mimic, "turns": Turns, "visuals": Shape, "collisions": Shape}
+# Errors of numpy, zipfile and json for a damaged file; headers of arrays are Python literals.
+DAMAGE = (
+    *(ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, RecursionError, MemoryError),
+    *(NotImplementedError, zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
+)
+_MOST_MEMBERS = 1000
+_ENCRYPTED = 0x1  # flag of a member
+MOST_EXPANDED = 128 * 1024 * 1024  # [byte], maximum size of decompressed members; those of a log are not compressed
+_ROWS = ("t", "q", "v", "a", "tau")
+_EFFORTS = {"rad": "N m", "m": "N"}
+_WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("nx", "N m"), ("ny", "N m"), ("nz", "N m"))
+_ZIP = b"PK"
+
+
+# --- metadata ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Content:
+    """Metadata that are known before the first row.
+
+    Attributes:
+        model: the robot.
+        external: links with external wrenches, in the order of the columns.
+        contacts: contacts, in the order of the columns.
+        contact_frames: frames of the contacts.
+        info: settings of the simulation.
+    """
+
+    model: Model
+    external: tuple[str, ...] = ()
+    contacts: tuple[str, ...] = ()
+    contact_frames: Mapping[str, ContactFrame] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    # --- columns of a row: t, q, v, a, tau, wrenches ---------------------------------------------------------------
+    @cached_property
+    def widths(self) -> list[int]:
+        """Number of columns of t, q, v, a, tau, and of each wrench."""
+        return [1, self.model.nq, *3 * [self.model.nv], *[WRENCH] * (len(self.external) + len(self.contacts))]
+
+    @cached_property
+    def width(self) -> int:
+        """Number of columns."""
+        return sum(self.widths)
+
+    @cached_property
+    def columns(self) -> list[slice]:
+        """Columns of each part."""
+        ends = np.cumsum(self.widths).tolist()
+        return [slice(end - width, end) for end, width in zip(ends, self.widths, strict=True)]
+
+    def split(self, table: Array) -> list[Array]:
+        """Return the columns of each part of a table."""
+        return [table[:, columns] for columns in self.columns]
+
+    # --- as text ----------------------------------------------------------------------------------------------------
+    def texts(self) -> dict[str, str]:
+        """Return the metadata as texts by key."""
+        frames = {name: [frame.link, list(frame.xyz), frame.other] for name, frame in self.contact_frames.items()}
+        return {
+            "format": FORMAT,
+            "ada_dynamics": __version__,
+            "model": model_to_text(self.model),
+            "external": to_json(list(self.external)),
+            "contacts": to_json(list(self.contacts)),
+            "contact_frames": to_json(frames),
+            "info": to_json(self.info),
+        }
+
+    @classmethod
+    def of_texts(cls, texts: Mapping[str, str]) -> Content:
+        """Return the metadata from texts.
+
+        Raises:
+            ValueError: a text is missing or invalid.
+        """
+        missing = [
+            key for key in ("format", "model", "external", "contacts", "contact_frames", "info") if key not in texts
+        ]
+        if missing:
+            raise ValueError(f"it has no {', '.join(missing)}")
+        if texts["format"] != FORMAT:
+            raise ValueError(f"its format is {texts['format']!r}, and this version reads {FORMAT!r}")
+        frames = {
+            str(name): ContactFrame(str(link), (float(x), float(y), float(z)), None if other is None else str(other))
+            for name, (link, (x, y, z), other) in json.loads(texts["contact_frames"]).items()
+        }
+        return cls(
+            model_from_text(texts["model"]),
+            tuple(map(str, json.loads(texts["external"]))),
+            tuple(map(str, json.loads(texts["contacts"]))),
+            frames,
+            dict(json.loads(texts["info"])),
+        )
+
+
+def content_of(log: LogRows) -> Content:
+    """Return the metadata of a log."""
+    info = {key: value for key, value in log.info.items() if key != "complete"}
+    return Content(log.model, tuple(log.external), tuple(log.contact_wrenches), log.contact_frames, info)
+
+
+def event_text(event: EventRecord) -> str:
+    """Return an event as JSON."""
+    return to_json({"event": event.name, "t": event.t, "q": event.q, "v": event.v})
+
+
+def event_of(content: Mapping[str, Any]) -> EventRecord:
+    """Return the event from JSON."""
+    q, v = (np.array(content[key], dtype=np.float64) for key in ("q", "v"))
+    return EventRecord(float(content["t"]), str(content["event"]), q, v)
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+def model_to_text(model: Model) -> str:
+    """Return the text of a model."""
+    content = {
+        "name": model.name,
+        "root": model.root,
+        "gravity": list(model.gravity),
+        "actuated": list(model.actuated),
+        "links": [_plain(link) for link in model.links.values()],
+        "joints": [_plain(joint) for joint in model.joints.values()],
+        "loops": [_plain(loop) for loop in model.loops.values()],
+        "source": model.source,
+    }
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def model_from_text(text: str) -> Model:
+    """Return the model of a text.
+
+    Raises:
+        ModelError: the text is not a model.
+    """
+    try:
+        content = json.loads(text)
+        links = [_made(Link, one) for one in content["links"]]
+        joints = [_made(Joint, one) for one in content["joints"]]
+        loops = [_made(LoopJoint, one) for one in content["loops"]]
+        name, root, gravity, source = (content[key] for key in ("name", "root", "gravity", "source"))
+        model = Model(name, root, links, joints, gravity, source, loops, content["actuated"])
+        _ = model.tree  # raises errors of unknown names and types
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as problem:
+        raise ModelError(f"the model is invalid ({type(problem).__name__}: {problem})") from None
+    return model
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no infinity
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if type(value) in _ARRAYS:
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+def _made(cls: Any, content: dict[str, Any]) -> Any:
+    values: dict[str, Any] = {}
+    for name, value in content.items():
+        if name in _ARRAYS[cls]:
+            values[name] = None if value is None else np.array(value, dtype=float)
+        elif name in _PARTS and isinstance(value, list):
+            values[name] = tuple(_made(_PARTS[name], one) for one in value)
+        elif name in _PARTS and value is not None:
+            values[name] = _made(_PARTS[name], value)
+        elif isinstance(value, list):
+            values[name] = tuple(value)
+        else:
+            values[name] = float(value) if cls is Limits else value
+    return cls(**values)
+
+
+# --- .npz -------------------------------------------------------------------------------------------------------------
+def write_npz(log: LogRows, path: Path) -> Path:
+    """Write a log; an existing file is replaced atomically."""
+    content = content_of(log)
+    arrays = {name: getattr(log, name) for name in _ROWS}
+    arrays["external_wrenches"] = _stacked(log.external, len(log))
+    arrays["contact_wrenches"] = _stacked(log.contact_wrenches, len(log))
+    arrays["singular"] = np.array(log.singular, dtype=np.float64)
+    texts = {f"text_{key}": np.array(text) for key, text in content.texts().items()}
+    texts["text_events"] = np.array(to_json([json.loads(event_text(event)) for event in log.events]))
+    texts["text_complete"] = np.array(to_json(log.info.get("complete", True)))
+    with atomic_write(path, RecordingError) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays, **texts)
+    return path
+
+
+def _stacked(wrenches: Mapping[str, Array], rows: int) -> Array:
+    return np.stack([*wrenches.values()]) if wrenches else np.empty((0, rows, 6))
+
+
+def read_arrays(path: Path) -> dict[str, Any]:
+    """Return all arrays of a file after a check of their size against that of the file, or a limit if compressed.
+
+    Raises:
+        OSError: the file cannot be read.
+        DAMAGE: one of these errors if the file is damaged.
+    """
+    with zipfile.ZipFile(path) as archive:
+        _check_members(archive.infolist(), path.stat().st_size)
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _check_members(members: Sequence[zipfile.ZipInfo], size: int) -> None:
+    """Reject members that exceed the size limit, before they are read."""
+    if len(members) > _MOST_MEMBERS:
+        raise ValueError(f"it has {len(members)} members; the limit is {_MOST_MEMBERS}")
+    if any(member.flag_bits & _ENCRYPTED for member in members):  # zipfile raises a RuntimeError only when it is read
+        raise ValueError("a member of it is encrypted")
+    expanded = sum(member.file_size for member in members)
+    if expanded > max(size, MOST_EXPANDED):
+        raise ValueError(f"its members have {expanded} bytes after decompression; the limit is {MOST_EXPANDED}")
+
+
+def text_in(array: Any) -> str:
+    """Return the text of an array without dimensions.
+
+    Raises:
+        ValueError: the array is not a text; numpy accepts any four bytes as a character.
+    """
+    codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    if array.dtype.kind != "U" or array.ndim or np.max(codes, initial=0) > sys.maxunicode:
+        raise ValueError("an array is not a text")
+    return str(array)
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    """Return the arguments of `Log` from an .npz file.
+
+    Raises:
+        RecordingError: the file is damaged, or is not a log.
+    """
+    try:
+        found = read_arrays(path)
+        texts = {key[5:]: text_in(value) for key, value in found.items() if key.startswith("text_")}
+        content = Content.of_texts(texts)
+        return {
+            "model": content.model,
+            **{name: found[name] for name in _ROWS},
+            "external": dict(zip(content.external, found["external_wrenches"], strict=True)),
+            "contact_wrenches": dict(zip(content.contacts, found["contact_wrenches"], strict=True)),
+            "contact_frames": content.contact_frames,
+            "events": [event_of(event) for event in json.loads(texts["events"])],
+            "singular": found["singular"].tolist(),
+            "info": {**content.info, "complete": bool(json.loads(texts["complete"]))},
+        }
+    except OSError as problem:
+        raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
+    except (*DAMAGE, InputError, ModelError) as problem:
+        said = str(problem)[:300]  # zipfile repeats the name of a member
+        reason = f"it has no {said}" if isinstance(problem, KeyError) else said or type(problem).__name__
+        raise RecordingError(
+            f"{path} was not written by Log.save, or is damaged: {reason}. Read other .npz files with numpy.load."
+        ) from None
+
+
+# --- .csv -------------------------------------------------------------------------------------------------------------
+def write_csv(log: LogRows, path: Path, quantities: Sequence[Array]) -> Path:
+    """Write a log; an existing file is replaced atomically.
+
+    Args:
+        log: the log.
+        path: the file.
+        quantities: kinetic and potential energy, and for models with loops the closure error, (N,) each.
+    """
+    columns = [log.t[:, None], log.q, log.v, log.a, log.tau, *log.external.values(), *log.contact_wrenches.values()]
+    columns += [quantity[:, None] for quantity in quantities]
+    with atomic_write(path, RecordingError) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerow(header(log))
+        for first in range(0, len(log), ROWS_AT_ONCE):
+            table = np.concatenate([part[first : first + ROWS_AT_ONCE] for part in columns], axis=1)
+            file.writelines(",".join(map(repr, row)) + "\n" for row in table.tolist())
+    return path
+
+
+def header(log: LogRows) -> list[str]:
+    """Return names and units of the columns."""
+    model = log.model
+    names = ["t [s]"]
+    names += _joint_columns(model, "q", lambda joint: joint.coordinates, lambda unit: unit)
+    names += _joint_columns(model, "v", lambda joint: joint.rates, lambda unit: f"{unit}/s")
+    names += _joint_columns(model, "a", lambda joint: joint.rates, lambda unit: f"{unit}/s^2")
+    names += _joint_columns(model, "tau", lambda joint: joint.rates, lambda unit: _EFFORTS[unit])
+    for what, given in (("external", log.external), ("contact", log.contact_wrenches)):
+        names += [f"{what} {name} {part} [{unit}]" for name in given for part, unit in _WRENCH]
+    names += ["kinetic energy [J]", "potential energy [J]"]
+    return [*names, "loop gap [m, rad]"] if model.loops else names
+
+
+def _joint_columns(
+    model: Model,
+    what: str,
+    numbers_of: Callable[[type[JointType]], tuple[Coordinate, ...]],
+    unit_of: Callable[[str], str],
+) -> Iterator[str]:
+    for joint in model.joint_names:
+        for part in numbers_of(model.joints[joint].type):
+            yield f"{what} {joint} {part.name}".rstrip() + f" [{unit_of(part.unit)}]"
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+def read_log(path: Path) -> dict[str, Any]:
+    """Return the arguments of `Log` from an .npz or .mcap file, see `Log.load`."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(MCAP_MAGIC))
+    except OSError as problem:
+        raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
+    if beginning.startswith(_ZIP):
+        return _read_npz(path)
+    if beginning == MCAP_MAGIC:
+        return _read_mcap(path)
+    what = "is empty" if not beginning else "is neither an .npz nor an .mcap file"
+    hint = " A .csv file has no model: read it with numpy.loadtxt." if path.suffix.lower() == ".csv" else ""
+    raise RecordingError(f"{path} {what}; Log.load reads files of Log.save, Log.to_mcap and recordings.{hint}")
+
+
+class _UnusableError(AdaError):
+    """The metadata of the file are invalid."""
+
+
+def _read_mcap(path: Path) -> dict[str, Any]:
+    """Return the arguments of `Log` from a recording, as far as it is complete.
+
+    Raises:
+        RecordingError: the file is not a recording of this library, or cannot be read.
+    """
+    reading = _Reading()
+    try:
+        with path.open("rb") as file:
+            file.seek(len(MCAP_MAGIC))
+            problem = read_topics(file, (STATE, EVENTS), reading.take_metadata, reading.take_messages)
+    except OSError as failure:
+        raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.") from None
+    except _UnusableError as failure:
+        raise RecordingError(f"{path} contains an invalid recording: {failure}.") from None
+    if reading.buffer is None:
+        raise RecordingError(
+            f"{path} is an MCAP file, but not a recording of this library: it has no metadata {METADATA!r}"
+            + (f" ({problem})." if problem else ".")
+        )
+    if not problem and reading.ending is None:
+        problem = "its recorder could not write its end: the disk was full"
+    ending = reading.ending or {}
+    content = reading.buffer.content(**{**ending, "complete": not problem and bool(ending.get("complete", True))})
+    if problem:
+        t = content["t"]
+        rows = f"{len(t)} rows up to t = {t[-1]:g} s" if len(t) else "no row"
+        message = f"{path} was cut short ({problem}); it contains {rows}."
+        warnings.warn(message, RecordingCutShortWarning, stacklevel=4)
+    return content
+
+
+class _Reading:
+    """Collects the rows of a log; messages for viewers are skipped."""
+
+    def __init__(self) -> None:
+        self.buffer: LogBuffer | None = None
+        self.ending: dict[str, Any] | None = None  # final information
+        self._content: Content | None = None
+
+    def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
+        """Process the columns of the rows that follow, or the final information."""
+        try:
+            if name == METADATA_END:
+                self.ending = dict(json.loads(texts["info"]))
+            elif name == METADATA:
+                self._content = Content.of_texts(texts)
+        except (ValueError, KeyError, TypeError, RecursionError, ModelError) as problem:
+            raise _UnusableError(str(problem)) from None
+        if self._content is not None and self.buffer is None:
+            content = self._content
+            self.buffer = LogBuffer(content.model, contact_frames=content.contact_frames, info=content.info)
+
+    def take_messages(self, messages: Sequence[TopicMessage]) -> None:
+        """Process a chunk, as a whole or not at all if it is damaged."""
+        tables = [read_table(message.raw) for message in messages if message.topic == STATE]
+        texts = [json.loads(read_text(message.raw)) for message in messages if message.topic == EVENTS]
+        if self.buffer is None or self._content is None:
+            return  # topics of another program with these names
+        for table in tables:
+            if table.shape[1] != self._content.width:
+                raise _UnusableError(
+                    f"its rows have {table.shape[1]} columns; its metadata declare {self._content.width}"
+                )
+            t, q, v, a, tau, *wrenches = self._content.split(table)
+            count = len(self._content.external)
+            external = dict(zip(self._content.external, wrenches[:count], strict=True))
+            contact = dict(zip(self._content.contacts, wrenches[count:], strict=True))
+            self.buffer.append(t[:, 0], q, v, a, tau, external, contact)
+        for text in texts:
+            if "event" in text:
+                self.buffer.event(event_of(text))
+            elif "singular" in text:
+                self.buffer.singular_configuration(float(text["t"]))
