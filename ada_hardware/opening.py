@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ada_hardware.emulation.catalogue import made_emulator
-from ada_hardware.emulation.emulator_address import SCHEME, open_emulated
+from ada_hardware.emulation.emulator import made_emulator
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
+from ada_hardware.emulation.process import SCHEME, open_emulated
 from ada_hardware.registry import find
-from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, open_packets, open_stream
+from ada_hardware.transport import open_packets, open_stream
+from ada_hardware.transport.wires import ByteStream, PacketPort, Serial
 from ada_robot.errors import TransportError
 
 DRY, EMULATOR = "dry:", SCHEME

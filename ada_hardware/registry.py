@@ -5,13 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import UnknownDevice
-
-if TYPE_CHECKING:
-    from ada_hardware.emulation.emulator import Emulator
 
 ROBOT, SENSOR = "robot", "sensor"
 
@@ -52,8 +49,8 @@ class DeviceKind(NamedTuple):
         """Import the driver class."""
         return _loaded(self.driver)
 
-    def emulator_class(self) -> type[Emulator[Any]]:
-        """Import the emulator class."""
+    def emulator_class(self) -> type[Any]:
+        """Import the emulator class, a subclass of `emulation.emulator.Emulator`."""
         return _loaded(self.emulator)
 
     @property

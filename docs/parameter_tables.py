@@ -10,7 +10,7 @@ from typing import Any
 from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.running.control_loop import LoopSettings
-from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.force_torque.pipeline import ForceSensorSettings
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import Setting, fields_of

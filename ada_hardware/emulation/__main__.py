@@ -11,13 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ada_dynamics.errors import AdaError
-from ada_hardware.emulation.catalogue import emulator_class, made_emulator
-from ada_hardware.emulation.control_lines import LineReader, answer, encode_line
-from ada_hardware.emulation.control_socket import ControlServer
-from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.emulation.faults import BOTH_WAYS, WIRE_FAULTS
-from ada_hardware.emulation.host import PRIORITY, EmulatorHost
-from ada_hardware.emulation.page_server import PageServer
+from ada_hardware.emulation.control_socket import ControlServer, LineReader, answer, encode_line
+from ada_hardware.emulation.emulated_link import BOTH_WAYS, WIRE_FAULTS
+from ada_hardware.emulation.emulator import Emulator, emulator_class, made_emulator
+from ada_hardware.emulation.host import PRIORITY, EmulatorHost, PageServer
 from ada_hardware.registry import DEVICES
 from ada_robot.processes import restore_sigint
 from ada_robot.settings import fields_of, option_numbers, option_values

@@ -6,13 +6,242 @@ Used by `in_process` (connection for a driver) and `host` (pseudo-terminal or UD
 
 from __future__ import annotations
 
+import heapq
 import math
+import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_hardware.emulation.emulator import Emulator, Reply
-from ada_hardware.emulation.faults import WIRE_FAULTS, Arrival, WireFaults, base_name
+
+COMMANDS, ANSWERS = "_commands", "_answers"
+BOTH_WAYS: Mapping[str, str] = {
+    "drop": "fraction of frames that are lost",
+    "corrupt": "fraction of bytes that are changed",
+    "half": "fraction of frames that are truncated",
+    "noise": "random bytes per second between frames; on packet connections in packets of 32",
+    "delay": "delay in each direction [s]",
+    "jitter": "largest random additional delay in each direction [s]",
+    "duplicate": "fraction of frames that arrive twice",
+    "reorder": "fraction of frames that arrive after the next one",
+}
+WIRE_FAULTS: Mapping[str, str] = {
+    **BOTH_WAYS,
+    "silence": "1: the device receives, but its answers are lost",
+    "disconnect": "1: the cable is unplugged, the port disappears",
+}
+"""Faults of connections with descriptions. Those of BOTH_WAYS apply to both directions; with _commands or _answers
+appended, to one. 0 clears a fault."""
+
+_SHARES = ("drop", "corrupt", "half", "duplicate", "reorder", "silence", "disconnect")
+_NOISE_PACKET = 32  # [bytes]
+_LONGEST_HOLD = 0.05  # [s] that a frame to be reordered waits for the next one
+
+
+class Arrival(NamedTuple):
+    """Frame that arrives.
+
+    Attributes:
+        time: time of arrival [s].
+        data: received bytes.
+    """
+
+    time: float
+    data: bytes
+
+
+class FaultyDirection:
+    """One direction of a connection with faults.
+
+    Attributes:
+        values: active faults by name.
+    """
+
+    def __init__(self, seed: int, *, is_stream: bool) -> None:
+        """Start without faults.
+
+        Args:
+            seed: seed of all random numbers.
+            is_stream: bytes keep their order, except for `reorder`.
+        """
+        self.values: dict[str, float] = {}
+        # Two generators, so that frame faults do not depend on when noise is polled.
+        self._random, self._noise = random.Random(seed), random.Random(~seed)
+        self._is_stream = is_stream
+        self._queue: list[tuple[float, int, bytes]] = []
+        self._count = 0
+        self._newest = -math.inf  # arrival time of the last frame of a stream
+        self._held: Arrival | None = None
+        self._next_noise = math.inf
+
+    def send(self, data: bytes, time: float) -> None:
+        """Send a frame that arrives at `time` [s] without faults."""
+        self._release_held(time)
+        for frame in self._changed(data):
+            later = self._value("delay") + self._value("jitter") * self._random.random()
+            if self._held is None and self._happens("reorder"):
+                self._held = Arrival(time + later + _LONGEST_HOLD, frame)
+                continue
+            self._put(time + later, frame)
+            if self._held is not None:
+                self._put(time + later, self._held.data)
+                self._held = None
+
+    def arrived(self, now: float) -> list[Arrival]:
+        """Return the frames that have arrived up to now, in order, each once."""
+        self._release_held(now)
+        if self._next_noise <= now:
+            self._make_noise(now)
+        found = []
+        while self._queue and self._queue[0][0] <= now:
+            time, _, data = heapq.heappop(self._queue)
+            found.append(Arrival(time, data))
+        return found
+
+    def next_time(self) -> float:
+        """Time of the next event [s]; inf without pending frames."""
+        times = (self._queue[0][0] if self._queue else math.inf, self._held.time if self._held else math.inf)
+        return min(*times, self._next_noise)
+
+    def follow(self, now: float) -> None:
+        """Restart the noise after a change of its rate."""
+        self._next_noise = now + self._noise_interval()
+
+    def clear(self) -> None:
+        """Drop all pending frames."""
+        self._queue.clear()
+        self._held = None
+
+    # --- helpers --------------------------------------------------------------------------------------------------
+    def _value(self, name: str) -> float:
+        return self.values.get(name, 0.0)
+
+    def _happens(self, name: str) -> bool:
+        share = self.values.get(name, 0.0)
+        return share > 0.0 and self._random.random() < share
+
+    def _release_held(self, now: float) -> None:
+        """Send the frame held for reordering if its time is over."""
+        if self._held is not None and self._held.time <= now:
+            self._put(self._held.time, self._held.data)
+            self._held = None
+
+    def _changed(self, data: bytes) -> list[bytes]:
+        if self._happens("drop") or self._value("silence"):
+            return []
+        if len(data) > 1 and self._happens("half"):
+            data = data[: 1 + int(self._random.random() * (len(data) - 1))]
+        share = self._value("corrupt")
+        if share:
+            data = bytes(
+                one ^ (1 + int(self._random.random() * 255)) if self._random.random() < share else one for one in data
+            )
+        return [data, data] if self._happens("duplicate") else [data]
+
+    def _put(self, time: float, data: bytes) -> None:
+        if self._is_stream:
+            time = self._newest = max(time, self._newest)
+        self._count += 1
+        heapq.heappush(self._queue, (time, self._count, data))
+
+    def _noise_interval(self) -> float:
+        rate = self._value("noise") / (1 if self._is_stream else _NOISE_PACKET)
+        return self._noise.expovariate(rate) if rate else math.inf
+
+    def _make_noise(self, now: float) -> None:
+        length = 1 if self._is_stream else _NOISE_PACKET
+        while self._next_noise <= now:
+            noise = bytes(int(self._noise.random() * 256) for _ in range(length))
+            # Noise has no delay and overtakes pending frames, but is never inserted into a frame.
+            self._count += 1
+            heapq.heappush(self._queue, (self._next_noise, self._count, noise))
+            self._next_noise += self._noise_interval()
+
+
+class WireFaults:
+    """Faults of both directions of a connection.
+
+    Attributes:
+        commands: direction to the device.
+        answers: direction to the host.
+        is_disconnected: the cable is unplugged.
+    """
+
+    def __init__(self, faults: Mapping[str, float] | None = None, *, is_stream: bool, seed: int = 0) -> None:
+        """Create the two directions.
+
+        Args:
+            faults: faults by name, see WIRE_FAULTS.
+            is_stream: stream of bytes; otherwise packets.
+            seed: seed of all random numbers.
+
+        Raises:
+            InputError: unknown fault or invalid value.
+        """
+        self.commands = FaultyDirection(2 * seed, is_stream=is_stream)
+        self.answers = FaultyDirection(2 * seed + 1, is_stream=is_stream)
+        self.is_disconnected = False
+        for name, value in (faults or {}).items():
+            self.set(name, value, 0.0)
+
+    def set(self, name: str, value: float, now: float) -> None:
+        """Set a fault, or clear it with 0.
+
+        Raises:
+            InputError: unknown fault or invalid value.
+        """
+        base = base_name(name)
+        if base is None:
+            raise unknown_name("fault of wires", name, WIRE_FAULTS)
+        value = _checked(name, base, value)
+        if base == "disconnect":
+            self.is_disconnected = value > 0.0
+            self.commands.clear()
+            self.answers.clear()
+            return
+        if base == "silence":
+            self.answers.values[base] = value
+            return
+        for way, suffix in ((self.commands, COMMANDS), (self.answers, ANSWERS)):
+            if name in (base, base + suffix):
+                way.values[base] = value
+                if base == "noise":
+                    way.follow(now)
+
+    def on(self) -> dict[str, float]:
+        """Active faults with their values."""
+        found = {name: 1.0 for name, is_on in (("disconnect", self.is_disconnected),) if is_on}
+        there, back = self.commands.values, self.answers.values
+        for name in WIRE_FAULTS:
+            values = there.get(name, 0.0), back.get(name, 0.0)
+            if name == "silence" or values[0] == values[1]:
+                found |= {name: values[1]} if values[1] else {}
+            else:
+                found |= {name + way: one for way, one in zip((COMMANDS, ANSWERS), values, strict=True) if one}
+        return found
+
+
+def base_name(name: str) -> str | None:
+    """Return the entry of WIRE_FAULTS for a name with or without a direction; None if there is none."""
+    if name in WIRE_FAULTS:
+        return name
+    for suffix in (COMMANDS, ANSWERS):
+        if name.endswith(suffix) and name[: -len(suffix)] in BOTH_WAYS:
+            return name[: -len(suffix)]
+    return None
+
+
+def _checked(name: str, base: str, value: object) -> float:
+    upper = 1.0 if base in _SHARES else math.inf
+    if isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, (int, float)) or not 0.0 <= value <= upper or math.isinf(value):
+        allowed = "from 0 to 1" if base in _SHARES else "not negative"
+        text = f"fault {name} is {value!r:.80}; required is a number, {allowed} ({WIRE_FAULTS[base]})."
+        raise InputError(text, field=name, value=value, allowed=allowed)
+    return float(value)
+
 
 SHORTEST_TICK = 1e-5  # [s] lower limit of an emulator's tick
 LONGEST_CATCH_UP = 60.0  # [s] of missed ticks that are executed; older ones are skipped

@@ -11,14 +11,310 @@ Replies are sent on time within about 0.1 ms on an idle machine. Orders of `cont
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
+import struct
+import threading
 import time
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Protocol
 
-from ada_hardware.emulation.device_ports import DevicePort, open_device_port
 from ada_hardware.emulation.emulated_link import EmulatedLink
 from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.transport.polling import readable
+from ada_hardware.transport.udp import LARGEST, host_and_port
+from ada_hardware.transport.wires import readable
+from ada_robot.errors import TransportError
+from ada_robot.posix import posix_module
+
+PTY = "pty:"
+ANY_UDP = "udp://127.0.0.1:0"
+_AT_ONCE = 64  # packets read at once, so that a flood does not delay the answers
+_PIECE = 4096  # [bytes]
+_SO_TIMESTAMPNS = 35  # asm-generic/socket.h: kernel time stamps of received packets, on the wall clock
+_STAMP = struct.Struct("@qq")  # struct timespec
+_NOTES = socket.CMSG_SPACE(_STAMP.size)
+_OLDEST = 1.0  # [s]; an older time stamp means that the wall clock was set
+
+
+class DevicePort(ABC):
+    """Device side of a connection.
+
+    Attributes:
+        url: address to be opened by a driver.
+    """
+
+    url: str
+
+    @abstractmethod
+    def descriptors(self) -> Sequence[int]:
+        """Descriptors that become readable on input; empty while disconnected."""
+
+    @abstractmethod
+    def arrivals(self, now: float) -> list[tuple[float, bytes]]:
+        """Return all received data without waiting: parts of a stream, or packets, each with its time of reception.
+
+        Args:
+            now: present time on the monotonic clock, used where no time of reception is known [s].
+        """
+
+    @abstractmethod
+    def send(self, data: bytes) -> None:
+        """Send data; they are lost if the host does not read."""
+
+    @abstractmethod
+    def disconnect(self) -> None:
+        """Unplug the cable; no effect if it is unplugged."""
+
+    @abstractmethod
+    def reconnect(self) -> None:
+        """Plug the cable in; no effect if it is plugged in. Raises TransportError on failure."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close permanently."""
+
+
+class PtyPort(DevicePort):
+    """Pseudo-terminal. Hosts may open and close it repeatedly; each reconnect creates a new terminal."""
+
+    def __init__(self, link: str = "") -> None:
+        """Open a pseudo-terminal.
+
+        Args:
+            link: path of a symbolic link to it, as a permanent address; "": none.
+
+        Raises:
+            TransportError: the link cannot be created.
+        """
+        self._link = Path(link) if link else None
+        self._master = self._slave = -1
+        self.reconnect()
+
+    def descriptors(self) -> Sequence[int]:  # noqa: D102
+        return [self._master] if self._master >= 0 else []
+
+    def arrivals(self, now: float) -> list[tuple[float, bytes]]:  # noqa: D102
+        try:
+            data = os.read(self._master, _PIECE) if self._master >= 0 else b""
+        except OSError:
+            return []
+        return [(now, data)] if data else []
+
+    def send(self, data: bytes) -> None:  # noqa: D102
+        if self._master >= 0:
+            with contextlib.suppress(OSError):  # the buffer is full since no host reads
+                os.write(self._master, data)
+
+    def disconnect(self) -> None:  # noqa: D102
+        if self._master < 0:
+            return
+        self._unlink(os.ttyname(self._slave))
+        for descriptor in (self._master, self._slave):
+            os.close(descriptor)
+        self._master = self._slave = -1
+
+    def reconnect(self) -> None:  # noqa: D102
+        if self._master >= 0:
+            return
+        terminals = posix_module("tty", "An emulated serial line", "Devices on UDP can be emulated.")
+        # The slave stays open here, since the master reports an error while no process has the slave open.
+        self._master, self._slave = os.openpty()
+        terminals.setraw(self._slave)
+        os.set_blocking(self._master, False)
+        path = os.ttyname(self._slave)
+        self.url = str(self._link) if self._link else path
+        if self._link is not None:
+            self._make_link(self._link, path)
+
+    def close(self) -> None:  # noqa: D102
+        self.disconnect()
+
+    def _make_link(self, link: Path, path: str) -> None:
+        try:
+            if _is_left_over(link, path):
+                link.unlink()
+            link.symlink_to(path)
+        except OSError as problem:
+            self.disconnect()
+            there = f" (a link to {link.readlink()})" if link.is_symlink() else ""
+            raise TransportError(
+                f"{PTY}{link}: cannot create the link: {problem.strerror}{there}. Use another path.",
+                field="link",
+                value=str(link),
+            ) from None
+
+    def _unlink(self, path: str) -> None:
+        """Remove the link if it still points to `path`."""
+        if self._link is not None:
+            with contextlib.suppress(OSError):
+                if self._link.readlink() == Path(path):
+                    self._link.unlink()
+
+
+def _is_left_over(link: Path, path: str) -> bool:
+    """Return True for a link left by a killed emulator: its terminal does not exist, or has the name of the new one."""
+    if not link.is_symlink():
+        return False
+    terminal = link.readlink()
+    return terminal == Path(path) or (terminal.parent == Path(path).parent and not link.exists())
+
+
+class UdpPort(DevicePort):
+    """UDP port. Replies are sent to the sender of the last packet."""
+
+    def __init__(self, address: str = ANY_UDP) -> None:
+        """Open the port.
+
+        Args:
+            address: udp://HOST:PORT; port 0: a free port, constant from then on.
+
+        Raises:
+            TransportError: invalid address, or the port is in use.
+        """
+        self._host, self._port = host_and_port(address, lowest_port=0)
+        self._socket: socket.socket | None = None
+        self._peer: tuple[object, ...] | None = None
+        self.reconnect()
+
+    def descriptors(self) -> Sequence[int]:  # noqa: D102
+        return [] if self._socket is None else [self._socket.fileno()]
+
+    def arrivals(self, now: float) -> list[tuple[float, bytes]]:
+        """As `DevicePort.arrivals`, with kernel time stamps, which do not depend on the scheduling of this process."""
+        found: list[tuple[float, bytes]] = []
+        present = time.time()
+        while self._socket is not None and len(found) < _AT_ONCE:
+            try:
+                data, notes, _, self._peer = self._socket.recvmsg(LARGEST, _NOTES)
+            except ConnectionError:  # an earlier answer had no receiver
+                continue
+            except OSError:
+                break
+            found.append((now - _age(notes, present), data))
+        return found
+
+    def send(self, data: bytes) -> None:  # noqa: D102
+        if self._socket is not None and self._peer is not None:
+            with contextlib.suppress(OSError):
+                self._socket.sendto(data, self._peer)
+
+    def disconnect(self) -> None:  # noqa: D102
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = self._peer = None
+
+    def reconnect(self) -> None:  # noqa: D102
+        if self._socket is not None:
+            return
+        where = f"udp://{self._host}:{self._port}"
+        one = None
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM)[0]
+            one = socket.socket(family, kind, protocol)
+            one.bind(address)
+        except OSError as problem:
+            if one is not None:
+                one.close()
+            raise TransportError(
+                f"{where}: cannot listen: {problem.strerror}. Port 0 selects a free one.",
+                field="port",
+                value=self._port,
+            ) from None
+        one.setblocking(False)
+        with contextlib.suppress(OSError):  # not Linux
+            one.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self._socket, self._port = one, one.getsockname()[1]
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        self.url = f"udp://{host}:{self._port}"
+
+    def close(self) -> None:  # noqa: D102
+        self.disconnect()
+
+
+def _age(notes: Sequence[tuple[int, int, bytes]], present: float) -> float:
+    """Age of a packet from its time stamp [s]; 0 if unknown."""
+    for level, kind, stamp in notes:
+        if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(stamp) >= _STAMP.size:
+            seconds, nanoseconds = _STAMP.unpack_from(stamp)
+            age: float = present - (seconds + 1e-9 * nanoseconds)
+            return age if 0.0 <= age <= _OLDEST else 0.0
+    return 0.0
+
+
+def open_device_port(wire: str, listen: str = "") -> DevicePort:
+    """Open the device side of a connection.
+
+    Args:
+        wire: "stream" or "packets".
+        listen: for streams "pty:" or "pty:PATH" (a symbolic link), for packets udp://HOST:PORT; "": "pty:" or a free
+            local port.
+
+    Raises:
+        TransportError: address of the other kind, or it cannot be opened.
+    """
+    if wire == "stream" and (not listen or listen.startswith(PTY)):
+        return PtyPort(listen[len(PTY) :])
+    if wire == "packets" and (not listen or listen.startswith("udp:")):
+        return UdpPort(listen or ANY_UDP)
+    allowed = f"{PTY!r} or {PTY + 'PATH'!r}" if wire == "stream" else "udp://HOST:PORT"
+    text = f"{listen!r}: this device uses {wire}; it can listen on {allowed}."
+    raise TransportError(text, field="listen", value=listen, allowed=allowed)
+
+
+class PageServer:
+    """HTTP server of a device.
+
+    Attributes:
+        url: base address, such as http://127.0.0.1:41235.
+    """
+
+    def __init__(self, pages: Callable[[], Mapping[str, bytes]], *, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Start the server.
+
+        Args:
+            pages: called at each request; content by path, such as "/netftapi2.xml".
+            host: local address to listen on.
+            port: port; 0: a free one.
+
+        Raises:
+            TransportError: the port is in use.
+        """
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                page = pages().get(self.path.partition("?")[0])
+                if page is None:
+                    self.send_error(404)
+                    return
+                kind = "text/xml" if self.path.partition("?")[0].endswith(".xml") else "text/html"
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(page)))
+                self.end_headers()
+                self.wfile.write(page)
+
+            def log_message(self, *_: object) -> None:
+                """Suppress the log: stdout is used for replies."""
+
+        try:
+            self._server = ThreadingHTTPServer((host, port), Handler)
+        except OSError as problem:
+            raise TransportError(
+                f"http://{host}:{port}: cannot listen: {problem.strerror}.", field="port", value=port
+            ) from None
+        self._server.daemon_threads = True
+        self.url = f"http://{host}:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, name="pages", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop the server."""
+        self._server.shutdown()
+        self._server.server_close()
+
 
 PRIORITY = 49  # real-time priority, one less than the default of the robot's cycle
 _LONGEST_WAIT = 0.5  # [s]

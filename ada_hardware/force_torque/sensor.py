@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,14 +28,12 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.errors import InputError
+from ada_hardware.force_torque.pipeline import ForceSensorSettings, Pipeline, Reading, ZeroTaking
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SequenceCounts
-from ada_hardware.force_torque.sensor_reader import NOT_OPEN, SensorReader
-from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
-from ada_hardware.force_torque.sensor_status import Level, Reading, SensorState, SensorStatus, problems_of, worst_level
-from ada_hardware.force_torque.tool_motion import ToolMotion
-from ada_hardware.force_torque.zero import ZeroTaking
+from ada_hardware.force_torque.tool import ToolMotion
 from ada_hardware.registry import DEVICES, SENSOR, find
-from ada_robot.errors import NoAnswer, Refused, UnknownDevice
+from ada_robot.driver import LinkCounts
+from ada_robot.errors import HardwareError, NoAnswer, Refused, UnknownDevice
 from ada_robot.settings import checked
 
 __all__ = [
@@ -54,6 +54,92 @@ T = TypeVar("T")
 _log = logging.getLogger("ada_hardware")
 _LONGEST_END = 5.0  # [s] for the end of the thread, longer than the open of a driver
 _LONGEST_WAIT = 2.0  # [s] timeout of a request to the thread, or the silence timeout if longer
+_SLICE = 0.02  # [s] period at which a waiting thread checks for its end
+_NOT_OPEN = "not open"
+
+
+class SensorState(Enum):
+    """Connection state of a sensor; `newest` is current only in READING."""
+
+    CLOSED = "closed"
+    READING = "reading"
+    SILENT = "silent"  # connection open, no samples
+    LOST = "lost"  # connection failed
+
+
+class Level(Enum):
+    """Severity of a problem, as in /diagnostics."""
+
+    OK = "ok"
+    WARN = "warn"
+    ERROR = "error"
+
+
+class SampleRate:
+    """Sample rate over the last second."""
+
+    _STEP, _SPAN = 0.1, 1.0  # [s]
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._marks: deque[tuple[float, int]] = deque(maxlen=round(self._SPAN / self._STEP) + 1)
+
+    def add(self, time: float) -> None:
+        """Count a sample received at a time [s]."""
+        self._count += 1
+        if not self._marks or time - self._marks[-1][0] >= self._STEP:
+            self._marks.append((time, self._count))
+
+    def at(self, now: float) -> float:
+        """Return the rate [Hz]; 0 with fewer than two marks, or none in the last second."""
+        marks = list(self._marks)
+        if len(marks) < 2 or now - marks[-1][0] > self._SPAN:
+            return 0.0
+        (first, before), (last, count) = marks[0], marks[-1]
+        return (count - before) / (last - first)
+
+
+@dataclass(frozen=True)
+class SensorStatus:
+    """Status of a sensor.
+
+    Attributes:
+        state: connection state.
+        level: worst level of `problems`.
+        problems: descriptions of all problems.
+        age: age of the latest sample; inf before the first [s].
+        rate: samples per second over the last second [Hz].
+        readings: number of samples since the sensor was opened.
+        saturated: number of saturated samples.
+        errors: number of samples with a device error.
+        uncompensated: number of samples from which the tool could not be subtracted, since its motion was unknown.
+        bias: zero subtracted by the host, in the sensor frame [N, N m].
+        is_biased: a zero of host or device is in effect.
+        passed_limit: description of the first exceeded limit since the last reset; "" without one.
+        reopened: number of times the connection was reopened.
+        counts: communication statistics.
+        sequence: sequence errors of the records.
+        identity: identity of the sensor; None before it was opened.
+        values: other values by name with unit, such as "temperature [degC]".
+    """
+
+    state: SensorState
+    level: Level
+    problems: tuple[str, ...]
+    age: float
+    rate: float
+    readings: int
+    saturated: int
+    errors: int
+    uncompensated: int
+    bias: Array
+    is_biased: bool
+    passed_limit: str
+    reopened: int
+    counts: LinkCounts
+    sequence: SequenceCounts
+    identity: SensorIdentity | None
+    values: Mapping[str, float]
 
 
 class ForceSensor:
@@ -65,132 +151,127 @@ class ForceSensor:
 
     def __init__(
         self,
-        device: str,
-        driver_settings: object,
+        device: str | SensorDriver[Any, Any, Any],
+        driver_settings: object = None,
         settings: ForceSensorSettings | None = None,
         *,
         on_limit: Callable[[str], object] | None = None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Create the sensor without opening it.
 
         Args:
-            device: device name in `registry.DEVICES`.
-            driver_settings: instance of the driver's SETTINGS, or a mapping for `settings.checked`.
+            device: device name in `registry.DEVICES`, or a driver that is not open.
+            driver_settings: with a name, instance of the driver's SETTINGS, or a mapping for `settings.checked`.
             settings: settings of the processing; default: no zero, filter, tool or limits.
             on_limit: called with a description in the sensor's thread when a limit is exceeded, such as a robot's
                 `stop`; once until `reset`.
+            clock: clock of the driver. With a `ManualClock` there is no thread: a call that waits reads samples until
+                its condition holds or the clock has passed its timeout.
 
         Raises:
             UnknownDevice: the device is unknown or not a sensor.
             InputError: invalid settings.
         """
-        kind = find(device)
-        if kind.kind != SENSOR:
-            sensors = ", ".join(one.name for one in DEVICES.values() if one.kind == SENSOR)
-            text = f"{device!r} is a {kind.kind}, not a sensor; sensors are {sensors}."
-            raise UnknownDevice(
-                text,
-                field="device",
-                value=device,
-                allowed=tuple(one.name for one in DEVICES.values() if one.kind == SENSOR),
-            )
-        make = kind.driver_class()
-        if isinstance(driver_settings, Mapping):
-            driver_settings = checked(make.SETTINGS, driver_settings)
-        if not isinstance(driver_settings, make.SETTINGS):
-            text = (
-                f"{device}: driver_settings is a {type(driver_settings).__name__}; required is "
-                f"{make.SETTINGS.__name__} or a mapping."
-            )
-            raise InputError(
-                text, field="driver_settings", value=type(driver_settings).__name__, allowed=make.SETTINGS.__name__
-            )
-        self._prepare(make(driver_settings), settings, on_limit, SYSTEM_CLOCK)
-
-    @classmethod
-    def of(
-        cls,
-        driver: SensorDriver[Any, Any, Any],
-        settings: ForceSensorSettings | None = None,
-        *,
-        on_limit: Callable[[str], object] | None = None,
-        clock: Clock = SYSTEM_CLOCK,
-    ) -> ForceSensor:
-        """Create a sensor with a given driver.
-
-        Args:
-            driver: driver, not open.
-            settings: settings of the processing.
-            on_limit: called when a limit is exceeded.
-            clock: clock of the driver. With a `ManualClock` there is no thread: a call that waits reads samples until
-                its condition holds or the clock has passed its timeout.
-        """
-        sensor = cls.__new__(cls)
-        sensor._prepare(driver, settings, on_limit, clock)
-        return sensor
-
-    def _prepare(
-        self,
-        driver: SensorDriver[Any, Any, Any],
-        settings: ForceSensorSettings | None,
-        on_limit: Callable[[str], object] | None,
-        clock: Clock,
-    ) -> None:
         self.settings = settings or ForceSensorSettings()
-        self._clock = clock
-        self._reader = SensorReader(driver, self.settings, on_limit, clock)
+        self._driver = _made(device, driver_settings) if isinstance(device, str) else device
+        self._on_limit, self._clock, self._is_stepped = on_limit, clock, isinstance(clock, ManualClock)
+        # the rate, and thus the validity of the cutoff, is known only when the sensor is open
+        self._pipeline = Pipeline(self.settings, 1e-9)
         self._gate = threading.RLock()  # serializes open and close
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
-        self._is_open, self._is_stepped = False, isinstance(clock, ManualClock)
+        self._is_open = False
+        self._new_reading = threading.Condition()  # notified of a new reading
+        self._actions: deque[tuple[Callable[[], object], Future[Any]]] = deque()  # run by the thread between samples
+        self._zero: tuple[ZeroTaking, Future[Array]] | None = None
+        self._motion: ToolMotion | None = None
+        self._identity: SensorIdentity | None = None
+        self._state, self._reason = SensorState.CLOSED, _NOT_OPEN
+        self._clear_counts()
+
+    def _clear_counts(self) -> None:
+        self._rate = SampleRate()
+        self._newest: Reading | None = None
+        self._readings = self._saturated = self._errors = self._uncompensated = self._reopened = 0
+        self._is_biased_here = self._is_biased_in_device = self._is_to_reopen = False
+        self._last_sample = self._clock()
+        self._cause = ""  # first cause of the loss; "" while samples are received
+        self._failed_reopens = 0  # successive failed attempts to reopen
 
     # --- status ---------------------------------------------------------------------------------------------------
     @property
     def name(self) -> str:
         """Device name in `registry.DEVICES`."""
-        return self._reader.name
+        return self._driver.NAME
 
     @property
     def period(self) -> float:
         """Sample period as set, or as reported by the open sensor [s]."""
-        return self._reader.driver.period
+        return self._driver.period
 
     @property
     def newest(self) -> Reading | None:
         """Latest reading; None before the first. Check its `time` (or `status().age`) before use."""
-        return self._reader.newest
+        return self._newest
 
     def newer_than(self, number: int, timeout: float) -> Reading | None:
         """Wait up to `timeout` [s] for a reading with a greater number; None after the timeout."""
+
+        def found() -> Reading | None:
+            newest = self._newest
+            return newest if newest is not None and newest.number > number else None
+
         if self._is_stepped:
-            self._step_until(lambda: self.newest is not None and self.newest.number > number, timeout)
-        return self._reader.newer_than(number, 0.0 if self._is_stepped else timeout)
+            self._step_until(lambda: found() is not None, timeout)
+            return found()
+        with self._new_reading:
+            return self._new_reading.wait_for(found, timeout)
 
     def status(self) -> SensorStatus:
         """Status of the sensor and its connection."""
-        reader = self._reader
-        state, reason, newest, now = reader.state, reader.reason, reader.newest, self._clock()
-        passed, rate = reader.pipeline.limits.passed, reader.rate.at(now)
-        problems = problems_of(state, reason, newest, passed, rate, 1.0 / self.period)
+        newest, now = self._newest, self._clock()
+        rate = self._rate.at(now)
+        problems = self._problems(newest, rate)
         return SensorStatus(
-            state,
-            worst_level(level for level, _ in problems),
-            tuple(words for _, words in problems),
-            float("inf") if newest is None else now - newest.time,
-            rate,
-            reader.readings,
-            reader.saturated,
-            reader.errors,
-            reader.uncompensated,
-            reader.pipeline.bias.copy(),
-            reader.is_biased_here or reader.is_biased_in_device,
-            passed,
-            reader.reopened,
-            replace(reader.driver.counts),
-            replace(reader.driver.sequence),
-            reader.identity,
-            dict(newest.values) if newest is not None else {},
+            state=self._state,
+            level=max((level for level, _ in problems), key=list(Level).index, default=Level.OK),
+            problems=tuple(words for _, words in problems),
+            age=float("inf") if newest is None else now - newest.time,
+            rate=rate,
+            readings=self._readings,
+            saturated=self._saturated,
+            errors=self._errors,
+            uncompensated=self._uncompensated,
+            bias=self._pipeline.bias.copy(),
+            is_biased=self._is_biased_here or self._is_biased_in_device,
+            passed_limit=self._pipeline.limits.passed,
+            reopened=self._reopened,
+            counts=replace(self._driver.counts),
+            sequence=replace(self._driver.sequence),
+            identity=self._identity,
+            values=dict(newest.values) if newest is not None else {},
         )
+
+    def _problems(self, newest: Reading | None, rate: float) -> list[tuple[Level, str]]:
+        """Problems with their levels; `rate`: sample rate, 0 if unknown [Hz]."""
+        found, passed = [], self._pipeline.limits.passed
+        if passed:
+            found.append((Level.ERROR, f"limit exceeded: {passed}; reset when it is safe"))
+        if self._state is not SensorState.READING:
+            return [*found, (Level.WARN if self._state is SensorState.CLOSED else Level.ERROR, self._reason)]
+        if newest is not None:
+            if newest.error:
+                found.append((Level.ERROR, newest.error))
+            if newest.is_saturated:
+                found.append((Level.WARN, "an axis is at the end of its range; the true wrench may be larger"))
+            if not newest.is_compensated:
+                found.append((Level.WARN, "tool not compensated: the motion of the sensor is unknown"))
+            if newest.warning:
+                found.append((Level.WARN, newest.warning))
+        if 0.0 < rate * self.period < 0.8:
+            found.append((Level.WARN, f"{rate:.0f} samples per second received of {1.0 / self.period:.0f}"))
+        return found
 
     # --- open and close -------------------------------------------------------------------------------------------
     def open(self) -> None:
@@ -205,12 +286,20 @@ class ForceSensor:
         with self._gate:
             if self._is_open:
                 return
-            self._reader.open()
+            self._driver.open()
+            try:
+                self._pipeline = Pipeline(self.settings, self._driver.period)
+            except InputError:
+                self._driver.close()
+                raise
+            self._identity = self._driver.identity()
+            self._clear_counts()
+            self._state, self._reason = SensorState.READING, ""  # the driver's open has received samples
             self._ending, self._is_open = threading.Event(), True
             if not self._is_stepped:
                 # a daemon thread, so that a program that does not close the sensor can exit
                 name = f"sensor {self.name}"
-                self._thread = threading.Thread(target=self._reader.run, args=(self._ending,), name=name, daemon=True)
+                self._thread = threading.Thread(target=self._run, args=(self._ending,), name=name, daemon=True)
                 self._thread.start()
             if self.settings.bias_at_open:
                 try:
@@ -227,14 +316,13 @@ class ForceSensor:
             thread, self._thread, self._is_open = self._thread, None, False
             self._ending.set()
             if thread is None:
-                self._reader.finish()
+                self._finish()
             elif thread is not threading.current_thread():
                 thread.join(_LONGEST_END)
                 if thread.is_alive():
-                    _log.error(
-                        "%s: the reading thread does not end; the connection stays open until it does", self.name
-                    )
-            self._reader.state, self._reader.reason = SensorState.CLOSED, NOT_OPEN
+                    text = "%s: the reading thread does not end; the connection stays open until it does"
+                    _log.error(text, self.name)
+            self._state, self._reason = SensorState.CLOSED, _NOT_OPEN
 
     def __enter__(self) -> ForceSensor:
         self.open()
@@ -258,21 +346,21 @@ class ForceSensor:
             Refused: not open, not steady, saturated, device error, no zero function, or unknown motion of the tool.
             NoAnswer: not enough samples within the timeout.
         """
-        use, reader = self.settings, self._reader
+        use = self.settings
         wait = 2.0 * use.bias_samples * self.period + use.silence_timeout if timeout is None else timeout
         if in_device:
-            self._do(reader.bias_in_device)
+            self._do(self._bias_in_device)
             return np.zeros(6)
         future: Future[Array] = Future()
         taking = ZeroTaking(use.bias_samples, use.steady_force, use.steady_moment)
-        self._do(lambda: reader.begin_zero(taking, future))
+        self._do(lambda: self._begin_zero(taking, future))
         try:
             return self._result(future, wait)
         except FutureTimeout:
             future.cancel()
             raise NoAnswer(
                 f"{self.name}: only {taking.count} of {use.bias_samples} samples for the zero within {wait:g} s; "
-                f"{reader.reason or 'check the rate of the sensor'}.",
+                f"{self._reason or 'check the rate of the sensor'}.",
                 field="samples",
                 value=taking.count,
                 allowed=use.bias_samples,
@@ -280,7 +368,7 @@ class ForceSensor:
 
     def clear_bias(self) -> None:
         """Clear the zero of the host."""
-        self._reader.clear_bias()
+        self._set_zero(np.zeros(6), is_biased=False)
 
     def reset(self) -> None:
         """Clear an exceeded limit and the latched state of the device; enables `on_limit` again.
@@ -289,7 +377,12 @@ class ForceSensor:
             Refused: not open.
             NoAnswer: the thread is waiting for the device.
         """
-        self._do(self._reader.reset)
+
+        def act() -> None:
+            self._driver.reset()
+            self._pipeline.limits.reset()
+
+        self._do(act)
 
     def set_tool_motion(self, motion: ToolMotion | None) -> None:
         """Set the motion of the sensor, used to subtract the tool wrench; None: unknown.
@@ -297,28 +390,27 @@ class ForceSensor:
         Needed only if tool_mass is set, at least every `motion_timeout` seconds. `SensorMotion` computes it from joint
         states.
         """
-        self._reader.motion = motion
+        self._motion = motion
 
     def _do(self, action: Callable[[], object]) -> None:
         """Run an action in the thread between two samples; raises Refused or NoAnswer."""
-        reader = self._reader
-        if not self._is_open or reader.state is SensorState.LOST:
-            raise Refused(
-                f"{self.name}: {reader.reason or NOT_OPEN}; open it first.", field="state", value=reader.state.value
-            )
-        future, timeout = reader.post(action), max(_LONGEST_WAIT, self.settings.silence_timeout)
+        if not self._is_open or self._state is SensorState.LOST:
+            text = f"{self.name}: {self._reason or _NOT_OPEN}; open it first."
+            raise Refused(text, field="state", value=self._state.value)
+        future: Future[Any] = Future()
+        self._actions.append((action, future))
+        timeout = max(_LONGEST_WAIT, self.settings.silence_timeout)
         try:
             self._result(future, timeout)
         except CancelledError:
-            raise Refused(
-                f"{self.name}: closed during the request; open it first.", field="state", value="closed"
-            ) from None
+            text = f"{self.name}: closed during the request; open it first."
+            raise Refused(text, field="state", value="closed") from None
         except FutureTimeout:
             future.cancel()
-            raise NoAnswer(
-                f"{self.name}: no response of the reading thread within {timeout:g} s; {reader.reason or 'try again'}.",
-                field="thread",
-            ) from None
+            text = (
+                f"{self.name}: no response of the reading thread within {timeout:g} s; {self._reason or 'try again'}."
+            )
+            raise NoAnswer(text, field="thread") from None
 
     def _result(self, future: Future[T], timeout: float) -> T:
         """Return the result of a request. Raises FutureTimeout or the error of the request."""
@@ -330,4 +422,180 @@ class ForceSensor:
         """Without a thread: read samples until a condition is true or the clock has passed the timeout [s]."""
         deadline = self._clock.now() + timeout
         while self._is_open and not is_done() and self._clock.now() <= deadline:
-            self._reader.step(self._ending)
+            self._step(self._ending)
+
+    # --- the thread: all following methods belong to it -----------------------------------------------------------
+    def _run(self, ending: threading.Event) -> None:
+        """Read until `ending` is set, then close the driver."""
+        try:
+            while not ending.is_set():
+                self._step(ending)
+        except BaseException:  # report any error that ends the thread
+            _log.exception("%s: an error ended the reading thread", self.name)
+            self._mark_lost(SensorState.LOST, "an error ended the reading thread; see the log")
+        finally:
+            self._finish()
+
+    def _step(self, ending: threading.Event) -> None:
+        """Run requests, then read a sample, or reopen a sensor lost in an earlier step."""
+        is_closed = self._is_to_reopen
+        try:
+            self._do_actions()
+            if not is_closed:
+                self._take(self._driver.read())
+        except HardwareError as problem:
+            self._mark_lost(SensorState.LOST, str(problem))
+        if is_closed:
+            self._reopen(ending)
+        elif self._state is SensorState.LOST and not self._is_to_reopen:
+            self._clock.wait(ending, _SLICE)
+
+    def _finish(self) -> None:
+        """Close the driver and refuse pending requests."""
+        self._driver.close()
+        self._cancel_zero(Refused(f"{self.name}: closed while the zero was determined.", field="state", value="closed"))
+        while self._actions:
+            self._actions.popleft()[1].cancel()
+
+    def _do_actions(self) -> None:
+        for _ in range(len(self._actions)):
+            action, future = self._actions.popleft()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(action())
+            except BaseException as failure:  # raised in the waiting caller
+                future.set_exception(failure)
+
+    def _take(self, sample: Sample) -> None:
+        if not sample.is_fresh:
+            if self._clock() - self._last_sample > self.settings.silence_timeout:
+                self._mark_lost(SensorState.SILENT, f"no sample for {self.settings.silence_timeout:g} s")
+            return
+        self._last_sample = sample.time
+        self._state, self._reason, self._cause, self._failed_reopens = SensorState.READING, "", "", 0
+        motion = self._motion
+        if self._zero is not None:
+            self._take_zero(*self._zero, sample, motion)
+        reading = self._pipeline.process(sample, motion)
+        self._readings += 1
+        self._saturated += reading.is_saturated
+        self._errors += bool(reading.error)
+        self._uncompensated += not reading.is_compensated
+        self._rate.add(sample.time)
+        if self._pipeline.passes_limit(reading):
+            self._report_limit()
+        with self._new_reading:
+            self._newest = reading
+            self._new_reading.notify_all()
+
+    def _mark_lost(self, state: SensorState, reason: str) -> None:
+        """Note that the sensor is silent or lost: report it once, and trip the limits."""
+        if self._state is not state:
+            _log.warning("%s: %s", self.name, reason)
+        self._state = state
+        self._explain(reason)
+        self._is_to_reopen = self.settings.reopen_after > 0.0
+        self._cancel_zero(NoAnswer(f"{self.name}: {reason}", field="samples"))
+        limits = self._pipeline.limits
+        if limits.is_watching and self.settings.stop_on_fault and limits.trip(reason):
+            self._report_limit()
+
+    def _explain(self, words: str) -> None:
+        """Set the reason of the state; keeps the first cause since the last sample."""
+        self._cause = self._cause or words
+        self._reason = self._cause if words == self._cause else f"{self._cause}; then: {words}"
+
+    def _report_limit(self) -> None:
+        words = self._pipeline.limits.passed
+        _log.warning("%s: limit exceeded: %s", self.name, words)
+        if self._on_limit is not None:
+            try:
+                self._on_limit(f"{self.name}: {words}")
+            except Exception:  # an error of the callback must not end the thread
+                _log.exception("%s: the on_limit callback failed", self.name)
+
+    def _reopen(self, ending: threading.Event) -> None:
+        """Reopen the connection after `reopen_after`; the zero of the host is kept, that of the device may be lost."""
+        self._driver.close()
+        if self._clock.wait(ending, self.settings.reopen_after):
+            return
+        self._reopened += 1
+        try:
+            self._driver.open()
+            self._pipeline.set_period(self._driver.period)
+        except (HardwareError, InputError) as problem:
+            self._failed_reopens += 1
+            self._state = SensorState.LOST
+            self._explain(f"{self._failed_reopens} failed attempts to reopen: {problem}")
+            return
+        self._identity = self._driver.identity()
+        self._is_biased_in_device = self._is_to_reopen = False
+        self._last_sample = self._clock()  # restart the timeout; the first sample sets READING
+        self._state = SensorState.SILENT
+        self._explain("reopened, no sample received yet")
+
+    def _set_zero(self, zero: Array, *, is_biased: bool) -> None:
+        """Set the zero of the host [N, N m]."""
+        self._pipeline.bias = zero
+        self._pipeline.forget_filter()
+        self._is_biased_here = is_biased
+
+    def _bias_in_device(self) -> None:
+        """Use the zero function of the device and clear the zero of the host."""
+        self._driver.bias()
+        self.clear_bias()
+        self._is_biased_in_device = True
+
+    def _begin_zero(self, taking: ZeroTaking, future: Future[Array]) -> None:
+        """Determine the zero of the host from the next samples."""
+        self._cancel_zero(Refused(f"{self.name}: superseded by another request for a zero.", field="bias"))
+        self._zero = (taking, future)
+
+    def _take_zero(self, taking: ZeroTaking, future: Future[Array], sample: Sample, motion: ToolMotion | None) -> None:
+        wrench, is_compensated = self._pipeline.without_tool(sample, motion)
+        field, reason = "error", sample.error
+        if sample.is_saturated and not reason:
+            field, reason = "range", "an axis is at the end of its range"
+        if not is_compensated:
+            field = "tool_motion"
+            reason = "the tool wrench cannot be subtracted, since the motion of the sensor is unknown (set_tool_motion)"
+        if reason:
+            self._cancel_zero(Refused(f"{self.name}: zero not determined: {reason}.", field=field))
+        elif taking.add(wrench):
+            self._zero = None
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                mean = taking.mean()
+            except Refused as refusal:
+                facts = {"field": refusal.field, "value": refusal.value, "allowed": refusal.allowed}
+                future.set_exception(Refused(f"{self.name}: {refusal}", **facts))
+                return
+            self._set_zero(mean, is_biased=True)
+            future.set_result(mean.copy())
+
+    def _cancel_zero(self, problem: HardwareError) -> None:
+        if self._zero is not None:
+            _, future = self._zero
+            self._zero = None
+            if future.set_running_or_notify_cancel():
+                future.set_exception(problem)
+
+
+def _made(device: str, settings: object) -> SensorDriver[Any, Any, Any]:
+    """Create the driver of a device; raises UnknownDevice or InputError."""
+    kind = find(device)
+    if kind.kind != SENSOR:
+        sensors = tuple(one.name for one in DEVICES.values() if one.kind == SENSOR)
+        text = f"{device!r} is a {kind.kind}, not a sensor; sensors are {', '.join(sensors)}."
+        raise UnknownDevice(text, field="device", value=device, allowed=sensors)
+    make = kind.driver_class()
+    if isinstance(settings, Mapping):
+        settings = checked(make.SETTINGS, settings)
+    if not isinstance(settings, make.SETTINGS):
+        given, wanted = type(settings).__name__, make.SETTINGS.__name__
+        text = f"{device}: driver_settings is a {given}; required is {wanted} or a mapping."
+        raise InputError(text, field="driver_settings", value=given, allowed=wanted)
+    driver: SensorDriver[Any, Any, Any] = make(settings)
+    return driver

@@ -14,7 +14,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_hardware.hexa.alarms import alarms_of, second_host
 from ada_hardware.hexa.kinematics import JOINTS
-from ada_hardware.hexa.limits import LIMITS, PERIOD, WATCHDOG
 from ada_hardware.hexa.packets import (
     NUMBERS,
     ZEROS,
@@ -26,7 +25,7 @@ from ada_hardware.hexa.packets import (
     encode_command,
     is_newer,
 )
-from ada_hardware.hexa.settings import HexaSettings
+from ada_hardware.hexa.settings import LIMITS, PERIOD, WATCHDOG, HexaSettings
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode

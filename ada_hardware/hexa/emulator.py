@@ -27,13 +27,31 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
 from ada_hardware.hexa.kinematics import NoPose
-from ada_hardware.hexa.limits import LEAST_HOLD, LIMITS, LOWER, PERIOD, RATE_LIMIT, UPPER
 from ada_hardware.hexa.packets import CommandPacket, Request, State, Status, decode_command, encode_status, is_newer
 from ada_hardware.hexa.plant import HexaPlant, Probe
-from ada_hardware.hexa.servo import servo_torques
-from ada_hardware.hexa.settings import HexaEmulatorSettings
+from ada_hardware.hexa.settings import LEAST_HOLD, LIMITS, LOWER, PERIOD, RATE_LIMIT, UPPER, HexaEmulatorSettings
 from ada_robot.contract import Mode
 from ada_robot.limits import Limits
+
+
+def servo_torques(
+    kp: float, kd: float, limit: float, wanted: Array, wanted_rates: Array, angles: Array, rates: Array, weight: Array
+) -> Array:
+    """τ = K_p (q* - q) + K_d (q̇* - q̇) + weight compensation, clipped to the torque limit [N m].
+
+    Args:
+        kp: K_p [N m/rad].
+        kd: K_d [N m s/rad].
+        limit: torque limit of each motor [N m].
+        wanted: q* [rad].
+        wanted_rates: q̇* [rad/s].
+        angles: q [rad].
+        rates: q̇ [rad/s].
+        weight: weight compensation torques [N m].
+    """
+    asked = kp * (wanted - angles) + kd * (wanted_rates - rates) + weight
+    return np.asarray(np.clip(asked, -limit, limit))
+
 
 _ROUNDING = 1e-9  # [rad]
 _BOUNDS = Limits(LIMITS)

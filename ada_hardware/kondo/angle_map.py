@@ -26,8 +26,13 @@ from ada_dynamics.structured_text.fields import Fields
 from ada_dynamics.structured_text.files import read_file
 from ada_dynamics.structured_text.lexical import near
 from ada_dynamics.structured_text.yaml_text import parse_yaml
-from ada_hardware.kondo.errors import MotionError
 from ada_robot.contract import JointLimit
+from ada_robot.errors import HardwareError
+
+
+class MotionError(InputError, HardwareError):
+    """Invalid motion file or angle map; the message names file, line and column or key."""
+
 
 _ENCODINGS = ("utf-8-sig", "cp932")
 

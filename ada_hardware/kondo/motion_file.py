@@ -9,14 +9,15 @@ frame is its largest angle change times the time per degree of its speed: all se
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
 from ada_dynamics.structured_text.lexical import BadNumber, to_float
-from ada_hardware.kondo.angle_map import CHANNELS, AngleMap, PathLike, Servo, text_of
-from ada_hardware.kondo.errors import MotionError
+from ada_hardware.kondo.angle_map import CHANNELS, AngleMap, MotionError, PathLike, Servo, text_of
 
 UNUSED = 225  # angle of a channel without a servo
 # Seconds per degree for each speed, measured by RoadNarrows.
@@ -97,6 +98,34 @@ def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, 
     by_channel = np.array(kept).T
     turned = {s.joint: np.radians(s.sign * (by_channel[i] - s.zero)) for i, s in enumerate(servos.servos.values())}
     return np.array(times), turned
+
+
+def sampled(
+    times: Array, angles: Mapping[str, Array], period: float, joints: Sequence[str], start: Array | None = None
+) -> Array:
+    """Sample a motion with linear interpolation between its key frames, one sample per period.
+
+    Args:
+        times: times of the key frames [s], as returned by `read_motion`.
+        angles: angles by joint [rad].
+        period: sampling period [s].
+        joints: joints in the order of the columns.
+        start: present configuration [rad], from which the first key frame is approached at the slowest speed; None: the
+            robot is at the first key frame.
+
+    Raises:
+        InputError: the motion lacks a joint.
+    """
+    unknown = [joint for joint in joints if joint not in angles]
+    if unknown:
+        text = f"the motion has no joint {', '.join(unknown)}; it has {', '.join(angles)}."
+        raise InputError(text, joint=unknown[0], allowed=tuple(angles))
+    frames = np.column_stack([angles[joint] for joint in joints])
+    if start is not None:
+        way = float(np.degrees(np.max(np.abs(frames[0] - start)))) * SECONDS_PER_DEGREE[-1]
+        frames, times = np.vstack([start, frames]), np.concatenate([[times[0] - way], times])
+    at = times[0] + period * np.arange(int(np.ceil((times[-1] - times[0]) / period)) + 1)
+    return np.column_stack([np.interp(at, times, column) for column in frames.T])
 
 
 def _frame(file: str, line: int, row: list[str], servos: AngleMap) -> KeyFrame:

@@ -10,14 +10,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
+from ada_dynamics.simulation.record import messages
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.force_torque.tool_motion import SensorMotion
+from ada_hardware.force_torque.tool import SensorMotion
 from ada_hardware.node.device_status import (
     RobotReport,
     newest_refusal,
@@ -28,22 +30,67 @@ from ada_hardware.node.device_status import (
     with_chosen,
 )
 from ada_hardware.node.devices import Devices
-from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings
-from ada_hardware.node.motion_player import Playing
-from ada_hardware.node.mounts import mounted, refuse_links, transforms
-from ada_hardware.node.sensor_topics import SensorTopics
+from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings, mounted, refuse_links, transforms
+from ada_hardware.node.humanoid_requests import Playing
 from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.robot_topics import RobotTopics
+from ada_robot.node.stamps import Stamps
 from ada_robot.node.state_estimation import StateEstimator
 from ada_robot.node.state_publishers import MeasuredFrames, can_send_frames, publish_fixed
 from ada_robot.robot import Robot
+from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics, Status
 from ada_robot.ros.robot_settings import RobotSettings
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.deadlines import DeadlineLoop
+
+
+class SensorTopics:
+    """Publishes the wrenches of a sensor.
+
+    Attributes:
+        sensor: the sensor.
+        sent: number of messages sent.
+        withheld: number of invalid readings, which were not sent.
+        topic: full name of the topic.
+    """
+
+    def __init__(self, node: Node, sensor: ForceSensor, topic: str, frame: str) -> None:
+        """Create the publisher.
+
+        Args:
+            node: node of the publisher.
+            sensor: open sensor.
+            topic: name of the topic.
+            frame: frame of the wrenches.
+        """
+        self.sensor = sensor
+        self.sent = self.withheld = 0
+        self._node, self._stamps = node, Stamps.of(node.get_clock())
+        self._publisher = node.create_publisher(WrenchStamped, topic, qos.STATES)
+        self.topic: str = self._publisher.topic_name
+        self._message = messages.wrench(frame)
+        self._number = 0
+
+    def look(self) -> None:
+        """Publish a new reading; called in the node's thread."""
+        reading = self.sensor.newest
+        if reading is None or reading.number == self._number:
+            return
+        self._number = reading.number
+        if not reading.is_valid:
+            self.withheld += 1
+            return
+        self._publisher.publish(self._message.fill_one(self._stamps.at(reading.time), reading.wrench))
+        self.sent += 1
+
+    def close(self) -> None:
+        """Remove the publisher; call it on the thread that spins the node."""
+        self._node.destroy_publisher(self._publisher)
+
 
 NO_MODEL = "none"
 

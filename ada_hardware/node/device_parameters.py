@@ -13,8 +13,7 @@ from rclpy.node import Node
 
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.sensor import ForceSensorSettings
-from ada_hardware.node.hardware_settings import DevicePlan, DeviceSettings, HardwareSettings
-from ada_hardware.node.mounts import check_mounts
+from ada_hardware.node.hardware_settings import DevicePlan, DeviceSettings, HardwareSettings, check_mounts
 from ada_hardware.opening import DRY
 from ada_hardware.registry import DRIVEN, ROBOT, SENSOR, DeviceKind
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides

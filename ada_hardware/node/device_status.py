@@ -13,7 +13,7 @@ from ada_hardware.force_torque.sensor import ForceSensor, SensorStatus
 from ada_hardware.force_torque.sensor import Level as SensorLevel
 from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.node.hardware_settings import DevicePlan
-from ada_hardware.node.motion_player import KINDS
+from ada_hardware.node.humanoid_requests import KINDS
 from ada_robot.contract import Reason
 from ada_robot.cycle.messages import RobotStatus
 from ada_robot.driver import LinkCounts, in_words

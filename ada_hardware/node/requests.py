@@ -19,8 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 from ada_hardware.node.connection import Connection
 from ada_hardware.node.devices import Devices
 from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings
-from ada_hardware.node.motion_player import KINDS, play
-from ada_hardware.node.servo_release import can_release, release
+from ada_hardware.node.humanoid_requests import KINDS, can_release, play, release
 from ada_robot.errors import Refused
 from ada_robot.robot import Robot
 from ada_robot.ros.inbox import PolledService

@@ -23,7 +23,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.robots.load import load
 from ada_hardware.opening import open_device_packets
-from ada_hardware.pa10.arm import arm, model_name
 from ada_hardware.pa10.axis_data import AxisData, decode_axis_data, read_payload
 from ada_hardware.pa10.cyclic import IN_SPEED, IN_TORQUE
 from ada_hardware.pa10.packets import PacketType
@@ -31,7 +30,7 @@ from ada_hardware.pa10.position_loop import WITHIN, PositionLoop
 from ada_hardware.pa10.session import Session
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import ArmState
-from ada_hardware.pa10.variants import variant
+from ada_hardware.pa10.variants import arm, model_name, variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, RobotDriver, alarm_error

@@ -12,13 +12,12 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_hardware.alarm_table import Meaning
 from ada_hardware.pa10.alarms import is_only_silence
-from ada_hardware.pa10.arm import Arm
 from ada_hardware.pa10.cyclic import BRAKED, IN_SPEED
 from ada_hardware.pa10.link import Link
 from ada_hardware.pa10.packets import Packet, PacketType, alarm_clear_payload
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import ArmState, Translation
-from ada_hardware.pa10.variants import VARIANTS, variant
+from ada_hardware.pa10.variants import VARIANTS, Arm, variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.driver import Alarm, LinkCounts, alarm_error
 from ada_robot.errors import NoAnswer, Refused, TransportError

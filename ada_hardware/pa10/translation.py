@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_hardware.pa10.alarms import UNPOWERED, AxisStatus, alarms, hindrances, switches, undriven
-from ada_hardware.pa10.arm import Arm
 from ada_hardware.pa10.cyclic import (
     ANGLE_COUNT,
     SPEED_COUNT,
@@ -24,7 +23,7 @@ from ada_hardware.pa10.cyclic import (
     encode_command,
 )
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_hardware.pa10.variants import AXES, GEAR, variant
+from ada_hardware.pa10.variants import AXES, GEAR, Arm, variant
 from ada_hardware.plausibility import PlausibilityCheck
 from ada_robot.contract import JointLimit
 from ada_robot.driver import Alarm, Feedback

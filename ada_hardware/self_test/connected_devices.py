@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page, parse_calibration
 from ada_hardware.registry import DEVICES
+from ada_hardware.transport import packets_holder
 from ada_hardware.transport.arcnet import arcnet_interfaces
-from ada_hardware.transport.wires import packets_holder
 from ada_robot.errors import HardwareError
 from ada_robot.processes import posix_module
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
-from ada_hardware.self_test.identity import identity_of
 from ada_hardware.self_test.reference_thread import ReferenceThread
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, LinkCounts, RobotDriver, in_words
@@ -22,6 +22,65 @@ from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.periods import PeriodSummary
+
+_SLACK = 1e-3  # [rad] tolerance for rounding of stored limits
+Identity = tuple[str, str, dict[str, object]]
+
+
+def identity_of(driver: Any) -> Identity:
+    """Return the identity of an open, not started driver: text, mismatches ("" if none), figures.
+
+    Raises:
+        HardwareError: no answer.
+    """
+    text, problems, figures = _KNOWN.get(driver.NAME, _unknown)(driver)
+    common = f"{len(driver.joints)} joints, {' or '.join(sorted(mode.value for mode in driver.modes))}"
+    return f"{text}; {common}" if text else common, problems, figures
+
+
+def _pa10(driver: Any) -> Identity:
+    """Compare the limits with those stored in the controller, for variants whose format is known."""
+    settings = driver.settings
+    text, figures = f"PA-10, variant {settings.variant}, {settings.axes} axes", {"variant": settings.variant}
+    if settings.variant != "7c":  # not documented for a ce (docs/pa10_hardware.md)
+        return text, "", figures
+    wider, stored = [], {}
+    try:
+        for limit in driver.limits:
+            data = driver.read_axis_data(limit.name)
+            stored[limit.name] = [data.lower, data.upper]
+            if limit.lower < data.lower - _SLACK or limit.upper > data.upper + _SLACK:
+                wider.append(
+                    f"{limit.name} [{limit.lower:.4g}, {limit.upper:.4g}], stored [{data.lower:.4g}, {data.upper:.4g}]"
+                )
+    except HardwareError as problem:
+        return f"{text}; stored limits cannot be read ({problem})", "", figures
+    figures["stored_limits_rad"] = stored
+    if wider:
+        what = f"limits exceed those stored in the controller: {'; '.join(wider)}. Narrow safety.position_lower/upper"
+        return text, what, figures
+    return f"{text}; limits within the stored ones", "", figures
+
+
+def _khr1(driver: Any) -> Identity:
+    ids, home = driver.board_ids, driver.home_position()
+    return f"boards RCB-1 with IDs {' and '.join(map(str, ids))}", "", {"ids": ids, "home_rad": home.tolist()}
+
+
+def _khr3(driver: Any) -> Identity:
+    return f"board RCB-4, version {driver.version or 'unknown'}", "", {"version": driver.version}
+
+
+def _hexa(driver: Any) -> Identity:
+    return "table HEXA, packets of version 1", "", {}
+
+
+def _unknown(driver: Any) -> Identity:
+    return "", "", {}
+
+
+_KNOWN: Mapping[str, Callable[[Any], Identity]] = {"pa10": _pa10, "khr1": _khr1, "khr3": _khr3, "hexa": _hexa}
+
 
 LEAST_SHARE = 0.99  # fraction of exchanges that must be answered
 JITTER = 1.5  # periods, limit of the 99th percentile

@@ -10,9 +10,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.emulation.process import EmulatorProcess
+from ada_hardware.force_torque.pipeline import AXES
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorState, SensorStatus
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
-from ada_hardware.force_torque.zero import AXES
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.reference_thread import SOME, ReferenceThread, waited

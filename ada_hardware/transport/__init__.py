@@ -1,6 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections opened by address: byte streams (serial lines, pseudo-terminals) and packets (UDP, ARCNET)."""
+"""Connections opened by address: byte streams (serial lines, pseudo-terminals) and packets (UDP, ARCNET).
 
-from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, open_packets, open_stream
+    stream = open_stream("/dev/ttyUSB0", Serial(baud=115200, dtr=False))
+    packets = open_packets("udp://127.0.0.1:49152")      # or "arcnet:arc0"
 
-__all__ = ["ByteStream", "PacketPort", "Serial", "open_packets", "open_stream"]
+Addresses of streams: a device file such as /dev/ttyUSB0 or a pseudo-terminal, or a URL of pyserial (socket://host:port,
+rfc2217://...). Addresses of packets: udp://host:port, arcnet:INTERFACE. Drivers use `ada_hardware.opening`, which also
+supports dry runs.
+"""
+
+from __future__ import annotations
+
+from ada_hardware.transport.claim import Holder, holder
+from ada_hardware.transport.wires import ByteStream, PacketPort, Serial
+from ada_robot.errors import TransportError
+
+__all__ = ["ByteStream", "PacketPort", "Serial", "open_packets", "open_stream", "packets_holder"]
+
+_PACKETS = "udp://HOST:PORT, such as udp://192.168.1.1:49152, or arcnet:INTERFACE, such as arcnet:arc0"
+_STREAMS = "a device file, such as /dev/ttyUSB0, or a URL of pyserial, such as socket://HOST:PORT"
+
+
+def open_stream(url: str, serial: Serial) -> ByteStream:
+    """Open a byte stream.
+
+    Args:
+        url: device file or URL of pyserial.
+        serial: settings of the line; network URLs use those they support.
+
+    Raises:
+        TransportError: no such port, no permission, in use, or unsupported rate; the message contains the remedy.
+    """
+    from ada_hardware.transport import serial_line  # needs pyserial
+
+    if not url or url.startswith(("udp:", "arcnet:", "dry:", "emulator:")):
+        text = f"{url!r} is not an address of a byte stream; required is {_STREAMS}."
+        raise TransportError(text, field="url", value=url, allowed=_STREAMS)
+    return serial_line.open_url(url, serial) if "://" in url else serial_line.open_port(url, serial)
+
+
+def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:
+    """Open a packet connection.
+
+    Args:
+        url: udp://host:port or arcnet:INTERFACE.
+        exclusive: refuse it if another program of this machine uses it, and lock out other programs until it is closed.
+
+    Raises:
+        TransportError: no such host or interface, no permission, or in use; the message contains the remedy.
+    """
+    from ada_hardware.transport import arcnet, udp
+
+    kind, _, place = url.partition(":")
+    if kind == "udp":
+        return udp.open_udp(url, exclusive=exclusive)
+    if kind == "arcnet" and place:
+        return arcnet.open_arcnet(place, exclusive=exclusive)
+    text = f"{url!r} is not an address for packets; required is {_PACKETS}."
+    raise TransportError(text, field="url", value=url, allowed=_PACKETS)
+
+
+def packets_holder(url: str) -> Holder | None:
+    """Return the program of this machine that uses a packet connection; None if unused, or for other addresses."""
+    from ada_hardware.transport import arcnet, udp
+
+    kind, _, place = url.partition(":")
+    try:
+        found = udp.place_of(url) if kind == "udp" else arcnet.place_of(place) if kind == "arcnet" else ""
+    except TransportError:
+        return None
+    return holder(found) if found else None

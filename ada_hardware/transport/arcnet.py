@@ -20,7 +20,6 @@ Header processing in the kernel (drivers/net/arcnet, from its source; not tested
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import socket
@@ -28,19 +27,17 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from ada_hardware.transport.claim import Claim, claim
-from ada_hardware.transport.polling import is_readable
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.transport.udp import SocketPort
 from ada_robot.errors import TransportError
 
 ARPHRD_ARCNET = 7  # linux/if_arp.h
-LARGEST = 512  # [bytes] of an ARCNET frame including its header
 _ETH_P_ALL = 0x0003
 _OUTGOING = 4  # linux/if_packet.h: PACKET_OUTGOING, copy of a frame sent by this machine
 _MOST_OVERHEARD = 64  # stored frames of other programs
 _ROOT, _INTERFACES = Path("/"), "sys/class/net"
-_LOST = (errno.ENOBUFS, errno.EAGAIN)
 _RIGHTS = (
     "Raw frames need permissions: run as root, or once: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f "
     "$(command -v python3)); for a service: AmbientCapabilities=CAP_NET_RAW CAP_SYS_RAWIO."
@@ -51,33 +48,29 @@ _SET_UP = (
 )
 
 
-class ArcnetPort(PacketPort):
+class ArcnetPort(SocketPort):
     """Raw frames on an interface; the module docstring describes the packets."""
+
+    LOST: ClassVar[tuple[int, ...]] = (errno.ENOBUFS, errno.EAGAIN)
 
     def __init__(self, interface: str, raw: socket.socket, claim: Claim | None = None) -> None:
         """Use a bound packet socket and the claim of the interface; created by `open_arcnet`."""
-        self.url = f"arcnet:{interface}"
-        self._socket, self._interface, self._claim = raw, interface, claim
+        super().__init__(f"arcnet:{interface}", raw, claim)
+        self._interface = interface
         self._overheard: deque[bytes] = deque(maxlen=_MOST_OVERHEARD)
-        raw.setblocking(False)
 
-    def send(self, packet: bytes) -> None:  # noqa: D102
-        try:
-            self._socket.send(packet)
-        except OSError as problem:
-            if problem.errno not in _LOST:
-                raise self._gone(problem, len(packet)) from None
-
-    def receive(self, timeout: float) -> bytes | None:  # noqa: D102
-        end = time.monotonic() + timeout
-        while True:
-            if self._socket.fileno() < 0:
-                raise TransportError(f"{self.url}: is closed.", field="state", value="closed")
-            if not is_readable(self._socket.fileno(), end - time.monotonic()):
-                return None
-            frame = self._next()
-            if frame is not None or time.monotonic() >= end:  # wait on after frames of other programs
+    def receive(self, timeout: float) -> bytes | None:
+        """As `PacketPort.receive`; skips frames of other programs until the timeout, and then a limited number."""
+        end, skipped = time.monotonic() + timeout, 0
+        while (found := self._receive_from(end - time.monotonic())) is not None:
+            frame, origin = found
+            if origin[2] != _OUTGOING:
                 return frame
+            self._overheard.append(frame)  # sent by another socket: own frames are not returned to their sender
+            skipped += 1
+            if skipped >= _MOST_OVERHEARD and time.monotonic() >= end:
+                break
+        return None
 
     def overheard(self) -> Sequence[bytes]:  # noqa: D102
         if not self._overheard:
@@ -87,50 +80,21 @@ class ArcnetPort(PacketPort):
         return found
 
     def discard_input(self) -> None:  # noqa: D102
-        for _ in range(100_000):  # limit for endless input
-            try:
-                self._socket.recv(LARGEST)
-            except OSError:
-                break
+        super().discard_input()
         self._overheard.clear()
 
-    def close(self) -> None:  # noqa: D102
-        with contextlib.suppress(OSError):
-            self._socket.close()
-        if self._claim is not None:
-            self._claim.release()
-
-    def _next(self) -> bytes | None:
-        while True:
-            try:
-                frame, origin = self._socket.recvfrom(LARGEST)
-            except OSError as problem:
-                if problem.errno in _LOST:
-                    return None
-                raise self._gone(problem, 0) from None
-            if origin[2] != _OUTGOING:
-                return frame
-            self._overheard.append(frame)  # sent by another socket: own frames are not returned to their sender
-
-    def _gone(self, problem: OSError, length: int) -> TransportError:
+    def _gone(self, problem: OSError, length: int = 0) -> TransportError:
         if problem.errno == errno.ENETDOWN:
-            return TransportError(
+            text = (
                 f"{self.url}: the interface is down: sudo ip link set {self._interface} up; if it goes down again, "
-                "check dmesg and the fibre at both ends.",
-                field="state",
-                value="down",
+                "check dmesg and the fibre at both ends."
             )
+            return TransportError(text, field="state", value="down")
         if problem.errno == errno.EINVAL and length:
-            return TransportError(
-                f"{self.url}: the kernel refused a frame of {length} bytes as too short. {_RIGHTS}",
-                field="length",
-                value=length,
-            )
-        return TransportError(
-            f"{self.url}: cannot send or receive frames: {problem.strerror}. Check that the card is present.",
-            field="state",
-            value="gone",
-        )
+            text = f"{self.url}: the kernel refused a frame of {length} bytes as too short. {_RIGHTS}"
+            return TransportError(text, field="length", value=length)
+        text = f"{self.url}: cannot send or receive frames: {problem.strerror}. Check that the card is present."
+        return TransportError(text, field="state", value="gone")
 
 
 def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = True) -> ArcnetPort:
@@ -139,7 +103,7 @@ def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = Tru
     Args:
         interface: name, such as arc0.
         any_kind: accept interfaces of other networks; for tests on a pair of virtual Ethernets.
-        exclusive: see `wires.open_packets`.
+        exclusive: see `transport.open_packets`.
 
     Raises:
         TransportError: no such interface, not ARCNET, down, no permission, in use, or not Linux.
@@ -153,13 +117,9 @@ def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = Tru
         there = ", ".join(arcnet_interfaces()) or "none"
         text = f"{url}: {what}. ARCNET interfaces: {there}. {_SET_UP}"
         raise TransportError(text, field="interface", value=interface, allowed=tuple(arcnet_interfaces()))
-    raw = _raw_socket(url)
+    raw, claimed = _raw_socket(url), None
     try:
         claimed = claim(place_of(interface), url) if exclusive else None
-    except TransportError:
-        raw.close()
-        raise
-    try:
         _bind(raw, interface, url)
     except TransportError:
         raw.close()
@@ -185,7 +145,7 @@ def _bind(raw: socket.socket, interface: str, url: str) -> None:
         raise TransportError(
             f"{url}: {problem.strerror}: sudo ip link set {interface} up.", field="state", value="down"
         ) from None
-    if not _is_up(interface):
+    if not is_up(interface):
         raise TransportError(
             f"{url}: the interface is down: sudo ip link set {interface} up.", field="state", value="down"
         )
@@ -221,8 +181,9 @@ def _kind_of(interface: str, root: Path = _ROOT) -> int | None:
         return None
 
 
-def _is_up(interface: str) -> bool:
+def is_up(interface: str, root: Path = _ROOT) -> bool:
+    """Return True if an interface is up, or if its state is unknown."""
     try:
-        return bool(int((_ROOT / _INTERFACES / interface / "flags").read_text(), 0) & 1)  # IFF_UP
+        return bool(int((root / _INTERFACES / interface / "flags").read_text(), 0) & 1)  # IFF_UP
     except (OSError, ValueError):
         return True

@@ -10,6 +10,7 @@ Other machines are not covered; their packets can only be detected on the networ
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import socket
@@ -71,8 +72,11 @@ def claim(place: str, url: str) -> Claim:
     try:
         mark.bind(_NAME + place)
         mark.listen(_BACKLOG)
-    except OSError:
+    except OSError as problem:
         mark.close()
+        if problem.errno != errno.EADDRINUSE:
+            text = f"{url}: cannot lock out other programs: {problem.strerror}."
+            raise TransportError(text, field="claim", value=problem.errno) from None
         found = holder(place)
         who = found.words if found else "another program"
         raise TransportError(

@@ -3,14 +3,88 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import ipaddress
 import socket
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from ada_hardware.transport.claim import claim
-from ada_hardware.transport.sockets import SocketPort
+from ada_hardware.transport.claim import Claim, claim
+from ada_hardware.transport.wires import PacketPort, is_readable
 from ada_robot.errors import TransportError
+
+LARGEST = 65_536  # [bytes]
+
+
+class SocketPort(PacketPort):
+    """Packets over a socket, which it owns."""
+
+    LOST: ClassVar[tuple[int, ...]] = (
+        errno.ECONNREFUSED,
+        errno.EHOSTUNREACH,
+        errno.ENOBUFS,
+        errno.EAGAIN,
+        errno.EMSGSIZE,
+    )
+    """Errors that count as lost packets: peer switched off, queue full."""
+
+    def __init__(self, url: str, connected: socket.socket, claim: Claim | None = None) -> None:
+        """Args: address for messages; the socket; the claim of the address, released on close."""
+        self.url = url
+        self._socket, self._claim = connected, claim
+        connected.setblocking(False)
+
+    def send(self, packet: bytes) -> None:  # noqa: D102
+        for _ in range(2):
+            try:
+                self._socket.send(packet)
+            except OSError as problem:
+                # The error refers to an earlier packet, and this one was not sent: repeat.
+                if problem.errno == errno.ECONNREFUSED:
+                    continue
+                if problem.errno not in self.LOST:
+                    raise self._gone(problem, len(packet)) from None
+            return
+
+    def receive(self, timeout: float) -> bytes | None:  # noqa: D102
+        found = self._receive_from(timeout)
+        return None if found is None else found[0]
+
+    def _receive_from(self, timeout: float) -> tuple[bytes, Any] | None:
+        """Return the next packet and its origin, or None after the timeout [s]."""
+        if self._socket.fileno() < 0:
+            raise TransportError(f"{self.url}: is closed.", field="state", value="closed")
+        if not is_readable(self._socket.fileno(), timeout):
+            return None
+        try:
+            return self._socket.recvfrom(LARGEST)
+        except OSError as problem:
+            if problem.errno in self.LOST:
+                return None
+            raise self._gone(problem) from None
+
+    def discard_input(self) -> None:  # noqa: D102
+        for _ in range(100_000):  # limit for a peer that never stops sending
+            try:
+                self._socket.recv(LARGEST)
+            except BlockingIOError:
+                return
+            except OSError as problem:
+                if problem.errno not in self.LOST:
+                    return  # the error is raised by the next exchange
+
+    def close(self) -> None:  # noqa: D102
+        with contextlib.suppress(OSError):
+            self._socket.close()
+        if self._claim is not None:
+            self._claim.release()
+        self._switch_off()
+
+    def _gone(self, problem: OSError, length: int = 0) -> TransportError:
+        """Return the error of a failed connection; `length`: size of the packet to be sent [bytes]."""
+        text = f"{self.url}: cannot send or receive packets: {problem.strerror}. Check cable and interface."
+        return TransportError(text, field="state", value="gone")
 
 
 def host_and_port(url: str, *, lowest_port: int = 1) -> tuple[str, int]:
@@ -42,7 +116,7 @@ def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
 
     Args:
         url: address of the peer.
-        exclusive: see `wires.open_packets`.
+        exclusive: see `transport.open_packets`.
 
     Raises:
         TransportError: unknown host, no network, or in use by another program.

@@ -1,25 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base classes of connections, and their creation by address.
+"""Base classes of connections, and waiting for file descriptors.
 
-    stream = open_stream("/dev/ttyUSB0", Serial(baud=115200, dtr=False))
-    packets = open_packets("udp://127.0.0.1:49152")      # or "arcnet:arc0"
-
-Addresses of streams: a device file such as /dev/ttyUSB0 or a pseudo-terminal, or a URL of pyserial (socket://host:port,
-rfc2217://...). Addresses of packets: udp://host:port, arcnet:INTERFACE. Drivers use `ada_hardware.opening`, which also
-supports dry runs.
+Waiting has a resolution better than 1 ms, to which `poll` and sockets round.
 """
 
 from __future__ import annotations
 
+import math
+import select
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ada_hardware.transport.claim import Holder, holder
-from ada_robot.errors import TransportError
+_LARGEST = 1024  # descriptors from this one on are not supported by `select`
 
-PACKET_ADDRESSES = "udp://HOST:PORT, such as udp://192.168.1.1:49152, or arcnet:INTERFACE, such as arcnet:arc0"
-STREAM_ADDRESSES = "a device file, such as /dev/ttyUSB0, or a URL of pyserial, such as socket://HOST:PORT"
+
+def is_readable(descriptor: int, timeout: float) -> bool:
+    """Return True if input is available; wait up to `timeout` [s], not at all for 0 or less."""
+    return bool(readable([descriptor], timeout))
+
+
+def readable(descriptors: Sequence[int], timeout: float) -> set[int]:
+    """Return the readable descriptors; wait up to `timeout` [s] for the first, not at all for 0 or less."""
+    timeout = max(timeout, 0.0)
+    if all(descriptor < _LARGEST for descriptor in descriptors):
+        return set(select.select(descriptors, [], [], timeout)[0])
+    return _polled(descriptors, select.POLLIN, timeout)
+
+
+def is_writable(descriptor: int, timeout: float) -> bool:
+    """Return True if output is possible; wait up to `timeout` [s], not at all for 0 or less."""
+    timeout = max(timeout, 0.0)
+    if descriptor < _LARGEST:
+        return bool(select.select([], [descriptor], [], timeout)[1])
+    return bool(_polled([descriptor], select.POLLOUT, timeout))
+
+
+def _polled(descriptors: Sequence[int], event: int, timeout: float) -> set[int]:
+    """Same for any descriptors, with a resolution of 1 ms."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, event)
+    return {descriptor for descriptor, _ in poll.poll(math.ceil(1e3 * timeout))}
 
 
 class Serial(NamedTuple):
@@ -93,54 +115,3 @@ class PacketPort(Wire):
     @abstractmethod
     def receive(self, timeout: float) -> bytes | None:
         """Return the next packet; wait up to `timeout` [s]; None after the timeout. Raises as `send`."""
-
-
-def open_stream(url: str, serial: Serial) -> ByteStream:
-    """Open a byte stream.
-
-    Args:
-        url: device file or URL of pyserial.
-        serial: settings of the line; network URLs use those they support.
-
-    Raises:
-        TransportError: no such port, no permission, in use, or unsupported rate; the message contains the remedy.
-    """
-    from ada_hardware.transport import serial_line
-
-    if not url or url.startswith(("udp:", "arcnet:", "dry:", "emulator:")):
-        text = f"{url!r} is not an address of a byte stream; required is {STREAM_ADDRESSES}."
-        raise TransportError(text, field="url", value=url, allowed=STREAM_ADDRESSES)
-    return serial_line.open_url(url, serial) if "://" in url else serial_line.open_port(url, serial)
-
-
-def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:
-    """Open a packet connection.
-
-    Args:
-        url: udp://host:port or arcnet:INTERFACE.
-        exclusive: refuse it if another program of this machine uses it, and lock out other programs until it is closed.
-
-    Raises:
-        TransportError: no such host or interface, no permission, or in use; the message contains the remedy.
-    """
-    from ada_hardware.transport import arcnet, udp
-
-    kind, _, place = url.partition(":")
-    if kind == "udp":
-        return udp.open_udp(url, exclusive=exclusive)
-    if kind == "arcnet" and place:
-        return arcnet.open_arcnet(place, exclusive=exclusive)
-    text = f"{url!r} is not an address for packets; required is {PACKET_ADDRESSES}."
-    raise TransportError(text, field="url", value=url, allowed=PACKET_ADDRESSES)
-
-
-def packets_holder(url: str) -> Holder | None:
-    """Return the program of this machine that uses a packet connection; None if unused, or for other addresses."""
-    from ada_hardware.transport import arcnet, udp
-
-    kind, _, place = url.partition(":")
-    try:
-        found = udp.place_of(url) if kind == "udp" else arcnet.place_of(place) if kind == "arcnet" else ""
-    except TransportError:
-        return None
-    return holder(found) if found else None

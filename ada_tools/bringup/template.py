@@ -12,7 +12,7 @@ from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.running.control_loop import LoopSettings
 from ada_dynamics import resources
-from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.force_torque.pipeline import ForceSensorSettings
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
 from ada_hardware.registry import DRIVEN
 from ada_robot.safety.settings import SafetySettings

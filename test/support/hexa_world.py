@@ -12,8 +12,7 @@ from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.kinematics import HexaKinematics
-from ada_hardware.hexa.limits import PERIOD
-from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
+from ada_hardware.hexa.settings import PERIOD, HexaEmulatorSettings, HexaSettings
 from ada_robot.contract import Demand, Mode
 from ada_robot.settings import checked
 

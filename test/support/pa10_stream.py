@@ -13,8 +13,7 @@ from ada_dynamics.clock import ManualClock
 from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
-from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
-from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.pa10.settings import Pa10EmulatorSettings, Pa10Settings
 from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle

@@ -91,16 +91,14 @@ ROOMS = {
     "pa10": _device("ada_hardware/pa10/packets.py", names="pa10_codec pa10_controller"),
     "kondo": _device(
         "ada_hardware/kondo/rcb*/codec.py",
-        "ada_hardware/kondo/rcb*/messages.py",
         "ada_hardware/kondo/rcb*/commands.py",
-        names="kondo_codecs kondo_emulators rcb1_motions",
+        names="kondo_codecs kondo_emulators",
     ),
     "codecs": _device(
         "ada_hardware/*/packets.py",
         "ada_hardware/*/*/codec.py",
-        "ada_hardware/*/*/messages.py",
         "ada_hardware/kondo/rcb*/commands.py",
-        "ada_hardware/force_torque/rdt/[ns]*.py",
-        names="*_codec* hexa_packets pa10_controller kondo_emulators rcb1_motions rdt force_torque_drivers",
+        "ada_hardware/force_torque/rdt/driver.py",
+        names="*_codec* hexa_packets pa10_controller kondo_emulators rdt force_torque_drivers",
     ),
 }

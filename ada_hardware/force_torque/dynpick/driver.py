@@ -14,8 +14,7 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.dynpick import codec
 from ada_hardware.force_torque.dynpick.codec import DynPickParser, Record, Text
-from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity
-from ada_hardware.force_torque.serial_driver import SerialSensorDriver
+from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SerialSensorDriver
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import NoAnswer
 from ada_robot.settings import setting

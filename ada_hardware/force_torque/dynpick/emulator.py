@@ -10,8 +10,7 @@ from typing import ClassVar
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.dynpick import codec
-from ada_hardware.force_torque.sensed_load import AXES
-from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
+from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
 from ada_robot.settings import setting
 
 _MOST_AT_ONCE = 1000  # records returned by one call

@@ -12,8 +12,7 @@ import numpy as np
 
 from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.ft300.codec import FrameParser
-from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity
-from ada_hardware.force_torque.serial_driver import SerialSensorDriver
+from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SerialSensorDriver
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import NoAnswer, Refused
 from ada_robot.settings import setting

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.ft300 import codec
-from ada_hardware.force_torque.sensed_load import AXES
-from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
+from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
 
 _FEWEST_TO_STOP = 30  # successive bytes 0xFF that stop the stream (assumed; hosts send about 50)
 _LONGEST_REQUEST = 64  # [bytes] of the request buffer

@@ -1,24 +1,89 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the RDT drivers: start, sequence check, status, bias, stop."""
+"""Drivers of RDT sensors: ATI Net F/T (scales from its calibration page) and OnRobot HEX (OptoForce)."""
 
 from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
+from urllib.parse import urlsplit
 
 import numpy as np
 
+from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.rdt import codec
+from ada_hardware.force_torque.rdt.calibration import PAGE, Calibration, fetch_page, parse_calibration
 from ada_hardware.force_torque.rdt.codec import Record, Request
-from ada_hardware.force_torque.rdt.sequence import SequenceWatch
-from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SequenceCounts
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import NoAnswer
 from ada_robot.settings import setting
+
+WRAP = 1 << 32
+_WINDOW = 256  # records before the newest one whose reception is recorded
+_JUMP = 10_000  # records that can be lost at once; a larger jump is an error, or a restart of the device
+_RUN = 3  # successive records with a large jump that indicate a restart
+_NEAR_RUN = 32  # the same within the window, where records may be late or duplicated
+
+
+class SequenceWatch:
+    """Detects which records are new."""
+
+    def __init__(self, counts: SequenceCounts) -> None:
+        """Create the detector; any first number is accepted. `counts`: statistics to update."""
+        self._counts = counts
+        self._newest: int | None = None
+        self._came = 0  # bit k: the record k before the newest one was received
+        self._span = 0  # number of records from the first to the newest
+        self._last_refused = 0
+        self._run = 0
+
+    def restart(self) -> None:
+        """Reset: the numbers restart."""
+        self._newest, self._run = None, 0
+
+    def is_new(self, number: int) -> bool:
+        """Return True if a record is newer than all before; otherwise count it."""
+        if self._newest is None:
+            return self._begin(number)
+        ahead = (number - self._newest + WRAP // 2) % WRAP - WRAP // 2
+        if 0 < ahead <= _JUMP:
+            self._counts.lost += ahead - 1
+            return self._accept(number, ahead)
+        follows = 0 < (number - self._last_refused) % WRAP <= _WINDOW
+        self._run = self._run + 1 if self._run and follows else 1
+        self._last_refused = number
+        is_near = -_WINDOW < ahead <= 0
+        if self._run >= (_NEAR_RUN if is_near else _RUN):
+            self._counts.restarted += 1
+            return self._begin(number)
+        if is_near:
+            self._count_old(-ahead)
+        return False
+
+    def _begin(self, number: int) -> bool:
+        self._came = self._span = 0
+        return self._accept(number, 0)
+
+    def _accept(self, number: int, ahead: int) -> bool:
+        self._newest, self._run = number, 0
+        self._span += ahead
+        self._came = ((self._came << min(ahead, _WINDOW)) | 1) & ((1 << _WINDOW) - 1)
+        return True
+
+    def _count_old(self, behind: int) -> None:
+        bit = 1 << behind
+        if self._came & bit:
+            self._counts.duplicated += 1
+        else:
+            self._came |= bit
+            self._counts.reordered += 1
+            if behind <= self._span:  # records before the first were not counted as lost
+                self._counts.lost -= 1
+
 
 _TRIES, _WAIT = 10, 0.1  # tries of the start request, timeout [s] (netft_utils)
 _REPEATS = 3  # repetitions of requests without a reply, which are idempotent
@@ -140,3 +205,161 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
     def _repeat(self, request: Request) -> None:
         for _ in range(_REPEATS):
             self._send(request)
+
+
+@dataclass(frozen=True)
+class NetFtSettings(RdtSettings):
+    """Connection and scales of a Net F/T."""
+
+    calibration_url: str = setting("", f"address of the calibration page; empty: http://HOST{PAGE} of the sensor")
+    force_scale: float = setting(0.0, "counts per newton; 0: from the calibration page", unit="1/N", lower=0.0)
+    moment_scale: float = setting(
+        0.0, "counts per newton metre; 0: from the calibration page", unit="1/(N m)", lower=0.0
+    )
+    page_timeout: float = setting(2.0, "timeout of the calibration page", unit="s", lower=0.01, upper=60.0)
+
+    def __post_init__(self) -> None:
+        """Check that both scales are set, or none; raises InputError."""
+        if (self.force_scale > 0.0) != (self.moment_scale > 0.0):
+            text = f"force_scale is {self.force_scale:g} and moment_scale {self.moment_scale:g}; set both, or none."
+            raise InputError(text, field="moment_scale" if self.force_scale else "force_scale", value=0.0)
+
+
+class NetFtDriver(RdtDriver[NetFtSettings]):
+    """Net F/T driver."""
+
+    NAME = "netft"
+    SETTINGS: ClassVar[type] = NetFtSettings
+
+    def __init__(
+        self,
+        settings: NetFtSettings,
+        *,
+        wire: PacketPort | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        fetch: Callable[[str, float], bytes] = fetch_page,
+    ) -> None:
+        """Args as of `SensorDriver`; `fetch` reads a page by its address within a timeout [s]."""
+        super().__init__(settings, wire=wire, clock=clock)
+        self._fetch = fetch
+        self._rate = settings.rate
+
+    @property
+    def period(self) -> float:
+        """Sample period from the calibration page, or as set [s]."""
+        return 1.0 / self._rate
+
+    def _prepare(self, wire: PacketPort) -> SensorIdentity:
+        use = self.settings
+        if use.force_scale:
+            return _identity("Net F/T", "", use.force_scale, use.moment_scale, "settings")
+        found = self._calibration(wire)
+        if not found.is_streaming_allowed:
+            text = f"{self.NAME} at {wire.url}: RDT is disabled; enable it on the web page of the sensor."
+            raise NoAnswer(text, field="comrdte", value="Disabled")
+        self._rate = found.rate or use.rate
+        return _identity(found.product or "Net F/T", found.serial, found.force_scale, found.moment_scale, "device")
+
+    def _emulator_settings(self) -> dict[str, object]:
+        use = self.settings
+        scales = {"counts_per_force": use.force_scale, "counts_per_torque": use.moment_scale} if use.force_scale else {}
+        return {**super()._emulator_settings(), **scales}
+
+    def _calibration(self, wire: PacketPort) -> Calibration:
+        pages = _pages_in_process(wire)
+        if pages is not None and not self.settings.calibration_url:
+            return parse_calibration(pages[PAGE], f"{wire.url} {PAGE}")
+        url = self.settings.calibration_url or _page_of(self.NAME, wire)
+        return parse_calibration(self._fetch(url, self.settings.page_timeout), url)
+
+    def _verdict(self, status: int) -> tuple[str, str, bool]:
+        # as in netft_utils: a latched threshold alone is a warning, everything else an error
+        if not status:
+            return "", "", False
+        words = codec.status_words(status)
+        if status == codec.MONITOR_LATCHED:
+            return "", words, False
+        return words, "", bool(status & codec.OUT_OF_RANGE)
+
+
+def _identity(product: str, serial: str, force: float, moment: float, source: str) -> SensorIdentity:
+    name = f"{product}, calibration {serial}" if serial else product
+    return SensorIdentity(name, (force,) * 3 + (moment,) * 3, source)
+
+
+def _pages_in_process(wire: PacketPort) -> Mapping[str, bytes] | None:
+    """Return the pages of a sensor emulated in this process, or None."""
+    pages = getattr(getattr(wire, "emulator", None), "http_pages", None)
+    return None if pages is None else pages()
+
+
+def _page_of(name: str, wire: PacketPort) -> str:
+    if wire.device is not None:  # the pages of an emulator have their own port
+        return f"{wire.device.http_url}{PAGE}"
+    url, host = wire.url, urlsplit(wire.url).hostname
+    if not host:
+        text = f"{name}: {url} has no host with a page; set calibration_url, or force_scale and moment_scale."
+        raise NoAnswer(text, field="calibration_url", value=url)
+    return f"http://[{host}]{PAGE}" if ":" in host else f"http://{host}{PAGE}"
+
+
+SCALE = (10_000.0,) * 3 + (100_000.0,) * 3  # [1/N], [1/(N m)]
+FILTERS = {"none": 0, "500": 1, "150": 2, "50": 3, "15": 4, "5": 5, "1.5": 6}
+"""Filter codes by cutoff frequency [Hz]."""
+TICK = 1e-3  # [s] unit of the sample period
+
+# Status bits of OptoForce's serial and CAN packets; the same bits are assumed for the records of the box. The lowest
+# four identify the sensor.
+_WHICH = 0x000F
+_OVERLOAD = {0x0200: "fx", 0x0100: "fy", 0x0080: "fz", 0x0040: "nx", 0x0020: "ny", 0x0010: "nz"}
+_SENSOR_ERRORS = {1: "sensor not detected", 2: "sensor failure", 4: "sensor temperature out of range"}
+_BOX_ERRORS = {1: "failure of the box", 2: "communication failure between box and sensor"}
+
+
+@dataclass(frozen=True)
+class OnRobotSettings(RdtSettings):
+    """Connection, rate and filter of a HEX."""
+
+    device_filter: str = setting("none", "cutoff of the filter in the device", unit="Hz", choices=tuple(FILTERS))
+
+
+class OnRobotDriver(RdtDriver[OnRobotSettings]):
+    """OnRobot HEX driver."""
+
+    NAME = "onrobot"
+    SETTINGS: ClassVar[type] = OnRobotSettings
+    _BIAS = Request(codec.BIAS, 1)  # some programs send 255; 0 clears the zero
+
+    @property
+    def period(self) -> float:
+        """Sample period, a multiple of 1 ms [s]."""
+        return self._ticks * TICK
+
+    @property
+    def _ticks(self) -> int:
+        return max(round(1.0 / (self.settings.rate * TICK)), 1)
+
+    def _prepare(self, wire: PacketPort) -> SensorIdentity:
+        self._repeat(Request(codec.SPEED, self._ticks))
+        self._repeat(Request(codec.FILTER, FILTERS[self.settings.device_filter]))
+        return SensorIdentity("OnRobot HEX", SCALE, "protocol")
+
+    def _verdict(self, status: int) -> tuple[str, str, bool]:
+        status &= ~_WHICH
+        if not status:
+            return "", "", False
+        over = [name for bit, name in _OVERLOAD.items() if status & bit]
+        sensor, box, above = (status >> 10) & 7, (status >> 13) & 7, status >> 16
+        errors = []
+        if sensor:
+            errors.append(_SENSOR_ERRORS.get(sensor, f"sensor error {sensor}"))
+        if box:
+            errors.append(_BOX_ERRORS.get(box, f"box error {box}"))
+        if above:
+            errors.append("see the status code in the device manual")
+        warning = f"status 0x{status:08X}: overload of {', '.join(over)}" if over else ""
+        error = f"status 0x{status:08X}: {', '.join(errors)}" if errors else ""
+        return error, warning, bool(over)
+
+    def reset(self) -> None:
+        """No effect: the device has no latched state."""

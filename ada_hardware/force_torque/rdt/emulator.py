@@ -16,9 +16,8 @@ from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS, PAGE
 from ada_hardware.force_torque.rdt.codec import Record, Request
-from ada_hardware.force_torque.rdt.onrobot import SCALE, TICK
-from ada_hardware.force_torque.sensed_load import AXES
-from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
+from ada_hardware.force_torque.rdt.driver import SCALE, TICK
+from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
 from ada_robot.settings import setting
 
 _BUFFERED = 40  # records per packet of a buffered start

@@ -22,7 +22,6 @@ from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import BAUD, Rcb1Bus, wire_time
 from ada_hardware.kondo.rcb1.codec import CommandFrame
-from ada_hardware.kondo.rcb1.motions import BoardMemory
 from ada_hardware.kondo.servo_driver import SLACK, ServoDriver, servo_readings
 from ada_hardware.kondo.settings import CHOSEN, READ, Rcb1Settings
 from ada_hardware.transport.wires import ByteStream, Serial
@@ -94,17 +93,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 if stored[channel] <= c.LARGEST_ANGLE:
                     angles[place] = servo.clipped(stored[channel])
         return self.map.positions(angles)
-
-    def memory(self) -> BoardMemory:
-        """Return the interface to the stored motions; safety rules do not apply to stored motions.
-
-        Raises:
-            Refused: the driver is closed or started.
-        """
-        if self._is_started:
-            text = "khr1: the driver is started and stored motions would interfere with it; call stop() first."
-            raise Refused(text, field="state", value="started")
-        return BoardMemory(self.bus, self.board_ids)
 
     def sleep(self, *, confirm: bool = False) -> None:
         """Set the sleep switch of both boards, which frees all servos, including unmapped ones.

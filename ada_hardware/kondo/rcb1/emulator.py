@@ -1,26 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emulated KHR-1: two RCB-1 boards on one line, 17 servos.
 
-Assumptions: at power-on the servos hold the home position; after a loss of power they are free until the next position
-command.
+Assumptions (not documented): at power-on the servos hold the home position; after a loss of power they are free until
+the next position command; a channel without a servo reads 0xE1. Commands for motions stored in the boards are not
+emulated and not answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.kondo.angle_map import Board, Servo
 from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings, ServoMotion
+from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import codec
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import wire_time
-from ada_hardware.kondo.rcb1.emulated_board import EmulatedBoard
 from ada_robot.settings import setting
 
 _SLOW_SPEEDS = (6, 7)  # speeds at which large steps are allowed
+
+
+class EmulatedBoard:
+    """Board with servos on some of its 12 channels.
+
+    Attributes:
+        id: board ID.
+        servos: servos by channel, 0 to 11.
+        home: stored home position, twelve channels.
+        duration_factor: factor on all durations (weak battery).
+    """
+
+    def __init__(self, board_id: int, homes: Mapping[int, float]) -> None:
+        """Start at the home position.
+
+        Args:
+            board_id: ID of the board.
+            homes: servo angles of the home position by channel [deg].
+        """
+        self.id = board_id
+        self.servos = {channel: ServoMotion(home) for channel, home in homes.items()}
+        self.home = tuple(round(homes[i]) if i in homes else c.LOW for i in range(c.BOARD_CHANNELS))
+        self.switches = c.MOTION_ENABLE
+        self.duration_factor = 1.0
+
+    def execute(self, command: codec.CommandFrame, now: float) -> tuple[int, ...] | None:
+        """Execute a command; return the reply values, empty for an ACK, or None for no reply."""
+        v, code = command.values, c.Code
+        match command.code:
+            case code.SET_ID:
+                self.id = command.board
+            case code.SET_POSITIONS:
+                self._move(v[0], v[1:], now)
+            case code.GET_POSITIONS:
+                return tuple(self._read(channel, now) for channel in range(c.BOARD_CHANNELS))
+            case code.STORE_HOME:
+                self.home = tuple(self._read(channel, now) for channel in range(c.BOARD_CHANNELS))
+            case code.GET_HOME:
+                return self.home
+            case code.SET_SWITCHES:
+                self.switches = v[0] & (c.SLEEP | c.MOTION_ENABLE)  # the other bits are undocumented
+                if v[0] & c.SLEEP:
+                    self.power_off(now)
+            case code.GET_SWITCHES:
+                return (self.switches,)
+            case _:
+                return None
+        return ()
+
+    def power_off(self, now: float) -> None:
+        """Free all servos (loss of power)."""
+        for servo in self.servos.values():
+            servo.release(now)
+
+    def _move(self, speed: int, channels: Sequence[int], now: float) -> None:
+        """Move servos to positions so that all arrive at the same time."""
+        if self.switches & c.SLEEP:
+            return
+        ways = (abs(channels[i] - s.at(now)) for i, s in self.servos.items() if channels[i] <= c.LARGEST_ANGLE)
+        level = min(max(speed, 0), c.SPEEDS - 1)
+        duration = SECONDS_PER_DEGREE[level] * max(ways, default=0.0) * self.duration_factor
+        for channel, servo in self.servos.items():
+            value = channels[channel]
+            if value <= c.LARGEST_ANGLE:
+                servo.go(float(value), duration, now)
+            elif value in (c.FREE, c.LOW):
+                servo.release(now)
+
+    def _read(self, channel: int, now: float) -> int:
+        servo = self.servos.get(channel)
+        return c.LOW if servo is None else min(max(round(servo.at(now)), 0), c.LARGEST_ANGLE)
 
 
 @dataclass(frozen=True)
@@ -31,7 +103,6 @@ class Rcb1EmulatorSettings(BoardEmulatorSettings):
     second_id: int = setting(
         1, "ID of the board with channels 13 to 24; equal to first_id: no second board", lower=0, upper=31
     )
-    boards_wait: bool = setting(True, "end each frame of a motion on both boards at the same time")
 
 
 class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
@@ -62,8 +133,6 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         self.boards = [self._board(0, settings.first_id)]
         if settings.second_id != settings.first_id:
             self.boards.append(self._board(1, settings.second_id))
-        if settings.boards_wait and len(self.boards) == 2:
-            self.boards[0].peer, self.boards[1].peer = self.boards[1], self.boards[0]
         self._answers = 0
 
     def _execute_received(self, data: bytes) -> list[Reply]:
@@ -72,13 +141,6 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
             self._check_command(command)
             replies += self._answer(command)
         return replies
-
-    def advance(self, now: float) -> list[Reply]:
-        """Advance running motions to the time `now`."""
-        super().advance(now)
-        while (board := min(self.boards, key=lambda one: one.next_frame)).next_frame <= now:
-            board.begin_frame()
-        return []
 
     def fault(self, name: str, value: float) -> None:
         """Set or clear a fault."""
@@ -94,12 +156,10 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
                 self._lose_power(float("inf") if value >= 1.0 else self.settings.boot_time)
 
     def state(self) -> dict[str, object]:
-        """Servo state, board IDs, switches and playback of stored motions."""
+        """Servo state, board IDs and switches."""
         return {
             **super().state(),
             "ids": [board.id for board in self.boards],
-            "playing": [board.is_playing(self._time) for board in self.boards],
-            "played": [[list(one) for one in board.played[-100:]] for board in self.boards],
             "switches": [board.switches for board in self.boards],
         }
 

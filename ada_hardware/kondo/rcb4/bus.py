@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.rcb4.codec import Reply, ReplyParser, data_length, encode_command
-from ada_hardware.kondo.rcb4.commands import NACK
-from ada_hardware.kondo.rcb4.messages import CommandFrame, code_of
+from ada_hardware.kondo.rcb4.commands import NACK, CommandFrame, code_of
 from ada_hardware.transport.wires import ByteStream
 from ada_robot.errors import DeviceAlarm
 

@@ -12,11 +12,15 @@ from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
 from ada_hardware.kondo.rcb4 import commands as c
-from ada_hardware.kondo.rcb4.commands import ACK, NACK, Code, Direction, Move
-from ada_hardware.kondo.rcb4.messages import (
+from ada_hardware.kondo.rcb4.commands import (
+    ACK,
+    NACK,
     AckCheck,
     Call,
+    Code,
     CommandFrame,
+    Direction,
+    Move,
     MoveServo,
     MoveServos,
     ReadRam,

@@ -10,22 +10,80 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.rcb4 import commands as c
-from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.bus import Rcb4Bus, wire_time
-from ada_hardware.kondo.rcb4.servo_memory import ServoData, blocks
+from ada_hardware.kondo.rcb4.commands import ReadRam
 from ada_hardware.kondo.servo_driver import ServoDriver, servo_readings
 from ada_hardware.kondo.settings import READ, Rcb4Settings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, Refused
+
+_FROM, _UP_TO = c.TRIM, c.TARGET + 2  # range of the bytes read per servo
+
+
+class ServoData(NamedTuple):
+    """Data of a servo in the RAM of the board.
+
+    Attributes:
+        trim: offset added to every target, in counts.
+        measured: measured position including trim, in counts.
+        target: commanded position without trim, in counts, or FREE.
+    """
+
+    trim: int
+    measured: int
+    target: int
+
+
+class Block(NamedTuple):
+    """Read command and the servos whose data it returns.
+
+    Attributes:
+        command: read command.
+        servos: ICS numbers.
+    """
+
+    command: ReadRam
+    servos: tuple[int, ...]
+
+    def decode(self, data: bytes) -> list[ServoData]:
+        """Decode the data of a reply."""
+        found = []
+        for servo in self.servos:
+            at = c.device_address(servo, _FROM) - self.command.address
+            words = [data[at + i : at + i + 2] for i in (0, 2, 4)]
+            found.append(
+                ServoData(
+                    int.from_bytes(words[0], "little", signed=True),
+                    int.from_bytes(words[1], "little"),
+                    int.from_bytes(words[2], "little"),
+                )
+            )
+        return found
+
+
+def blocks(servos: Sequence[int]) -> list[Block]:
+    """Return the smallest number of read commands that cover the given ICS numbers."""
+    found: list[list[int]] = []
+    for servo in sorted(servos):
+        if found and _size(found[-1][0], servo) <= c.LONGEST_DATA:
+            found[-1].append(servo)
+        else:
+            found.append([servo])
+    return [Block(ReadRam(c.device_address(g[0], _FROM), _size(g[0], g[-1])), tuple(g)) for g in found]
+
+
+def _size(first: int, last: int) -> int:
+    return (last - first) * c.DEVICE_SIZE + _UP_TO - _FROM
+
 
 _GENTLE = 0.3  # [s] duration of the first position command
 _LOW_READINGS = 2  # successive low readings that raise the alarm: starting servos cause short voltage drops
@@ -65,7 +123,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             NoAnswer: the board does not reply.
             DeviceAlarm: the supply voltage is low.
         """
-        self.bus.ask(m.AckCheck())
+        self.bus.ask(c.AckCheck())
         self._check_ready()
 
     # --- outside of cycles ----------------------------------------------------------------------------------------
@@ -73,38 +131,8 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         """Return the joint positions of the home position in the angle map [rad]."""
         return self.map.positions([servo.home for servo in self.map.servos.values()])
 
-    def play_motion(self, motion: int) -> None:
-        """Play a motion stored in the board by HeartToHeart4. The robot moves; safety rules do not apply.
-
-        Stops the program of the board, resets its program counter, calls the motion, and starts the program.
-
-        Raises:
-            Refused: the driver is started, or the number is out of range.
-            NoAnswer: the board does not reply.
-        """
-        if not 1 <= motion <= c.MOTIONS:
-            text = f"khr3: motion {motion}; the board has 1 to {c.MOTIONS}."
-            raise Refused(text, field="motion", value=motion, allowed=f"1 to {c.MOTIONS}")
-        if self._is_started:
-            text = "khr3: the driver is started and a stored motion would interfere with it; call stop() first."
-            raise Refused(text, field="state", value="started")
-        self._configure(run=False, ics=False)
-        self.bus.ask(m.WriteRam(c.PROGRAM_COUNTER, c.MAIN_LOOP.to_bytes(3, "little") + bytes(7)))
-        self.bus.ask(m.Call(c.motion_address(motion)))
-        self._configure(run=True)
-
-    def playing(self) -> int:
-        """Return the number of the motion that the board is playing, 0 for none.
-
-        Raises:
-            NoAnswer: the board does not reply.
-        """
-        data = self.bus.ask(m.ReadRam(c.PROGRAM_COUNTER, 10))
-        counter, flags = int.from_bytes(data[:3], "little"), any(data[3:8])
-        return (counter - c.MOTIONS_AT) // c.MOTION_SIZE + 1 if flags and counter >= c.MOTIONS_AT else 0
-
     def run_program(self, is_running: bool) -> None:
-        """Start the program in the ROM of the board, or stop it and its motion.
+        """Start or stop the program in the ROM of the board.
 
         Raises:
             Refused: start requested while the driver is started.
@@ -118,7 +146,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     # --- helpers --------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:
         s = self.settings
-        asked: list[m.CommandFrame] = [self._moves(c.HOLD, 1)]
+        asked: list[c.CommandFrame] = [self._moves(c.HOLD, 1)]
         if s.feedback == READ:
             asked += [block.command for block in self._blocks]
         return sum(wire_time(command, s.com_speed) + s.latency for command in asked)
@@ -142,8 +170,8 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     def _find(self) -> None:
         self._readings.forget()
         self._battery_time = -math.inf
-        self.bus.ask(m.AckCheck())
-        self.version = self.bus.ask(m.Version()).decode("ascii", errors="replace").strip("\0 ")
+        self.bus.ask(c.AckCheck())
+        self.version = self.bus.ask(c.Version()).decode("ascii", errors="replace").strip("\0 ")
         self._read_until_accepted()
 
     def _send_first_command(self, angles: Array) -> None:
@@ -175,13 +203,12 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         accepted = self._readings.accepted
         return np.full(len(self.joints), np.nan) if accepted is None else accepted
 
-    def _configure(self, run: bool, ics: bool = True) -> None:
-        config = int.from_bytes(self.bus.ask(m.ReadRam(c.CONFIG, 2)), "little")
+    def _configure(self, *, run: bool) -> None:
+        config = int.from_bytes(self.bus.ask(c.ReadRam(c.CONFIG, 2)), "little")
         switched = c.Config.RUN_PROGRAM | c.Config.VECTOR_JUMP
         config = config | switched if run else config & ~switched
-        config = config | c.Config.ICS if ics else config & ~c.Config.ICS
-        config &= ~c.Config.SERVO_RESPONSE  # unrequested messages
-        self.bus.ask(m.WriteRam(c.CONFIG, (config & 0xFFFF).to_bytes(2, "little")))
+        config = (config | c.Config.ICS) & ~c.Config.SERVO_RESPONSE  # unrequested messages
+        self.bus.ask(c.WriteRam(c.CONFIG, (config & 0xFFFF).to_bytes(2, "little")))
 
     def _set_parameters(self) -> None:
         s, p = self.settings, c.Parameter
@@ -193,9 +220,9 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         )
         for parameter, value in wanted:
             if value:
-                self.bus.ask(m.SetParameter(parameter, tuple((servo, value) for servo in sorted(self.map.servos))))
+                self.bus.ask(c.SetParameter(parameter, tuple((servo, value) for servo in sorted(self.map.servos))))
 
-    def _moves(self, angles: Array | int, frame: int) -> m.MoveServos:
+    def _moves(self, angles: Array | int, frame: int) -> c.MoveServos:
         """Command for all servos: angles [deg], or HOLD or FREE."""
         moves = []
         for number in sorted(self.map.servos):
@@ -209,7 +236,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
                 )
                 counts = c.counts_of_angle(float(angles[self._places[number]])) - c.CENTRE
                 moves.append(c.Move(number, c.CENTRE + min(max(counts, low), high)))
-        return m.MoveServos(frame, tuple(moves))
+        return c.MoveServos(frame, tuple(moves))
 
     def _frames(self, duration: float) -> int:
         return min(max(round(duration / self.settings.frame_time), 1), 255)
@@ -240,7 +267,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         """Read the supply voltage if `battery_interval` has passed."""
         if self._clock() - self._battery_time < self.settings.battery_interval:
             return
-        reply = self.bus.try_once(m.ReadRam(c.ADC, 2))
+        reply = self.bus.try_once(c.ReadRam(c.ADC, 2))
         if reply is not None and reply.is_ack:
             self._battery = int.from_bytes(reply.data, "little") * c.VOLTS_PER_COUNT
             self._battery_time = self._clock()

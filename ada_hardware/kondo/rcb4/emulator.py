@@ -3,7 +3,7 @@
 
 Assumptions (not documented): a frame lasts 15 ms; a command with a wrong checksum is not answered (with `nacks`: it is
 refused); while the servo bus is off, servos hold and ignore commands; the measured position of a servo is target plus
-trim; at power-on the servos hold the home position; a motion is a sequence of command frames that ends with RETURN.
+trim; at power-on the servos hold the home position. The program in ROM and stored motions are not emulated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings, ServoMotion
 from ada_hardware.kondo.rcb4 import codec
 from ada_hardware.kondo.rcb4 import commands as c
-from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.bus import COM_SPEEDS, wire_time
 from ada_robot.settings import setting
 
@@ -40,12 +39,11 @@ class Rcb4EmulatorSettings(BoardEmulatorSettings):
     nacks: bool = setting(False, "reply NACK to a command with a wrong checksum; otherwise do not reply")
 
 
-class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
+class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
     """Emulated RCB-4 board.
 
     Attributes:
         ram: contents of the RAM.
-        rom: motions by number (from 1): sequences of command frames.
         servos: servos by ICS number; positions in counts without trim.
         parameters: parameter values by parameter and ICS number.
     """
@@ -68,7 +66,6 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         super().__init__(settings, codec.CommandParser(checks_values=False))
         self.servos = {i: ServoMotion(c.counts_of_angle(s.home)) for i, s in self.map.servos.items()}
         self.ram = bytearray(c.RAM_SIZE)
-        self.rom: dict[int, Sequence[bytes]] = {}
         self.parameters: dict[tuple[int, int], int] = {}
         for i in self.servos:
             self._put(c.device_address(i), 1)  # a servo
@@ -76,8 +73,6 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
             self._put(c.device_address(i, c.TRIM), *settings.trim.to_bytes(2, "little", signed=True))
         config = c.Config.ICS | c.Config.VECTOR_JUMP | (c.Config.RUN_PROGRAM if settings.runs_program else 0)
         self._put(c.CONFIG, *int(config).to_bytes(2, "little"))
-        self._counter, self._step_end = c.MAIN_LOOP, 0.0
-        self._motion, self._step = 0, 0
         self._count = 0
 
     # --- the line ---------------------------------------------------------------------------------------------------
@@ -87,24 +82,13 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         refused, replies = self._parser.refused, []
         for command in self._parser.feed(data):
             self._count += 1
-            reply = codec.Reply(m.code_of(command), is_ack=False)
+            reply = codec.Reply(c.code_of(command), is_ack=False)
             if not (self._faults["nack"] and self._count % int(self._faults["nack"]) == 0):
                 reply = self._execute(command)
             replies.append(self._sent(command, reply))
         if self.settings.nacks and self._parser.refused > refused:
             replies.append(Reply(codec.encode_reply(codec.Reply(c.Code.ACK_CHECK, is_ack=False))))
         return replies
-
-    def advance(self, now: float) -> list[Reply]:
-        """Advance a running motion to the time `now`."""
-        super().advance(now)
-        while self._motion and self._config & c.Config.RUN_PROGRAM and now >= self._step_end:
-            self._run_step()
-        return []
-
-    def _lose_power(self, silence: float) -> None:
-        super()._lose_power(silence)
-        self._motion = 0
 
     def _motor(self, number: int) -> ServoMotion | None:
         return self.servos.get(number - 1)
@@ -116,37 +100,32 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         return c.angle_of_counts(position)
 
     def state(self) -> dict[str, object]:
-        """Servo state, running motion, configuration and servo parameters."""
+        """Servo state, configuration and servo parameters."""
         return {
             **super().state(),
-            "motion": self._motion,
             "config": self._config,
             "parameters": {f"{c.Parameter(p).name} of {s}": value for (p, s), value in self.parameters.items()},
         }
 
     # --- actions ----------------------------------------------------------------------------------------------------
-    def _execute(self, command: m.CommandFrame) -> codec.Reply:
+    def _execute(self, command: c.CommandFrame) -> codec.Reply:
         self._check_command(command)
-        code = m.code_of(command)
-        if m.fault_of(command):
+        code = c.code_of(command)
+        if c.fault_of(command):
             return codec.Reply(code, is_ack=False)
         match command:
-            case m.ReadRam(address, size):
+            case c.ReadRam(address, size):
                 self._refresh()
                 return codec.Reply(code, bytes(self.ram[address : address + size]))
-            case m.WriteRam(address, data):
-                self._write(address, data)
-            case m.Call(address, _):
-                motion, rest = divmod(address - c.MOTIONS_AT, c.MOTION_SIZE)
-                self._counter, self._step, self._step_end = address, 0, self._time
-                self._motion = motion + 1 if rest == 0 and motion + 1 in self.rom else 0
-            case m.Version():
+            case c.WriteRam(address, data):
+                self.ram[address : address + len(data)] = data
+            case c.Version():
                 return codec.Reply(code, _VERSION)
-            case m.SetParameter(parameter, values):
+            case c.SetParameter(parameter, values):
                 self.parameters.update({(parameter, servo): value for servo, value in values})
-            case m.MoveServo(servo, frame, position):
+            case c.MoveServo(servo, frame, position):
                 self._move(servo, position, frame)
-            case m.MoveServos(frame, moves):
+            case c.MoveServos(frame, moves):
                 for move in moves:
                     self._move(move.servo, move.position, frame)
         return codec.Reply(code)
@@ -164,36 +143,13 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
             way = abs(position - motor.at(self._time))
             motor.go(float(position), max(frame * self.settings.frame_time, way / _SPEED), self._time)
 
-    def _run_step(self) -> None:
-        """Execute the next frame of the running motion."""
-        frames = self.rom.get(self._motion, ())
-        command = codec.decode_command(frames[self._step]) if self._step < len(frames) else m.Return()
-        self._step += 1
-        if isinstance(command, m.MoveServos):
-            begin, self._time = self._time, self._step_end
-            for move in command.moves:
-                self._move(move.servo, move.position, command.frame)
-            self._time = begin
-            self._step_end += command.frame * self.settings.frame_time
-        else:
-            self._motion, self._counter = 0, c.MAIN_LOOP
-
     # --- its memory -------------------------------------------------------------------------------------------------
     @property
     def _config(self) -> int:
         return int.from_bytes(self.ram[c.CONFIG : c.CONFIG + 2], "little")
 
-    def _write(self, address: int, data: bytes) -> None:
-        self.ram[address : address + len(data)] = data
-        if address <= c.PROGRAM_COUNTER < address + len(data):
-            start = c.PROGRAM_COUNTER - address
-            self._counter, self._motion = int.from_bytes(data[start : start + 3], "little"), 0
-        if address <= c.CONFIG < address + len(data):
-            self._step_end = max(self._step_end, self._time)  # resume at the present time
-
     def _refresh(self) -> None:
         """Update the RAM words that the board measures."""
-        self._put(c.PROGRAM_COUNTER, *self._counter.to_bytes(3, "little"), 1 if self._motion else 0)
         counts = round((self.settings.battery - self._faults["battery_low"]) / c.VOLTS_PER_COUNT)
         self._put(c.ADC, *min(max(counts, 0), 1023).to_bytes(2, "little"))
         for i, motor in self.servos.items():
@@ -206,26 +162,26 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
     def _put(self, address: int, *values: int) -> None:
         self.ram[address : address + len(values)] = bytes(values)
 
-    def _sent(self, command: m.CommandFrame, reply: codec.Reply) -> Reply:
+    def _sent(self, command: c.CommandFrame, reply: codec.Reply) -> Reply:
         delay = self.settings.reply_delay + self._faults["late"]
-        if not m.fault_of(command):
+        if not c.fault_of(command):
             delay += wire_time(command, self.settings.com_speed)
         return Reply(codec.encode_reply(reply), delay)
 
     # --- the judge --------------------------------------------------------------------------------------------------
-    def _check_command(self, command: m.CommandFrame) -> None:
-        problem = m.fault_of(command)
+    def _check_command(self, command: c.CommandFrame) -> None:
+        problem = c.fault_of(command)
         if problem is not None:
-            self._report_violation(f"{m.code_of(command).name}: {problem.text}")
+            self._report_violation(f"{c.code_of(command).name}: {problem.text}")
         match command:
-            case m.MoveServo(servo, frame, position):
+            case c.MoveServo(servo, frame, position):
                 self._check_moves([c.Move(servo, position)], frame)
-            case m.MoveServos(frame, moves):
+            case c.MoveServos(frame, moves):
                 self._check_moves(moves, frame)
 
     def _check_moves(self, moves: Sequence[c.Move], frame: int) -> None:
-        if self._motion and self._config & c.Config.RUN_PROGRAM:
-            self._report_violation(f"servos are commanded while the board plays motion {self._motion}")
+        if self._config & c.Config.RUN_PROGRAM and any(move.position != c.FREE for move in moves):
+            self._report_violation("servos are commanded while the program of the board, which commands them too, runs")
         for move in moves:
             servo = self.map.servos.get(move.servo)
             if servo is not None and (c.LOWEST <= move.position <= c.HIGHEST or move.position == c.FREE):

@@ -7,8 +7,7 @@ import argparse
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_hardware.emulation.control_socket import ControlSocket, ask, control_sockets
-from ada_hardware.emulation.emulated_link import fault_names
-from ada_hardware.emulation.faults import BOTH_WAYS, WIRE_FAULTS, base_name
+from ada_hardware.emulation.emulated_link import BOTH_WAYS, WIRE_FAULTS, base_name, fault_names
 from ada_hardware.registry import DEVICES, find
 from ada_robot.errors import NoAnswer
 from ada_tools.commands.common import print_json

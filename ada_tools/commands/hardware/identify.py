@@ -15,11 +15,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import silence_logger
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.force_torque.sensed_load import AXES
+from ada_hardware.force_torque.pipeline import ZeroTaking
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.force_torque.tool_identification import IdentifiedTool, identify_tool
-from ada_hardware.force_torque.tool_motion import ToolMotion
-from ada_hardware.force_torque.zero import ZeroTaking
+from ada_hardware.force_torque.sensor_emulator import AXES
+from ada_hardware.force_torque.tool import IdentifiedTool, ToolMotion, identify_tool
 from ada_hardware.self_test.device import Plugged, plugged
 from ada_robot.errors import NoAnswer, Refused
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target

@@ -18,7 +18,7 @@ from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.zero import AXES
 from ada_hardware.robot import Robot
 from ada_hardware.self_test.device import Plugged, plugged
-from ada_hardware.transport.wires import packets_holder
+from ada_hardware.transport import packets_holder
 from ada_robot.cycle.runners import made_driver
 from ada_robot.driver import LinkCounts
 from ada_robot.timing.deadlines import reduce_interpreter_jitter

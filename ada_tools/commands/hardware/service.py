@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw service`: manual service functions: brakes, sleep mode, IDs, motions stored in the boards."""
+"""`ada hw service`: manual service functions: brakes, sleep mode, IDs, program of a board."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.execution import silence_logger
-from ada_hardware.kondo.rcb1.motions import StoredMotion
 from ada_hardware.self_test.device import plugged
-from ada_hardware.transport.polling import is_readable
+from ada_hardware.transport.wires import is_readable
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
 
 NAME = "service"
-SUMMARY = "manual service functions: brakes, sleep mode, IDs, stored motions"
+SUMMARY = "manual service functions: brakes, sleep mode, IDs, program of a board"
 
 
 class _Service(NamedTuple):
@@ -36,10 +35,6 @@ def _lead(driver: Any) -> None:
             driver.idle()
     finally:
         driver.end_teaching()
-
-
-def _upload(driver: Any, number: str, path: str) -> None:
-    driver.memory().upload(_whole("NUMBER", number), StoredMotion.read(path, driver.map))
 
 
 def _whole(name: str, text: str) -> int:
@@ -63,17 +58,10 @@ SERVICES = {
             "only one board is on the line",
             opens=False,
         ),
-        "upload": _Service(("NUMBER", "FILE"), "store a motion of Heart To Heart (CSV) in both boards", _upload),
-        "play": _Service(
-            ("NUMBER",), "play a stored motion", lambda d, number: d.memory().play(_whole("NUMBER", number)), _CLEAR
-        ),
     },
     "khr3": {
         "release": _FREE,
-        "play": _Service(
-            ("NUMBER",), "play a stored motion", lambda d, number: d.play_motion(_whole("NUMBER", number)), _CLEAR
-        ),
-        "halt": _Service((), "stop the program of the board, and its motion", lambda d: d.run_program(False)),
+        "halt": _Service((), "stop the program of the board", lambda d: d.run_program(False)),
         "run": _Service((), "run the program of the board", lambda d: d.run_program(True), _CLEAR),
     },
 }
@@ -89,7 +77,6 @@ No safety function is active here: read the page of the robot first, and keep th
 
 examples:
   ada hw service khr1 wake --url /dev/ttyUSB0 --yes
-  ada hw service khr1 upload 3 config/khr1_walk.csv --emulator
   ada hw service pa10 release-brakes --url arcnet:arc0 --yes
 """
 

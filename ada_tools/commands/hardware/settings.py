@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import argparse
 
-from ada_hardware.emulation.faults import WIRE_FAULTS
-from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.emulation.emulated_link import WIRE_FAULTS
+from ada_hardware.force_torque.pipeline import ForceSensorSettings
 from ada_hardware.registry import ROBOT, find
 from ada_hardware.self_test.device import EMULATOR_PREFIX, SAFETY, SENSOR_PREFIX
 from ada_robot.safety.settings import SafetySettings

@@ -22,7 +22,7 @@ from ada_experiments.motion_simulation.probe_sensor import ThreadSensor
 from ada_experiments.motion_simulation.real_time import DynamicsClient, TableServer, say
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings
-from ada_hardware.emulation.device_ports import ANY_UDP
+from ada_hardware.emulation.host import ANY_UDP
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.settings import HexaSettings

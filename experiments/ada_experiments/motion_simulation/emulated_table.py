@@ -21,8 +21,8 @@ from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
+from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
-from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.sensor_driver import SensorDriver
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator

@@ -16,7 +16,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_experiments.motion_simulation.packets import Flags, PicturePacket, decode
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_hardware.emulation.device_ports import ANY_UDP, UdpPort
+from ada_hardware.emulation.host import ANY_UDP, UdpPort
 from ada_tools.browser.page import HOST, PORT, Page
 from ada_tools.browser.plots import LivePlot
 from ada_tools.browser.scene import Arrow, Scene

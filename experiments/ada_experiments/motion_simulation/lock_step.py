@@ -20,7 +20,8 @@ from ada_experiments.motion_simulation.motion_table import MotionTable
 from ada_experiments.motion_simulation.passivity import SMOOTHED, first_touch, smoothed
 from ada_experiments.motion_simulation.robot_pair import RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
-from ada_hardware.emulation.faults import WireFaults
+from ada_experiments.motion_simulation.touch import SMOOTHED, first_touch, smoothed
+from ada_hardware.emulation.emulated_link import WireFaults
 from ada_robot.errors import NoAnswer
 
 LONGEST_WAIT = 5000  # timeout in cycles until the table is ready

@@ -15,9 +15,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_hardware.force_torque.pipeline import ZeroTaking
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.sensor_driver import SensorDriver
-from ada_hardware.force_torque.zero import ZeroTaking
 
 ZERO_PERIODS = 50
 _STEADY_FORCE, _STEADY_MOMENT = 0.5, 0.05  # [N], [N m]; maximum standard deviations for zeroing

@@ -21,8 +21,7 @@ from waiting import LIMIT, until
 
 from ada_dynamics.errors import InputError
 from ada_hardware import opening
-from ada_hardware.emulation.device_ports import PtyPort, UdpPort, open_device_port
-from ada_hardware.emulation.host import EmulatorHost
+from ada_hardware.emulation.host import EmulatorHost, PtyPort, UdpPort, open_device_port
 from ada_hardware.emulation.in_process import InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.transport import ByteStream, PacketPort, Serial, open_packets, open_stream

@@ -12,13 +12,13 @@ from refused import refused
 from waiting import until
 
 from ada_dynamics.errors import InputError
+from ada_hardware.emulation.host import PageServer
 from ada_hardware.emulation.in_process import InProcessPackets
-from ada_hardware.emulation.page_server import PageServer
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.dynpick.driver import DynPickSettings
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page
+from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
-from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Level, SensorState
 from ada_hardware.registry import find
 from ada_robot.errors import NoAnswer, TransportError, UnknownDevice
@@ -70,7 +70,7 @@ def test_a_sensor_on_its_real_wire_measures_the_load(name: str, mode: str) -> No
 def test_the_thread_of_a_sensor_reads_zeroes_and_ends() -> None:
     emulator = NetFtEmulator(NetFtEmulatorSettings(rate=250.0))
     driver = NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator))
-    sensor = ForceSensor.of(driver, ForceSensorSettings(**QUICK))
+    sensor = ForceSensor(driver, settings=ForceSensorSettings(**QUICK))
     for _ in range(3):
         with sensor:
             emulator.set_wrench(LOAD)

@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 from hw_command import Ada, started
 from refused import refused
-from waiting import LIMIT, ended, until
+from waiting import LIMIT, ended
 
-from ada_dynamics import resources
 from ada_hardware.emulation.control_socket import control_sockets
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.registry import DEVICES
@@ -118,9 +117,6 @@ def test_a_fault_or_device_that_cannot_be_is_refused_and_the_device_lives_on(ada
         assert ada("fault", "pa10", *here)[1].startswith(f"pa10 in process {arm.pid}: no fault")
 
 
-WALK = str(resources.find("config", "khr1_walk.csv"))
-
-
 @pytest.fixture(scope="module", params=["khr1", "khr3"])
 def robot(request: pytest.FixtureRequest) -> Iterator[EmulatorProcess]:
     with EmulatorProcess(request.param, settings={"free_is_allowed": True}) as device:
@@ -138,16 +134,11 @@ def test_services_of_humanoids_reach_their_boards(ada: Ada, robot: EmulatorProce
         done(ada, robot, "sleep")
         assert len(robot.state()["free"]) == 17
         done(ada, robot, "wake")
-        done(ada, robot, "upload", "3", WALK)
-        done(ada, robot, "play", "3")
-        until(lambda: robot.state()["played"][0][0] == [3, 0], "the first frame")
     else:
         done(ada, robot, "halt")
         halted = robot.state()["config"]
         done(ada, robot, "run")
         assert robot.state()["config"] == halted | 0x000A  # run, and its jumps
-        done(ada, robot, "play", "1")
-        done(ada, robot, "halt")
     done(ada, robot, "release")
     assert len(robot.state()["free"]) == 17
 
@@ -175,8 +166,8 @@ def test_brakes_of_a_pa10_are_open_until_enter() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("khr1", "wake"), ("khr1", "weak"), ("netft", "wake"), ("khr1", "play"), ("khr1", "play", "three", "--yes"),
-        ("khr1", "play", "40", "--yes"),
+        ("khr1", "wake"), ("khr1", "weak"), ("netft", "wake"), ("khr1", "set-id"), ("khr1", "set-id", "three", "--yes"),
+        ("khr1", "set-id", "40", "--yes"),
     ],
 )  # fmt: skip
 def test_a_service_that_is_not_possible_or_not_confirmed_is_refused(ada: Ada, words: tuple[str, ...]) -> None:
@@ -185,7 +176,7 @@ def test_a_service_that_is_not_possible_or_not_confirmed_is_refused(ada: Ada, wo
 
 def test_every_service_that_moves_or_frees_something_needs_a_yes() -> None:
     careless = {name for services in SERVICES.values() for name, one in services.items() if not one.needs}
-    assert careless == {"upload", "halt"}
+    assert careless == {"halt"}
 
 
 def test_the_tool_that_a_person_turns_six_times_is_found_with_the_sensors_zero() -> None:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ada_hardware.transport.polling import is_readable, is_writable, readable
+from ada_hardware.transport.wires import is_readable, is_writable, readable
 
 LEAST = 0.0199  # [s] of 0.02 s: the two clocks, of the wait and of the test, may tick apart
 FEW, MANY = 0, 1100  # the least descriptor: `select` alone ends at 1024

@@ -15,9 +15,8 @@ import pytest
 from refused import refused
 from waiting import LIMIT
 
-from ada_hardware.transport import PacketPort, open_packets
-from ada_hardware.transport.sockets import SocketPort
-from ada_hardware.transport.wires import packets_holder
+from ada_hardware.transport import PacketPort, open_packets, packets_holder
+from ada_hardware.transport.udp import SocketPort
 from ada_robot.errors import TransportError
 
 

@@ -24,7 +24,7 @@ from ada_experiments.motion_simulation.packets import Flags, ForcePacket, Pictur
 from ada_experiments.motion_simulation.real_time import DynamicsClient, TableServer
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
-from ada_hardware.transport.wires import open_packets
+from ada_hardware.transport import open_packets
 from ada_robot.errors import NoAnswer, Refused
 
 Array = NDArray[np.float64]

@@ -22,8 +22,8 @@ from ada_experiments.motion_simulation.motion_table import ImpedanceTable, Motio
 from ada_experiments.motion_simulation.probe_sensor import DriverSensor, ThreadSensor
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_hardware.emulation.in_process import InProcessPackets
+from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
-from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import Unreachable
@@ -175,7 +175,7 @@ def test_an_alarm_of_the_hexa_is_a_problem_in_words() -> None:
 def test_a_sensor_with_a_thread_tells_its_newest_wrench() -> None:
     emulator = NetFtEmulator(NetFtEmulatorSettings(noise=0.0))
     emulator.set_wrench([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
-    force = ForceSensor.of(NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator)))
+    force = ForceSensor(NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator)))
     sensor = ThreadSensor(force)
     sensor.open()
     assert force.newer_than(0, 60.0) is not None

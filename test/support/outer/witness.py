@@ -8,8 +8,8 @@ import numpy as np
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.pa10.cyclic import BRAKE, SERVO, SPEED_COUNT, decode_command
 from ada_hardware.pa10.emulator import Pa10Emulator
-from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.packets import Packet
+from ada_hardware.pa10.settings import Pa10EmulatorSettings
 
 SLOW = 0.01  # [rad/s] up to which an axis holds its place
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ada_dynamics.clock import ManualClock
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
-from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
+from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_robot.errors import HardwareError
 from peers.clock import START, LockStepLine, LockStepPackets
 from peers.fault import Do, Fault, Outcome, cable_out, held

@@ -10,7 +10,7 @@ import pytest
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_hardware.emulation.faults import WIRE_FAULTS, Arrival, FaultyDirection, WireFaults, base_name
+from ada_hardware.emulation.emulated_link import WIRE_FAULTS, Arrival, FaultyDirection, WireFaults, base_name
 
 MANY = 20_000
 

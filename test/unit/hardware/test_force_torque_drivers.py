@@ -10,7 +10,7 @@ import pytest
 from device_world import DeviceWorld
 from refused import refused
 
-from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
+from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_robot.errors import NoAnswer, Refused, TransportError
 
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])

@@ -12,13 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refused import refused
 
-from ada_hardware.force_torque.limits import ForceLimits
-from ada_hardware.force_torque.low_pass import LowPass
-from ada_hardware.force_torque.pipeline import Pipeline
+from ada_hardware.force_torque.pipeline import ForceLimits, ForceSensorSettings, LowPass, Pipeline, ZeroTaking
 from ada_hardware.force_torque.sensor_driver import Sample
-from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
-from ada_hardware.force_torque.tool_motion import ToolMotion
-from ada_hardware.force_torque.zero import ZeroTaking
+from ada_hardware.force_torque.tool import ToolMotion
 from ada_robot.errors import Refused
 
 UP = np.eye(3)

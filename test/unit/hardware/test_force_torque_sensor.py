@@ -32,9 +32,9 @@ class Bench:
         world = DeviceWorld(name, device={**({"rate": 250.0} if rate else {}), **(device or {})}, **rate)
         self.clock, self.emulator, self.wire = world.clock, world.device, world.wire
         self.told: list[str] = []
-        self.sensor = ForceSensor.of(
+        self.sensor = ForceSensor(
             world.driver if driver is None else driver(self),
-            ForceSensorSettings(**{**QUICK, **settings}),
+            settings=ForceSensorSettings(**{**QUICK, **settings}),
             on_limit=self.on_limit,
             clock=self.clock,
         )

@@ -15,9 +15,7 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.force_torque.tool_identification import identify_tool
-from ada_hardware.force_torque.tool_load import ToolLoad
-from ada_hardware.force_torque.tool_motion import SensorMotion, ToolMotion
+from ada_hardware.force_torque.tool import SensorMotion, ToolLoad, ToolMotion, identify_tool
 from ada_robot.errors import Refused
 
 MASS, COM = 1.3, (0.02, -0.015, 0.09)

@@ -10,10 +10,9 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_dynamics.robots.mechanisms.parallel_robots import HexaGeometry, hexa
 from ada_dynamics.spatial.orientation import pose_of
+from ada_hardware.hexa.emulator import DAMPING, servo_torques
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
-from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT, HexaPlant, Probe
-from ada_hardware.hexa.servo import DAMPING, servo_torques
-from ada_hardware.hexa.statics import Masses, weight_torques
+from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT, HexaPlant, Masses, Probe, weight_torques
 
 TABLE = HexaKinematics()
 POSE, POSITION, RPY = pose_of((0.02, -0.01, -0.52), (0.05, -0.03, 0.04)), (0.02, -0.01, -0.52), (0.05, -0.03, 0.04)

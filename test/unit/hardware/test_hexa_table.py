@@ -9,10 +9,9 @@ from refused import refused
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
-from ada_hardware.hexa.limits import LIMITS, LOWER, PERIOD, UPPER
 from ada_hardware.hexa.packets import State
 from ada_hardware.hexa.plant import Probe
-from ada_hardware.hexa.settings import HexaEmulatorSettings
+from ada_hardware.hexa.settings import LIMITS, LOWER, PERIOD, UPPER, HexaEmulatorSettings
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused
 

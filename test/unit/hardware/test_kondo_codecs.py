@@ -14,8 +14,8 @@ from ada_hardware.kondo.rcb1 import codec as rcb1
 from ada_hardware.kondo.rcb1.codec import NO_BOARD, CommandFrame
 from ada_hardware.kondo.rcb1.commands import COMMANDS, Code
 from ada_hardware.kondo.rcb4 import codec as rcb4
+from ada_hardware.kondo.rcb4 import commands as m
 from ada_hardware.kondo.rcb4 import commands as places
-from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.commands import FREE, HOLD, Config, Move, angle_of_counts, counts_of_angle
 from ada_hardware.kondo.rcb4.commands import Code as Rcb4Code
 
@@ -194,7 +194,6 @@ def test_numbers_of_the_rcb4_are_those_of_the_documents():
     assert angle_of_counts(7500 + 29.63) == pytest.approx(1.0, abs=1e-4)
     assert places.device_address(0) == 0x90
     assert places.device_address(35, 4) == 0x0350  # where the buttons of the remote control are
-    assert (places.motion_address(1), places.motion_address(120)) == (0x0B80, 0x0B80 + 2048 * 119)
     assert [int(one) for one in Config] == [0x0001, 0x0002, 0x0004, 0x0008, 0x8000]
     assert (int(Config.FRAME_TIME), int(Config.COM_SPEED)) == (0x0030, 0x00C0)
     assert (places.TRIM, places.MEASURED, places.TARGET, places.FRAME) == (2, 4, 6, 8)

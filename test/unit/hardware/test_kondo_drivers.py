@@ -12,14 +12,11 @@ from kondo_world import DEGREE, QUICK, KondoWorld
 from refused import refused
 
 from ada_dynamics import resources
-from ada_hardware.kondo.angle_map import AngleMap
-from ada_hardware.kondo.errors import MotionError
+from ada_hardware.kondo.angle_map import AngleMap, MotionError
 from ada_hardware.kondo.rcb1.bus import Rcb1Bus
 from ada_hardware.kondo.rcb1.commands import SLEEP
 from ada_hardware.kondo.rcb1.commands import Code as Rcb1Code
-from ada_hardware.kondo.rcb4 import messages as m
-from ada_hardware.kondo.rcb4.codec import encode_command
-from ada_hardware.kondo.rcb4.commands import Config, Move
+from ada_hardware.kondo.rcb4.commands import Config
 from ada_hardware.plausibility import PlausibilityCheck
 from ada_hardware.registry import find
 from ada_robot.contract import Demand, Mode
@@ -201,7 +198,7 @@ def test_a_late_answer_is_not_taken_for_that_of_the_next_question():
     assert bus.ask(code.GET_POSITIONS, 0).code is code.GET_POSITIONS
     world.device.fault("late", 0.045)
     with pytest.raises(NoAnswer):
-        bus.ask(code.GET_FRAME_COUNT, 0, (0,))
+        bus.ask(code.GET_SWITCHES, 0)
     world.device.fault("late", 0)
     answer = bus.ask(code.GET_HOME, 1)  # while the late one of board 0 is still to come
     assert answer.values == world.device.boards[1].home
@@ -280,32 +277,6 @@ def test_servos_are_let_go_only_where_that_is_confirmed_and_nothing_follows_comm
     assert len(world.device.state()["free"]) == 17
     world.driver.start()
     assert world.device.state()["free"] == []
-    assert world.device.violations == []
-
-
-def test_a_motion_of_the_board_is_played_to_its_end_or_stopped_and_does_not_mix_with_commands():
-    world = KondoWorld("khr3")
-    world.driver.open()
-    frames = [encode_command(m.MoveServos(20, (Move(0, 7500 + way),))) for way in (600, -600)]
-    world.device.rom[5] = [*frames, encode_command(m.Return())]
-    degrees = 600 / DEGREE["khr3"]
-    world.driver.play_motion(5)
-    assert world.driver.playing() == 5
-    world.clock.sleep(0.3)
-    assert world.angles["neck_yaw"] == pytest.approx(degrees, abs=2.0)
-    world.clock.sleep(0.4)
-    assert world.angles["neck_yaw"] == pytest.approx(-degrees, abs=1e-3)
-    assert world.driver.playing() == 0
-    world.driver.play_motion(5)
-    world.clock.sleep(0.1)
-    world.driver.run_program(False)
-    world.clock.sleep(5.0)
-    assert world.angles["neck_yaw"] == pytest.approx(degrees, abs=1e-3)  # the frame that was begun is the last one
-    with refused(Refused, field="motion", value=121, allowed="1 to 120"):
-        world.driver.play_motion(121)
-    world.driver.start()
-    with refused(Refused, field="state", value="started"):
-        world.driver.play_motion(5)
     assert world.device.violations == []
 
 

@@ -12,7 +12,6 @@ from refused import refused
 from tiers import nightly
 
 from ada_dynamics.errors import InputError
-from ada_hardware.pa10.arm import arm as describe_arm
 from ada_hardware.pa10.cyclic import (
     ANGLE_COUNT,
     SPEED_COUNT,
@@ -22,10 +21,10 @@ from ada_hardware.pa10.cyclic import (
     encode_response,
 )
 from ada_hardware.pa10.driver import Pa10Driver
-from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType
-from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.pa10.settings import Pa10EmulatorSettings, Pa10Settings
 from ada_hardware.pa10.translation import Translation
+from ada_hardware.pa10.variants import arm as describe_arm
 from ada_hardware.pa10.variants import variant
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError

@@ -20,8 +20,8 @@ from ada_hardware.pa10.cyclic import (
     encode_command,
 )
 from ada_hardware.pa10.emulator import Pa10Emulator
-from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.packets import CONTROLLER, Packet, PacketParser, PacketType, alarm_clear_payload, encode_packet
+from ada_hardware.pa10.settings import Pa10EmulatorSettings
 from ada_hardware.pa10.variants import variant
 from ada_robot.settings import checked
 from ada_tools.engines.mujoco_model import MujocoModel

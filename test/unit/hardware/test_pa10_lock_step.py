@@ -12,8 +12,7 @@ from pa10_in_lock_step import LockStep, LockStepRun
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, make
 from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT
-from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
-from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.pa10.settings import Pa10EmulatorSettings, Pa10Settings
 
 PERIOD = 0.002  # [s]
 LAG = 0.005  # [s] of the emulated drives

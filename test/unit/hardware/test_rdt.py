@@ -14,8 +14,7 @@ from refused import refused
 from ada_dynamics.clock import ManualClock
 from ada_hardware.force_torque.rdt.calibration import parse_calibration
 from ada_hardware.force_torque.rdt.codec import Record, encode_records
-from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
-from ada_hardware.force_torque.rdt.sequence import WRAP, SequenceWatch
+from ada_hardware.force_torque.rdt.driver import WRAP, NetFtDriver, NetFtSettings, SequenceWatch
 from ada_hardware.force_torque.sensor_driver import SequenceCounts
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import NoAnswer

@@ -11,8 +11,7 @@ from scipy.spatial.transform import Rotation
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
-from ada_hardware.node.hardware_settings import DevicePlan, DeviceSettings
-from ada_hardware.node.mounts import check_mounts, refuse_links, transforms
+from ada_hardware.node.hardware_settings import DevicePlan, DeviceSettings, check_mounts, refuse_links, transforms
 from ada_hardware.registry import DEVICES
 from ada_robot.messages.outgoing import StateMessages
 from ada_robot.ros.robot_settings import FrameSettings, PlaceSettings

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from refused import refused
 
-from ada_dynamics import Dynamics, resources
-from ada_dynamics.model.model import link_poses
+from ada_dynamics import Dynamics, InputError, resources
+from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.robots.load import load
-from ada_hardware.kondo.angle_map import AngleMap
-from ada_hardware.kondo.errors import MotionError
-from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE, read_motion
+from ada_hardware.kondo.angle_map import AngleMap, MotionError
+from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE, read_motion, sampled
 
 pytest.importorskip("yaml")
 
@@ -104,6 +103,21 @@ def test_a_frame_takes_as_long_as_its_largest_change_at_its_speed(tmp_path, spee
 def test_a_bad_motion_is_refused_by_line_and_column(tmp_path, rows, line, field, value):
     with refused(MotionError, line=line, field=field, value=value):
         read_motion(motion(tmp_path, *rows), MAP)
+
+
+def test_a_motion_is_sampled_from_the_present_configuration_at_the_slowest_speed():
+    times, angles = read_motion(WALK, MAP)
+    joints = ["left_knee", "neck_yaw"]
+    frames = np.column_stack([angles[joint] for joint in joints])
+    rows = sampled(times, angles, 0.02, joints, frames[0] + [np.radians(10.0), 0.0])
+    assert rows[0] == pytest.approx(frames[0] + [np.radians(10.0), 0.0])
+    approach = 10.0 * SECONDS_PER_DEGREE[-1]
+    assert len(rows) == np.ceil((approach + times[-1]) / 0.02) + 1
+    assert rows[-1] == pytest.approx(frames[-1])
+    at = np.interp(0.02 * np.arange(len(rows)) - approach, times, frames[:, 0])[10:]
+    np.testing.assert_allclose(rows[10:, 0], at, atol=1e-12)
+    with refused(InputError, joint="tail", allowed=tuple(angles)):
+        sampled(times, angles, 0.05, ["tail"])
 
 
 @pytest.mark.parametrize("content", [b'head\n"' + b"x" * 140_000, b"\xff\xfe\x80\x81\xff", None])

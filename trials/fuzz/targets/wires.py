@@ -19,14 +19,13 @@ from ada_hardware.kondo.rcb1 import codec as rcb1
 from ada_hardware.kondo.rcb1.commands import COMMANDS
 from ada_hardware.kondo.rcb1.commands import Code as Rcb1Code
 from ada_hardware.kondo.rcb4 import codec as rcb4
-from ada_hardware.kondo.rcb4 import messages as m
+from ada_hardware.kondo.rcb4 import commands as m
 from ada_hardware.kondo.rcb4.commands import Move
 from ada_hardware.pa10 import axis_data, cyclic
 from ada_hardware.pa10 import packets as pa10
-from ada_hardware.pa10.arm import arm
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Translation
-from ada_hardware.pa10.variants import variant
+from ada_hardware.pa10.variants import arm, variant
 from trials.fuzz.target import Target
 
 _VARIANTS = ("ce", "7c")

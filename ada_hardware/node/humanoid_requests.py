@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playback of a humanoid's motion file as a sequence of commands; no ROS.
+"""Requests that only humanoids support: playback of a motion file, release of the servos; no ROS.
 
-The commands pass the same rules as any other, and playback ends with the first refused one: a stop ends it, unlike
-motions played by the boards themselves.
+A motion file is played as a sequence of commands, which pass the same rules as any other; playback ends with the first
+refused one. To release the servos, the robot is closed, its driver is opened for the release, and the robot is opened
+again.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ import numpy as np
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.kondo.motion_file import read_motion
-from ada_hardware.kondo.rcb1.motions import sampled
+from ada_hardware.kondo.motion_file import read_motion, sampled
 from ada_hardware.node.hardware_settings import DevicePlan
 from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError, Refused
@@ -96,3 +96,44 @@ def play(plan: DevicePlan, robot: Robot, path: str, now: float) -> Playing:
         raise InputError(f"parameter motion: cannot read {path}: {problem.strerror}.") from problem
     rows = sampled(times, angles, robot.period, robot.joints, position)
     return Playing(robot, path, rows, now)
+
+
+_RELEASE = "release"  # name of the driver method
+
+
+def can_release(plan: DevicePlan) -> bool:
+    """Return True if the driver of this device can release its servos."""
+    return hasattr(plan.kind.driver_class(), _RELEASE)
+
+
+def release(plan: DevicePlan, robot: Robot, *, confirmed: bool) -> None:
+    """Release all servos: the robot falls unless it is supported.
+
+    Args:
+        plan: description of the robot.
+        robot: the robot, connected and not active; its state is the same afterwards.
+        confirmed: a person has confirmed the release.
+
+    Raises:
+        Refused: not confirmed, the robot is active or not connected, or it cannot release servos.
+        HardwareError: the device did not execute it.
+    """
+    if not can_release(plan):
+        raise Refused(f"{plan.name} ({plan.kind.name}) cannot release servos; only humanoids can.")
+    if robot.phase not in (Phase.INACTIVE, Phase.STOPPED):
+        raise Refused(f"{plan.name} is {robot.phase.value}; servos can be released only while the node is inactive.")
+    if not confirmed:
+        raise Refused(
+            "the robot falls when its servos are released. Support it or lay it down, then set the parameter "
+            "release_confirmed to true and call again."
+        )
+    robot.close()
+    try:
+        driver = plan.kind.driver_class()(plan.driver)
+        try:
+            driver.open()
+            driver.release(confirm=True)
+        finally:
+            driver.close()
+    finally:
+        robot.open()
