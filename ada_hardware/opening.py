@@ -2,54 +2,89 @@
 """Opening of device connections by address: real devices, or emulators started on demand.
 
 "dry:" selects an emulator in this process: the complete software runs, and no port is opened. "emulator:" starts one in
-its own process on a pseudo-terminal or local UDP port, optionally with faults and settings, as in "emulator:drop=0.1".
+its own process on a pseudo-terminal or local UDP port, which ends with the connection or with this process, optionally
+with faults and settings, as in "emulator:drop=0.1,fx=20".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from ada_hardware.emulation.emulator import made_emulator
+from ada_dynamics.errors import InputError, unknown_name
+from ada_hardware.emulation.emulated_link import WIRE_FAULTS, base_name
+from ada_hardware.emulation.emulator import emulator_class, made_emulator
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
-from ada_hardware.emulation.process import SCHEME, open_emulated
+from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.registry import find
 from ada_hardware.transport import open_packets, open_stream
-from ada_hardware.transport.wires import ByteStream, PacketPort, Serial
+from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, Wire
 from ada_robot.errors import TransportError
+from ada_robot.settings import fields_of
 
-DRY, EMULATOR = "dry:", SCHEME
+DRY, EMULATOR = "dry:", "emulator:"
+W = TypeVar("W", bound=Wire)
 
 
-def open_device_stream(
-    device: str, url: str, serial: Serial, *, emulator_settings: Mapping[str, object] | None = None
-) -> ByteStream:
+def open_device_stream(device: str, url: str, serial: Serial, settings: object = None) -> ByteStream:
     """Open the byte stream of a device.
 
     Args:
         device: name in the registry.
         url: address as of `open_stream`, or "dry:", or "emulator:".
         serial: settings of the line.
-        emulator_settings: settings of the emulator that must match the driver's, by name.
+        settings: settings of the driver, for an emulator; see `emulator_settings`.
 
     Raises:
         TransportError: no address, the emulator does not start, or as of `open_stream`.
         UnknownDevice: the device is unknown.
         InputError: unknown fault or setting in the address.
     """
-    if is_dry(url):
-        return InProcessStream(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
-    if is_emulated(url):
-        return open_emulated(device, url, lambda found: open_stream(found, serial), emulator_settings)
-    return open_stream(_given(device, url), serial)
+    return _opened(device, url, settings, InProcessStream, lambda found: open_stream(found, serial))
 
 
-def open_device_packets(device: str, url: str, *, emulator_settings: Mapping[str, object] | None = None) -> PacketPort:
+def open_device_packets(device: str, url: str, settings: object = None) -> PacketPort:
     """Open the packet connection of a device; arguments and errors as of `open_device_stream`."""
+    return _opened(device, url, settings, InProcessPackets, open_packets)
+
+
+def _opened(device: str, url: str, settings: object, in_process: Callable[..., W], open_wire: Callable[[str], W]) -> W:
     if is_dry(url):
-        return InProcessPackets(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
+        return in_process(made_emulator(device, emulator_settings(device, settings)), url=f"{DRY}{device}")
     if is_emulated(url):
-        return open_emulated(device, url, open_packets, emulator_settings)
-    return open_packets(_given(device, url))
+        more, faults = read_address(device, url)
+        started = EmulatorProcess(device, {**emulator_settings(device, settings), **more}, faults=faults)
+        try:
+            wire = open_wire(started.url)
+        except BaseException:
+            started.close()
+            raise
+        wire.device, wire.url = started, f"{url if url != EMULATOR else EMULATOR + device} ({started.url})"
+        return wire
+    if not url:
+        examples = (*find(device).addresses, EMULATOR, DRY)
+        text = (
+            f"{device}: url is not set. Set it to the address of the device, such as {', '.join(examples[:-2])}, "
+            f"or to {EMULATOR} (emulator, started and ended with the connection) or {DRY} (dry run, opens no port)."
+        )
+        raise TransportError(text, field="url", allowed=examples)
+    return open_wire(url)
+
+
+def emulator_settings(device: str, settings: object) -> dict[str, Any]:
+    """Return the settings with which an emulator agrees with a driver.
+
+    Args:
+        device: name in the registry.
+        settings: settings of the driver, of which those are used that the emulator has too and that differ from their
+            defaults; or settings of the emulator by name; or None.
+    """
+    if settings is None or isinstance(settings, Mapping):
+        return dict(settings or {})
+    known = {one.name for one in fields_of(emulator_class(device).SETTINGS)}
+    own = {one.name: (getattr(settings, one.field), one.default) for one in fields_of(type(settings))}
+    return {name: value for name, (value, default) in own.items() if name in known and value != default}
 
 
 def is_dry(url: str) -> bool:
@@ -62,11 +97,50 @@ def is_emulated(url: str) -> bool:
     return url.startswith(EMULATOR)
 
 
-def _given(device: str, url: str) -> str:
-    if url:
-        return url
-    text = (
-        f"{device}: url is not set. Set it to the address of the device, such as {', '.join(find(device).addresses)}, "
-        f"or to {EMULATOR} (emulator, started and ended with the connection) or {DRY} (dry run, opens no port)."
-    )
-    raise TransportError(text, field="url", allowed=(*find(device).addresses, EMULATOR, DRY))
+def read_address(device: str, url: str) -> tuple[dict[str, object], dict[str, float]]:
+    """Parse the settings and faults in the address of an emulator.
+
+    Args:
+        device: name in the registry.
+        url: "emulator:", or "emulator:NAME=VALUE,NAME=VALUE" with names of faults or settings.
+
+    Raises:
+        UnknownDevice: the device is unknown.
+        InputError: unknown fault or setting, or not a number; the message lists the names.
+    """
+    kind = emulator_class(device)
+    known = {one.name for one in fields_of(kind.SETTINGS)}
+    settings: dict[str, object] = {}
+    faults: dict[str, float] = {}
+    for part in url.removeprefix(EMULATOR).split(","):
+        name, sign, text = part.partition("=")
+        if not part:
+            continue
+        is_fault = name in kind.FAULTS or base_name(name) in WIRE_FAULTS
+        if not is_fault and name not in known:
+            names = sorted({*known, *kind.FAULTS, *WIRE_FAULTS})
+            text = f"{url}: {unknown_name(f'fault or setting of an emulated {device}', name, names)}"
+            raise InputError(text, field="url", value=name, allowed=tuple(names))
+        if not sign or not text:
+            raise InputError(
+                f"{url}: {name} has no value; write {EMULATOR}{name}=NUMBER, separated by commas.", field=name
+            )
+        if is_fault:
+            faults[name] = _number(url, name, text)
+        else:
+            settings[name] = _value(text)
+    return settings, faults
+
+
+def _number(url: str, name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{url}: fault {name} is {text!r}, not a number.", field=name, value=text) from None
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -276,10 +276,6 @@ class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
     def _line(self) -> Serial:
         """Settings of the line."""
 
-    def _emulator_settings(self) -> dict[str, object]:
-        """Settings of the emulator in a dry run."""
-        return {}
-
     @abstractmethod
     def _feed(self, data: bytes) -> int:
         """Store the records in `data`; return the number of damaged parts."""
@@ -289,8 +285,7 @@ class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
         """Discard all received data."""
 
     def _open_wire(self) -> ByteStream:
-        settings = self._emulator_settings()
-        return open_device_stream(self.NAME, self.settings.url, self._line, emulator_settings=settings)
+        return open_device_stream(self.NAME, self.settings.url, self._line, self.settings)
 
     def _end_stream(self, wire: ByteStream) -> None:
         """End a stream left on by an earlier program."""

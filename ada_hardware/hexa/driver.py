@@ -74,7 +74,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
 
     # --- driver ---------------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
-        self._wire = self._injected or open_device_packets(self.NAME, self.settings.url)
+        self._wire = self._injected or open_device_packets(self.NAME, self.settings.url, self.settings)
         self._is_open = True
         deadline, status = self._clock() + self.settings.connect_timeout, None
         try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
@@ -119,10 +119,6 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """Settings of the serial line."""
 
     @abstractmethod
-    def _emulator_settings(self) -> Mapping[str, object]:
-        """Settings for an emulator in this process."""
-
-    @abstractmethod
     def _connect(self, wire: ByteStream) -> B:
         """Create the bus on an open line."""
 
@@ -191,9 +187,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             raise
 
     def _open_line(self) -> B:
-        self._wire = self._injected or open_device_stream(
-            self.NAME, self.settings.url, self._serial(), emulator_settings=dict(self._emulator_settings())
-        )
+        self._wire = self._injected or open_device_stream(self.NAME, self.settings.url, self._serial(), self.settings)
         self._bus = bus = self._connect(self._wire)
         return bus
 

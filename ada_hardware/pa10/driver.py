@@ -107,11 +107,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def open(self) -> None:  # noqa: D102
         if self._session is not None:
             return
-        wire = self._injected
-        if wire is None:
-            settings = self.settings
-            like = {"variant": settings.variant, "axes": settings.axes, "rated_torque": list(settings.rated_torque)}
-            wire = open_device_packets(self.NAME, settings.url, emulator_settings=like)
+        wire = self._injected or open_device_packets(self.NAME, self.settings.url, self.settings)
         wire.discard_input()
         self._session = Session(
             wire, self.settings, self._arm, self.counts, self._clock,

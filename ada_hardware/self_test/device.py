@@ -12,11 +12,11 @@ from ada_dynamics.errors import InputError
 from ada_hardware.emulation.process import EmulatorProcess, read_address
 from ada_hardware.force_torque.pipeline import ForceSensorSettings
 from ada_hardware.force_torque.rdt.calibration import PAGE
-from ada_hardware.opening import EMULATOR, is_dry, is_emulated
+from ada_hardware.opening import EMULATOR, emulator_settings, is_dry, is_emulated
 from ada_hardware.registry import ROBOT, DeviceKind, find
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.settings import checked, fields_of
+from ada_robot.settings import checked
 
 SAFETY, SENSOR_PREFIX, EMULATOR_PREFIX = "safety.", "sensor.", "emulator."
 
@@ -164,10 +164,7 @@ def plugged(what: Target) -> Iterator[Plugged]:
     if what.url:
         yield Plugged(what, checked(kinds, {**what.driver, "url": what.url}), None)
         return
-    # settings of both device and driver must agree
-    shared = {one.name for one in fields_of(what.kind.emulator_class().SETTINGS)}
-    shared &= {one.name for one in fields_of(kinds)}
-    same = {name: value for name, value in what.driver.items() if name in shared}
+    same = emulator_settings(what.kind.name, checked(kinds, what.driver))
     checked(what.kind.emulator_class().SETTINGS, {**same, **what.emulator}, prefix=EMULATOR_PREFIX)
     with EmulatorProcess(what.kind.name, {**same, **what.emulator}, faults=what.faults) as emulator:
         page = {}

@@ -90,10 +90,6 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
     def _line(self) -> Serial:
         return Serial(baud=self.settings.baud)
 
-    def _emulator_settings(self) -> dict[str, object]:
-        use = self.settings
-        return {"rate": use.rate, **({"sensitivity": use.sensitivity} if use.sensitivity else {})}
-
     # --- open -------------------------------------------------------------------------------------------------------
     def _prepare(self, wire: ByteStream) -> SensorIdentity:
         self._end_stream(wire)

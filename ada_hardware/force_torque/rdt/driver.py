@@ -120,17 +120,13 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
     def _verdict(self, status: int) -> tuple[str, str, bool]:
         """Decode a status word: error text, warning text, and whether an axis is out of range."""
 
-    def _emulator_settings(self) -> dict[str, object]:
-        """Settings of the emulator in a dry run."""
-        return {"rate": self.settings.rate}
-
     # --- common part ----------------------------------------------------------------------------------------------
     @property
     def period(self) -> float:  # noqa: D102
         return 1.0 / self.settings.rate
 
     def _open_wire(self) -> PacketPort:
-        return open_device_packets(self.NAME, self.settings.url, emulator_settings=self._emulator_settings())
+        return open_device_packets(self.NAME, self.settings.url, self.settings)
 
     def _start(self, wire: PacketPort) -> None:
         seen = 0
@@ -260,10 +256,10 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         self._rate = found.rate or use.rate
         return _identity(found.product or "Net F/T", found.serial, found.force_scale, found.moment_scale, "device")
 
-    def _emulator_settings(self) -> dict[str, object]:
+    def _open_wire(self) -> PacketPort:
         use = self.settings
         scales = {"counts_per_force": use.force_scale, "counts_per_torque": use.moment_scale} if use.force_scale else {}
-        return {**super()._emulator_settings(), **scales}
+        return open_device_packets(self.NAME, use.url, {"rate": use.rate, **scales})
 
     def _calibration(self, wire: PacketPort) -> Calibration:
         pages = _pages_in_process(wire)

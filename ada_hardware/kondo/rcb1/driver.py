@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import ClassVar
@@ -151,10 +151,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
     def _serial(self) -> Serial:
         return Serial(BAUD, "N", dtr=False)  # required by the level shifter in the cable
-
-    def _emulator_settings(self) -> Mapping[str, object]:
-        s = self.settings
-        return {"angle_map": s.angle_map, "first_id": s.first_id, "second_id": s.second_id}
 
     def _connect(self, wire: ByteStream) -> Rcb1Bus:
         return Rcb1Bus(wire, **self._bus_options())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -153,9 +153,6 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
 
     def _serial(self) -> Serial:
         return Serial(self.settings.com_speed, "E")
-
-    def _emulator_settings(self) -> Mapping[str, object]:
-        return {"angle_map": self.settings.angle_map, "com_speed": self.settings.com_speed}
 
     def _connect(self, wire: ByteStream) -> Rcb4Bus:
         return Rcb4Bus(wire, com_speed=self.settings.com_speed, **self._bus_options())

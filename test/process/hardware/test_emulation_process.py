@@ -287,7 +287,7 @@ def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal
 
 def test_each_wire_has_a_device_of_its_own_which_ends_with_it() -> None:
     wires = [
-        opening.open_device_stream(STREAM, "emulator:", Serial(), emulator_settings={"greeting": "grüß = Gott"}),
+        opening.open_device_stream(STREAM, "emulator:", Serial(), {"greeting": "grüß = Gott"}),
         opening.open_device_packets(PACKETS, "emulator:deaf=1,greeting=good day"),
         opening.open_device_packets(PACKETS, "emulator:"),
     ]

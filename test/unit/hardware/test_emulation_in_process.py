@@ -15,7 +15,7 @@ from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_hardware import opening, registry
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
-from ada_hardware.emulation.process import read_address
+from ada_hardware.opening import read_address
 from ada_hardware.transport import Serial
 from ada_robot.errors import TransportError, UnknownDevice
 
