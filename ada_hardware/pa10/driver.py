@@ -84,7 +84,6 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         )
         hardest = self._bounds.velocity / WITHIN
         self._ramp = SpeedBounds(self._bounds, hardest, hardest, settings.period)  # for stops
-        self._place = np.zeros(len(self._arm.limits))  # last command, or measured positions [rad]
         self._mode: Mode | None = None  # mode of the last command since the start
         self._is_started = self._is_starting = False
         self._silent = 0  # successive idle cycles without a response
@@ -190,22 +189,17 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         return np.zeros(len(self._arm.joints))
 
     def _translated(self, demand: Demand, last_speeds: Array) -> tuple[int, Array, Array]:
-        """Convert a command to mode bits, torques and speeds; raises Refused."""
+        """Convert a command, which the safety cycle has checked, to mode bits, torques and speeds."""
         values = np.asarray(demand.values, dtype=np.float64)
         still = self._still
-        measured = values if self._last is None else self._last.position
-        place = self._place if demand.mode is self._mode else measured
-        refusal = self._bounds.refusal(demand.mode, values, measured, place)
-        if refusal is not None:
-            raise refusal.as_error("pa10")
         if demand.mode is not self._mode:
             self._positions.begin()
             self._mode = demand.mode
-        self._place = values if demand.mode is Mode.POSITION else measured
         if demand.mode is Mode.EFFORT:
             return IN_TORQUE, values, still
         if demand.mode is Mode.VELOCITY:
             return IN_SPEED, still, values
+        measured = values if self._last is None else self._last.position
         return IN_SPEED, still, self._positions(values, measured, last_speeds)
 
     # --- stop -----------------------------------------------------------------------------------------------------

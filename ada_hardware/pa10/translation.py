@@ -27,6 +27,7 @@ from ada_hardware.pa10.variants import AXES, GEAR, Arm, variant
 from ada_hardware.plausibility import PlausibilityCheck
 from ada_robot.contract import JointLimit
 from ada_robot.driver import Alarm, Feedback
+from ada_robot.errors import Refused
 
 _FASTER = 2.0  # plausible speed over the velocity limit, for teach mode and alarms [-]
 _NEAR = 0.01  # [rad] tolerance for timing and resolver errors
@@ -171,8 +172,11 @@ class Translation:
             speeds: joint speeds [rad/s].
 
         Raises:
-            Refused: a value does not fit into the packet.
+            Refused: a value is not finite, or does not fit into the packet.
         """
+        if not (np.isfinite(torques).all() and np.isfinite(speeds).all()):
+            text = f"pa10: torques {torques.tolist()}, speeds {speeds.tolist()}: not finite; nothing was sent."
+            raise Refused(text, field="command")
         is_on = bool(mode & ModeBit.SERVO)  # switches matter only with servos on
         bits = mode | self._extra if is_on else mode
         in_torque = np.rint(torques / self._torque_count).astype(int).tolist()
