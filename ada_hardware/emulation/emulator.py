@@ -17,6 +17,7 @@ from ada_robot.errors import UnknownDevice
 from ada_robot.settings import checked
 
 S = TypeVar("S")
+_MOST_VIOLATIONS = 1000  # recorded ones
 
 
 class Reply(NamedTuple):
@@ -97,7 +98,8 @@ class Emulator(ABC, Generic[S]):
 
     def _report_violation(self, text: str) -> None:
         """Record a violation of the host at the present time."""
-        self.violations.append(Violation(self._time, text))
+        if len(self.violations) < _MOST_VIOLATIONS:
+            self.violations.append(Violation(self._time, text))
 
     def state(self) -> dict[str, object]:
         """State of the device as JSON-compatible values."""

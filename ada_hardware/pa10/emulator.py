@@ -11,13 +11,12 @@ it; brakes close at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.pa10.alarms import COMMUNICATION_TIMEOUT, DEAD_MAN, EMERGENCY_STOP, HOST_TIMEOUT, LIMIT_SWITCH
 from ada_hardware.pa10.alarms import AxisStatus as Bit
 from ada_hardware.pa10.alarms import ControllerStatus as Own
@@ -42,12 +41,11 @@ from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType, en
 from ada_hardware.pa10.settings import Pa10EmulatorSettings
 from ada_hardware.pa10.variants import AXES, GEAR, arm, model_name, variant
 
-_MOST = 1000  # recorded violations
 _ROUNDING = 1  # [counts] rounding error of the difference of two speeds
 
 
 class Bounds(NamedTuple):
-    """Limits of an axis.
+    """Largest commands of an axis, for the violation checks.
 
     Attributes:
         name: name of the axis; "" for a slot without an axis.
@@ -60,108 +58,6 @@ class Bounds(NamedTuple):
     speed: float = 0.0
     torque: float = 0.0
     step: float = 0.0
-
-
-class ArmSituation(NamedTuple):
-    """State of the arm when a command is received.
-
-    Attributes:
-        is_in_control: control was started by S and has not ended.
-        is_ready: axes with servo on that follow commands.
-        is_fast: axes too fast for their brakes.
-        has_alarm: an alarm is active.
-        knows_alarm: the alarm was reported to the host longer than `alarm_grace` ago.
-        speeds: axis speeds [counts].
-    """
-
-    is_in_control: bool
-    is_ready: Sequence[bool]
-    is_fast: Sequence[bool]
-    has_alarm: bool
-    knows_alarm: bool
-    speeds: Sequence[float] = (0.0,) * AXES
-
-
-class CommandCheck:
-    """Checks commands and records violations.
-
-    Attributes:
-        bounds: limits of the axes, by slot.
-        found: recorded violations.
-    """
-
-    def __init__(self, bounds: Sequence[Bounds], period: float, found: list[Violation]) -> None:
-        """Start with all axes at rest.
-
-        Args:
-            bounds: limits of the axes, by slot.
-            period: shortest time to which a change of speed is related [s].
-            found: list that receives the violations.
-        """
-        self.bounds, self.found = tuple(bounds), found
-        self._period = period
-        self._speeds = [0] * AXES  # last commanded [counts]
-        self._in_torque = [False] * AXES  # torque mode in the last command
-        self._then = 0.0
-
-    def forget(self) -> None:
-        """Reset: the axes are at rest without a command."""
-        self._speeds, self._in_torque = [0] * AXES, [False] * AXES
-
-    def note(self, now: float, text: str) -> None:
-        """Record a violation."""
-        if len(self.found) < _MOST:
-            self.found.append(Violation(now, text))
-
-    def command(self, command: CyclicCommand, situation: ArmSituation, now: float) -> None:
-        """Check a command C.
-
-        Args:
-            command: received command.
-            situation: state of the arm.
-            now: present time [s].
-        """
-        elapsed, self._then = max(now - self._then, self._period), now
-        for slot, axis in enumerate(command.axes):
-            if any(axis) or self._speeds[slot] or self._in_torque[slot]:
-                self._axis(slot, axis, situation, elapsed, now)
-
-    def _axis(self, slot: int, axis: AxisCommand, situation: ArmSituation, elapsed: float, now: float) -> None:
-        bounds, (mode, torque, speed) = self.bounds[slot], axis
-        name = bounds.name or f"slot {slot + 1}"
-        in_torque = mode & IN_TORQUE == IN_TORQUE
-        before, was_in_torque = self._speeds[slot], self._in_torque[slot]
-        self._speeds[slot] = speed if mode & SERVO and not in_torque else 0
-        self._in_torque[slot] = in_torque and situation.is_ready[slot]
-        if was_in_torque:  # after torque control, the speed command starts from the measured speed
-            before = round(situation.speeds[slot])
-        if not bounds.name:
-            self.note(now, f"{name} has no axis, but is commanded {tuple(axis)}")
-            return
-        if abs(speed) > bounds.speed:
-            self.note(now, f"{name}: commanded speed of {speed} counts exceeds its limit")
-        if abs(torque) > bounds.torque:
-            self.note(now, f"{name}: commanded torque of {torque} counts exceeds the motor's")
-        wants = bool(torque) if in_torque else bool(speed)
-        if mode & BRAKE and situation.is_ready[slot] and situation.is_fast[slot]:
-            self.note(now, f"{name} is braked while it moves")
-        if not wants:
-            return
-        if mode & BRAKE:
-            self.note(now, f"{name} is commanded to move with its brake on")
-        elif situation.has_alarm:
-            # axes without an alarm may decelerate along a ramp
-            if situation.knows_alarm and (in_torque or not situation.is_ready[slot] or abs(speed) >= abs(before)):
-                self.note(now, f"{name} is commanded to move during an alarm")
-        elif not situation.is_in_control:
-            self.note(now, f"{name} is commanded to move before control is started (S)")
-        elif not situation.is_ready[slot]:
-            self.note(now, f"{name} is commanded to move before its servo is on")
-        elif self._speeds[slot]:
-            # any deceleration is allowed; acceleration and reversal are limited
-            rise = abs(speed) - abs(before) if speed * before > 0 else abs(speed)
-            if rise > bounds.step * elapsed + _ROUNDING:
-                self.note(now, f"{name}: commanded speed changes too fast: from {before} to {speed} counts")
 
 
 STOPPED, CONTROL, TEACHING = "stopped", "control", "teaching"
@@ -217,7 +113,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             torque = limit.effort / self._torque_count[slot] + 0.5
             bounds[slot] = Bounds(limit.name, limit.velocity / SPEED_COUNT + 0.5, torque, rise)
         self._names = tuple(one.name for one in bounds)
-        self.command_check = CommandCheck(bounds, _PERIOD, self.violations)
+        self._bounds = bounds
         start = np.where(self._has_axis, np.array(settings.start), 0.0)
         self.arm = EmulatedArm(
             model_name(settings.variant),
@@ -232,7 +128,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._watchdog = settings.watchdog or self._variant.watchdog
         self._parser = PacketParser(self._variant, HOST)
         self._random = np.random.default_rng(0)
-        self._now = -math.inf
+        self._time = self._checked_at = -math.inf
         self.counts = {"packets": 0, "answers": 0, "timeouts": 0, "resets": 0}
         self._switch_on()
 
@@ -249,7 +145,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._watches_dead_man = False
         self._alarm_reported_at = math.inf
         self.arm.brake()
-        self.command_check.forget()
+        self._forget_commands()
 
     # --- time -----------------------------------------------------------------------------------------------------
     @property
@@ -259,15 +155,15 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     def advance(self, now: float) -> list[Reply]:
         """Advance the arm and the watchdog to the time `now`."""
-        before, self._now = (now if self._now == -math.inf else self._now), max(now, self._now)
+        before, self._time = (now if self._time == -math.inf else self._time), max(now, self._time)
         end = self._last_packet_time + self._watchdog
-        if self.mode == CONTROL and end < self._now:
+        if self.mode == CONTROL and end < self._time:
             self._move(before, max(end, before))
             self.counts["timeouts"] += 1
             self._raise_all(COMMUNICATION_TIMEOUT, HOST_TIMEOUT)
             self.mode = STOPPED
             before = max(end, before)
-        self._move(before, self._now)
+        self._move(before, self._time)
         return []
 
     def _move(self, before: float, now: float) -> None:
@@ -297,7 +193,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         for i in np.flatnonzero(beyond & self._has_axis).tolist():
             bound = self._upper[i] if q[i] > self._upper[i] else self._lower[i]
             if abs(q[i] - bound) > _BEYOND and self._axis_alarms[i] == 0:
-                self.command_check.note(self._now, f"{self._names[i]} was driven beyond its limit")
+                self._report_violation(f"{self._names[i]} was driven beyond its limit")
                 self._raise(i, POSITION_LIMIT)
             elif self.arm.ways[i] == AT_SPEED and self._is_outward(self.arm.speeds)[i]:
                 self.arm.speeds[i] = 0.0
@@ -364,7 +260,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         replies = []
         for packet in self._parser.feed(data):
             self.counts["packets"] += 1
-            self._last_packet_time = self._now
+            self._last_packet_time = self._time
             answer = self._answer(packet)
             if answer is not None and not self._faults["mute"]:
                 self.counts["answers"] += 1
@@ -389,13 +285,13 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             axis = axis_of(packet.payload)
             return None if axis is None else packet.answer(self._axis_data(axis))
         else:
-            self.command_check.note(self._now, f"packet {chr(kind)} would change the zero or the memory of the robot")
+            self._report_violation(f"packet {chr(kind)} would change the zero or the memory of the robot")
             return None
         return packet.answer()
 
     def _start(self) -> None:
         if self.mode == CONTROL and np.any(self.arm.ways != BRAKED):
-            self.command_check.note(self._now, "S while servos are on")
+            self._report_violation("S while servos are on")
         self._brake_all()
         if self._faults["no_control"]:
             return
@@ -404,14 +300,14 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     def _end(self) -> None:
         if self.mode == CONTROL and np.abs(self.arm.v).max() > _FASTEST_BRAKE:
-            self.command_check.note(self._now, f"E while the arm moves at {np.abs(self.arm.v).max():.3g} rad/s")
+            self._report_violation(f"E while the arm moves at {np.abs(self.arm.v).max():.3g} rad/s")
         self._brake_all()
         self.mode = STOPPED
         self._is_locked[:] = True
 
     def _teach(self) -> None:
         if self.mode == CONTROL and np.any(self.arm.ways != BRAKED):
-            self.command_check.note(self._now, "T while servos are on")
+            self._report_violation("T while servos are on")
         self._brake_all()
         self.mode = TEACHING
         self.arm.ways = np.where(self._has_axis, FREE, BRAKED)
@@ -421,7 +317,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._modes = np.full(AXES, BRAKE)
         self._follows, self._waits_for_servos = np.zeros(AXES, dtype=bool), False
         self._servo_since[:] = np.inf
-        self.command_check.forget()
+        self._forget_commands()
 
     def _clear(self, packet: Packet) -> Packet | None:
         axis = int.from_bytes(packet.payload, "big")
@@ -436,19 +332,14 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     def _cycle(self, packet: Packet) -> Packet | None:
         command = decode_command(packet.payload, self._variant)
-        ready = self._has_axis & (self.arm.ways != BRAKED) & (self.mode == CONTROL)
-        knows = self._now - self._alarm_reported_at > self.settings.alarm_grace
-        fast = np.abs(self.arm.v) > _FASTEST_BRAKE
-        speeds = (self.arm.v / SPEED_COUNT).tolist()
-        situation = ArmSituation(self.mode == CONTROL, ready.tolist(), fast.tolist(), self._has_alarm, knows, speeds)
-        self.command_check.command(command, situation, self._now)
+        self._check_command(command)
         if self.mode == CONTROL:
             self._follow(command)
         elif self.mode == STOPPED and not self.settings.answers_before_start:
             return None
         response = self._response()
         if self._has_alarm:
-            self._alarm_reported_at = min(self._alarm_reported_at, self._now)
+            self._alarm_reported_at = min(self._alarm_reported_at, self._time)
         return packet.answer(encode_response(response, self._variant))
 
     @property
@@ -465,12 +356,63 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         usable = self._has_axis & ~self._is_locked & (not self._faults["motor_power"])
         self._follows = ((modes & (SERVO | BRAKE)) == SERVO) & usable
         on = ((modes & SERVO) > 0) & usable
-        self._servo_since = np.where(on, np.minimum(self._servo_since, self._now), np.inf)
+        self._servo_since = np.where(on, np.minimum(self._servo_since, self._time), np.inf)
         self.arm.brake(~self._follows)
-        self._release(self._follows & (self._servo_since + self.settings.servo_on_time <= self._now))
+        self._release(self._follows & (self._servo_since + self.settings.servo_on_time <= self._time))
         moving = self.arm.ways != BRAKED
         self.arm.speeds = np.where(moving & ~self._is_outward(speeds), speeds * SPEED_COUNT, 0.0)
         self.arm.torques = np.where(moving, torques * self._torque_count, 0.0)
+
+    # --- violations -----------------------------------------------------------------------------------------------
+    def _forget_commands(self) -> None:
+        """Reset the history of commands: the axes are at rest without a command."""
+        self._commanded_speeds, self._was_in_torque = [0] * AXES, [False] * AXES
+
+    def _check_command(self, command: CyclicCommand) -> None:
+        """Record commands that must never be sent to a real arm."""
+        elapsed, self._checked_at = max(self._time - self._checked_at, _PERIOD), self._time
+        ready = (self._has_axis & (self.arm.ways != BRAKED) & (self.mode == CONTROL)).tolist()
+        for slot, axis in enumerate(command.axes):
+            if any(axis) or self._commanded_speeds[slot] or self._was_in_torque[slot]:
+                self._check_axis(slot, axis, ready[slot], elapsed)
+
+    def _check_axis(self, slot: int, axis: AxisCommand, is_ready: bool, elapsed: float) -> None:
+        """Check the command of an axis, which follows commands if `is_ready`, `elapsed` seconds after the last one."""
+        bounds, (mode, torque, speed) = self._bounds[slot], axis
+        name = bounds.name or f"slot {slot + 1}"
+        in_torque = mode & IN_TORQUE == IN_TORQUE
+        before, was_in_torque = self._commanded_speeds[slot], self._was_in_torque[slot]
+        self._commanded_speeds[slot] = speed if mode & SERVO and not in_torque else 0
+        self._was_in_torque[slot] = in_torque and is_ready
+        if was_in_torque:  # after torque control, the speed command starts from the measured speed
+            before = round(self.arm.v[slot] / SPEED_COUNT)
+        if not bounds.name:
+            self._report_violation(f"{name} has no axis, but is commanded {tuple(axis)}")
+            return
+        if abs(speed) > bounds.speed:
+            self._report_violation(f"{name}: commanded speed of {speed} counts exceeds its limit")
+        if abs(torque) > bounds.torque:
+            self._report_violation(f"{name}: commanded torque of {torque} counts exceeds the motor's")
+        if mode & BRAKE and is_ready and abs(self.arm.v[slot]) > _FASTEST_BRAKE:
+            self._report_violation(f"{name} is braked while it moves")
+        if not (torque if in_torque else speed):
+            return
+        if mode & BRAKE:
+            self._report_violation(f"{name} is commanded to move with its brake on")
+        elif self._has_alarm:
+            knows_alarm = self._time - self._alarm_reported_at > self.settings.alarm_grace
+            # axes without an alarm may decelerate along a ramp
+            if knows_alarm and (in_torque or not is_ready or abs(speed) >= abs(before)):
+                self._report_violation(f"{name} is commanded to move during an alarm")
+        elif self.mode != CONTROL:
+            self._report_violation(f"{name} is commanded to move before control is started (S)")
+        elif not is_ready:
+            self._report_violation(f"{name} is commanded to move before its servo is on")
+        elif self._commanded_speeds[slot]:
+            # any deceleration is allowed; acceleration and reversal are limited
+            rise = abs(speed) - abs(before) if speed * before > 0 else abs(speed)
+            if rise > bounds.step * elapsed + _ROUNDING:
+                self._report_violation(f"{name}: commanded speed changes too fast: from {before} to {speed} counts")
 
     # --- answers --------------------------------------------------------------------------------------------------
     def _response(self) -> CyclicResponse:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
 from ada_dynamics.errors import AdaError
 
@@ -47,6 +47,20 @@ class Check:
     def to_dict(self) -> dict[str, object]:
         """Return a dictionary for JSON."""
         return {"check": self.name, "verdict": self.verdict.value, "text": self.text, **self.figures}
+
+
+class Finding(NamedTuple):
+    """Result of a measurement.
+
+    Attributes:
+        text: result.
+        problem: problem and remedy; "": ok.
+        figures: as of `Check`.
+    """
+
+    text: str
+    problem: str = ""
+    figures: Mapping[str, object] = {}
 
 
 class TestEnded(Exception):
@@ -118,18 +132,25 @@ class Checks:
         for one in others.done:
             self._note(replace(one, text=f"{one.text}{remark}"))
 
-    def end(self, name: str, why: object) -> TestEnded:
-        """Record a failed check that ends the test; returns the error to be raised."""
-        self.fail(name, str(why))
-        return TestEnded(name)
+    def measure(self, name: str, measure: Callable[[], Finding], *, ends: bool = False) -> bool:
+        """Record the result of a measurement; return True if it is ok.
 
-    @contextmanager
-    def needed(self, name: str) -> Iterator[None]:
-        """Record a failed check of this name and end the test if the block raises an AdaError."""
+        Args:
+            name: name of the check.
+            measure: returns the result; an AdaError counts as failed.
+            ends: an AdaError ends the test.
+
+        Raises:
+            TestEnded: see `ends`.
+        """
         try:
-            yield
+            found = measure()
         except AdaError as problem:
-            raise self.end(name, problem) from None
+            self.fail(name, str(problem))
+            if ends:
+                raise TestEnded(name) from None
+            return False
+        return self.judge(name, found.problem, found.text, **found.figures)
 
     def _note(self, check: Check) -> None:
         self.done.append(check)

@@ -14,8 +14,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.self_test.checks import Checks, TestEnded
-from ada_hardware.self_test.robot_checks import bad_commands
+from ada_hardware.self_test.checks import Checks, Finding, TestEnded
+from ada_hardware.self_test.robot_checks import bad_commands, is_taken
 from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError, NoAnswer, Refused
 from ada_robot.robot import Robot
@@ -93,12 +93,17 @@ class MotionChecks:
         Raises:
             TestEnded: a check failed after which the robot should not be moved.
         """
-        self._try(lambda: self._activate("activation"), is_active=False)
-        self._try(self._check_refusals)
+        self._try(lambda: self._needed("activation", self._activate), is_active=False)
+        self._try(lambda: self._checks.measure("refusals while active", self._refusals, ends=True))
         for name in self._joints:
             self._try(partial(self._check_joint, name))
-        self._try(self._check_silence)
+        self._try(lambda: self._checks.measure("silence of the host", self._silence, ends=True))
         self._try(self._check_stop, is_active=False)
+
+    def _needed(self, name: str, measure: Callable[[], Finding]) -> None:
+        """Measure; any failure ends the test."""
+        if not self._checks.measure(name, measure, ends=True):
+            raise TestEnded(name)
 
     # --- tries ----------------------------------------------------------------------------------------------------
     def _try(self, check: Callable[[], object], *, is_active: bool = True) -> None:
@@ -118,14 +123,14 @@ class MotionChecks:
                 ended = problem
             self._checks = checks
             is_over = number == self._tries or not (ended or trial.failed)
-            if is_over or not self._begin_anew(is_active):
+            if is_over or not self._restart(is_active):
                 break
             remark = f" (try {number + 1}; previous: {trial.failed[0].text if trial.failed else ended})"
         checks.take(trial, remark)
         if ended is not None:
             raise ended
 
-    def _begin_anew(self, is_active: bool) -> bool:
+    def _restart(self, is_active: bool) -> bool:
         """Reset a stopped robot for another try; return True on success."""
         robot = self._robot
         for _ in range(self._tries):
@@ -140,23 +145,21 @@ class MotionChecks:
         return False
 
     # --- steps ----------------------------------------------------------------------------------------------------
-    def _activate(self, name: str) -> Array:
-        """Activate and hold; return the configuration."""
-        robot, checks = self._robot, self._checks
+    def _activate(self) -> Finding:
+        """Activate and hold."""
+        robot = self._robot
         before = robot.feedback.position
         begin = time.monotonic()
-        with checks.needed(name):
-            robot.activate()
-            took = time.monotonic() - begin
-            moved = self._hold(before, _HOLD)
+        robot.activate()
+        took = time.monotonic() - begin
+        moved = self._hold(before, _HOLD)
         text = f"active after {took:.2f} s, moved {moved:.2g} rad in {_HOLD:g} s"
-        if moved > self._motion.tolerance:
-            raise checks.end(name, f"{text}: at most {self._motion.tolerance:.2g} rad are allowed")
-        checks.ok(name, text, after_s=took, moved_rad=moved)
-        return before
+        allowed = self._motion.tolerance
+        problem = f"at most {allowed:.2g} rad are allowed" if moved > allowed else ""
+        return Finding(text, problem, {"after_s": took, "moved_rad": moved})
 
-    def _check_refusals(self) -> None:
-        robot, checks = self._robot, self._checks
+    def _refusals(self) -> Finding:
+        robot = self._robot
         pose = robot.feedback.position
         wrong, moved = [], 0.0
         bad = bad_commands(robot, self._rules, pose)
@@ -164,49 +167,48 @@ class MotionChecks:
             before = robot.status().refused[why]
             with suppress(Refused):
                 robot.command(mode, values.tolist())
-            with checks.needed("refusals while active"):
-                is_counted = partial(lambda why, before: robot.status().refused[why] > before, why, before)
-                moved = max(moved, self._hold(pose, 1.0, until=is_counted))
+            is_counted = partial(lambda why, before: robot.status().refused[why] > before, why, before)
+            moved = max(moved, self._hold(pose, 1.0, until=is_counted))
             if robot.status().refused[why] <= before:
                 wrong.append(f"{why} was not refused")
         if moved > self._motion.tolerance:
             wrong.append(f"the robot moved {moved:.2g} rad")
-        text = f"{', '.join(bad)}: each refused, moved {moved:.2g} rad"
-        checks.judge("refusals while active", "; ".join(wrong), "" if wrong else text, moved_rad=moved)
+        text = "" if wrong else f"{', '.join(bad)}: each refused, moved {moved:.2g} rad"
+        return Finding(text, "; ".join(wrong), {"moved_rad": moved})
 
     def _check_joint(self, name: str) -> None:
         """Move one joint there and back; all other joints must not move."""
-        robot, checks = self._robot, self._checks
-        i, check = robot.joints.index(name), f"motion of {name}"
-        tolerance, rules, start = self._motion.tolerance, self._rules, robot.feedback.position
+        robot, rules, motion = self._robot, self._rules, self._motion
+        i, start = robot.joints.index(name), robot.feedback.position
         above, below = rules.upper[i] - start[i], start[i] - rules.lower[i]
-        way = min(self._motion.amplitude, max(above, below) - tolerance) * (1.0 if above >= below else -1.0)
-        if abs(way) < 0.5 * self._motion.amplitude:
-            checks.leave_out(check, f"no room to move at {start[i]:.4g}; move it away from its limits")
-            return
-        duration = max(_SHORTEST_WAY, abs(way) * 0.5 * math.pi / (_SHARE * rules.velocity[i]))
-        with checks.needed(check):
-            reached = self._go(start, i, 0.0, way, duration)
-            others = np.abs(np.delete(reached - start, i)).max(initial=0.0)
-            back = self._go(start, i, way, 0.0, duration)
-        off, left = abs(reached[i] - start[i] - way), float(np.abs(back - start).max())
+        way = min(motion.amplitude, max(above, below) - motion.tolerance) * (1.0 if above >= below else -1.0)
+        if abs(way) < 0.5 * motion.amplitude:
+            text = f"no room to move at {start[i]:.4g}; move it away from its limits"
+            self._checks.leave_out(f"motion of {name}", text)
+        elif not self._checks.measure(f"motion of {name}", partial(self._there_and_back, i, start, way), ends=True):
+            self._checks.fail("motion", f"{name} does not follow its command; check its sign, zero and load")
+            raise TestEnded
+
+    def _there_and_back(self, i: int, start: Array, way: float) -> Finding:
+        """Errors of the motion of joint i by `way` [rad] and back."""
+        duration = max(_SHORTEST_WAY, abs(way) * 0.5 * math.pi / (_SHARE * self._rules.velocity[i]))
+        reached = self._go(start, i, 0.0, way, duration)
+        others = float(np.abs(np.delete(reached - start, i)).max(initial=0.0))
+        back = self._go(start, i, way, 0.0, duration)
+        off, left = float(abs(reached[i] - start[i] - way)), float(np.abs(back - start).max())
         text = (
             f"{math.degrees(way):+.2f} deg in {duration:.2g} s: error {math.degrees(off):.2f} deg there, "
             f"{math.degrees(left):.2f} deg back, others {math.degrees(others):.2f} deg"
         )
-        most = max(off, left, float(others))
-        problem = f"at most {math.degrees(tolerance):.2f} deg are allowed" if most > tolerance else ""
-        checks.judge(check, problem, text, way_rad=way, off_there_rad=float(off), off_back_rad=left)
-        if problem:
-            raise checks.end("motion", f"{name} does not follow its command; check its sign, zero and load")
+        allowed = self._motion.tolerance
+        problem = f"at most {math.degrees(allowed):.2f} deg are allowed" if max(off, left, others) > allowed else ""
+        return Finding(text, problem, {"way_rad": way, "off_there_rad": off, "off_back_rad": left})
 
-    def _check_silence(self) -> None:
+    def _silence(self) -> Finding:
         """Interrupt the commands during a motion, as if the commanding program hangs."""
-        safety, name = self._safety, "silence of the host"
-        with self._checks.needed(name):
-            mode, values = self._push()
-            silent_since = time.monotonic()
-            rest, inactive, moved = self._watch_rest(Phase.INACTIVE, silent_since)
+        safety = self._safety
+        mode, values = self._push()
+        rest, inactive, moved = self._watch_rest(Phase.INACTIVE, time.monotonic())
         ramp = self._longest_ramp()
         rest_by = safety.command_timeout + ramp + _ALLOWANCE
         inactive_by = safety.host_timeout + ramp + _ALLOWANCE + _BRAKES
@@ -216,32 +218,39 @@ class MotionChecks:
             if not found <= by
         ]
         text = f"at rest {rest:.2f} s and inactive {inactive:.2f} s after the last command ({mode.value} of {values})"
-        self._checks.judge(name, "; ".join(problems), text, rest_s=rest, inactive_s=inactive, moved_rad=moved)
+        return Finding(text, "; ".join(problems), {"rest_s": rest, "inactive_s": inactive, "moved_rad": moved})
 
     def _check_stop(self) -> None:
-        robot, checks = self._robot, self._checks
-        self._activate("activation again")
-        with checks.needed("stop"):
-            self._push()
-            begin = time.monotonic()
-            robot.stop("asked for by the self-test")
-            rest, stopped, _ = self._watch_rest(Phase.STOPPED, begin)
+        measure = self._checks.measure
+        self._needed("activation again", self._activate)
+        measure("stop", self._stop, ends=True)
+        pose = self._robot.feedback.position
+        measure("stop is latched", partial(self._latch, pose), ends=True)
+        measure("reset", partial(self._reset, pose), ends=True)
+
+    def _stop(self) -> Finding:
+        self._push()
+        begin = time.monotonic()
+        self._robot.stop("asked for by the self-test")
+        rest, stopped, _ = self._watch_rest(Phase.STOPPED, begin)
         by = self._longest_ramp() + _ALLOWANCE
         late = f"later than {by:.2f} s" if not rest <= by else ""
-        checks.judge("stop", late, f"at rest {rest:.2f} s and stopped {stopped:.2f} s after the call", rest_s=rest)
-        pose = robot.feedback.position
+        return Finding(f"at rest {rest:.2f} s and stopped {stopped:.2f} s after the call", late, {"rest_s": rest})
+
+    def _latch(self, pose: Array) -> Finding:
+        robot = self._robot
         tries = (("a command", lambda: robot.command(Mode.POSITION, pose.tolist())), ("activation", robot.activate))
-        taken = [what for what, ask in tries if is_taken(ask)]
-        checks.judge(
-            "stop is latched", f"{' and '.join(taken)} was accepted" if taken else "", "" if taken else "all is refused"
-        )
-        with checks.needed("reset"):
-            robot.reset()
-            robot.wait_feedback()
-            moved = float(np.abs(robot.feedback.position - pose).max())
-            if robot.phase is not Phase.INACTIVE or moved > self._motion.tolerance:
-                raise HardwareError(f"the robot is {robot.phase.value} and moved {moved:.2g} rad; it must not move.")
-        checks.ok("reset", f"inactive, moved {moved:.2g} rad", moved_rad=moved)
+        taken = " and ".join(what for what, ask in tries if is_taken(ask))
+        return Finding("" if taken else "all is refused", f"{taken} was accepted" if taken else "")
+
+    def _reset(self, pose: Array) -> Finding:
+        robot = self._robot
+        robot.reset()
+        robot.wait_feedback()
+        moved = float(np.abs(robot.feedback.position - pose).max())
+        if robot.phase is not Phase.INACTIVE or moved > self._motion.tolerance:
+            raise HardwareError(f"the robot is {robot.phase.value} and moved {moved:.2g} rad; it must not move.")
+        return Finding(f"inactive, moved {moved:.2g} rad", "", {"moved_rad": moved})
 
     # --- motion ---------------------------------------------------------------------------------------------------
     def _hold(self, pose: Array, seconds: float, until: Callable[[], bool] = lambda: False) -> float:
@@ -308,12 +317,3 @@ class MotionChecks:
 
     def _longest_ramp(self) -> float:
         return float(np.max(_SHARE * self._rules.velocity / self._rules.deceleration))
-
-
-def is_taken(ask: Callable[[], object]) -> bool:
-    """Return True if a call is accepted, False if it is refused."""
-    try:
-        ask()
-    except HardwareError:
-        return False
-    return True

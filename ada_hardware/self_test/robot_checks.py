@@ -4,83 +4,28 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.self_test.checks import Checks
+from ada_hardware.self_test.checks import Checks, Finding, TestEnded
 from ada_hardware.self_test.device import Plugged
-from ada_hardware.self_test.reference_thread import ReferenceThread
 from ada_robot.contract import Demand, Mode
-from ada_robot.driver import Feedback, LinkCounts, RobotDriver, in_words
-from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
+from ada_robot.driver import LinkCounts, RobotDriver, in_words
+from ada_robot.errors import HardwareError, NoAnswer, TransportError
 from ada_robot.robot import Robot
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.timing.deadlines import DeadlineLoop
 from ada_robot.timing.periods import PeriodSummary
-
-_SLACK = 1e-3  # [rad] tolerance for rounding of stored limits
-Identity = tuple[str, str, dict[str, object]]
-
-
-def identity_of(driver: Any) -> Identity:
-    """Return the identity of an open, not started driver: text, mismatches ("" if none), figures.
-
-    Raises:
-        HardwareError: no answer.
-    """
-    text, problems, figures = _KNOWN.get(driver.NAME, _unknown)(driver)
-    common = f"{len(driver.joints)} joints, {' or '.join(sorted(mode.value for mode in driver.modes))}"
-    return f"{text}; {common}" if text else common, problems, figures
-
-
-def _pa10(driver: Any) -> Identity:
-    """Compare the limits with those stored in the controller, for variants whose format is known."""
-    settings = driver.settings
-    text, figures = f"PA-10, variant {settings.variant}, {settings.axes} axes", {"variant": settings.variant}
-    if settings.variant != "7c":  # not documented for a ce (docs/pa10_hardware.md)
-        return text, "", figures
-    wider, stored = [], {}
-    try:
-        for limit in driver.limits:
-            data = driver.read_axis_data(limit.name)
-            stored[limit.name] = [data.lower, data.upper]
-            if limit.lower < data.lower - _SLACK or limit.upper > data.upper + _SLACK:
-                wider.append(
-                    f"{limit.name} [{limit.lower:.4g}, {limit.upper:.4g}], stored [{data.lower:.4g}, {data.upper:.4g}]"
-                )
-    except HardwareError as problem:
-        return f"{text}; stored limits cannot be read ({problem})", "", figures
-    figures["stored_limits_rad"] = stored
-    if wider:
-        what = f"limits exceed those stored in the controller: {'; '.join(wider)}. Narrow safety.position_lower/upper"
-        return text, what, figures
-    return f"{text}; limits within the stored ones", "", figures
-
-
-def _khr1(driver: Any) -> Identity:
-    ids, home = driver.board_ids, driver.home_position()
-    return f"boards RCB-1 with IDs {' and '.join(map(str, ids))}", "", {"ids": ids, "home_rad": home.tolist()}
-
-
-def _khr3(driver: Any) -> Identity:
-    return f"board RCB-4, version {driver.version or 'unknown'}", "", {"version": driver.version}
-
-
-def _hexa(driver: Any) -> Identity:
-    return "table HEXA, packets of version 1", "", {}
-
-
-def _unknown(driver: Any) -> Identity:
-    return "", "", {}
-
-
-_KNOWN: Mapping[str, Callable[[Any], Identity]] = {"pa10": _pa10, "khr1": _khr1, "khr3": _khr3, "hexa": _hexa}
-
 
 LEAST_SHARE = 0.99  # fraction of exchanges that must be answered
 JITTER = 1.5  # periods, limit of the 99th percentile
@@ -92,26 +37,72 @@ _BETWEEN_FIGURES = 1.1  # [s]: a cycle reports once per second
 _SETTLING = 0.5  # [s] of the start of a cycle, which is ignored
 _WHY = "the device answers late, the machine is busy, or the cycle has no priority"
 _WAIT = 5.0  # [s] timeout of the first answer of a cycle
+SHORTEST = 1e-3  # [s] shortest period: a shorter one would take processor time from the host of the device
+SOME = 0.01  # fraction of missed periods up to which the machine does not count as busy
 
 
-def find_robot(plug: Plugged, checks: Checks) -> RobotDriver[object]:
-    """Open the robot, identify it and close it; return the closed driver.
+class ReferenceThread:
+    """Wakes periodically at absolute deadlines and records its delays.
 
-    Raises:
-        TestEnded: it cannot be opened.
+    Attributes:
+        period: period [s].
     """
-    driver: RobotDriver[object] = plug.target.kind.driver_class()(plug.settings)
-    try:
-        open_it(plug, checks, driver.open, lambda: driver.counts)
-        text, problems, figures = identity_of(driver)
-        checks.judge("identity", problems, text, **figures)
-    except HardwareError as problem:
-        raise checks.end("identity", problem) from None
-    finally:
-        driver.close()
-    return driver
+
+    def __init__(self, period: float, priority: int = 0) -> None:
+        """Create the thread; it runs in a `with` block.
+
+        Args:
+            period: period of the checked loop [s].
+            priority: real-time priority of the checked loop if permitted; 0: none.
+        """
+        self.period = max(period, SHORTEST)
+        self._loop = DeadlineLoop(self.period, lambda due: None, name="bare thread", priority=priority)
+
+    def __enter__(self) -> ReferenceThread:
+        self._loop.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        time.sleep(2.0 * self.period)  # a last wake-up, to count a preceding delay
+        self._loop.stop()
+
+    @property
+    def found(self) -> PeriodSummary:
+        """Summary of the recorded periods."""
+        return self._loop.statistics.summary()
+
+    @property
+    def kept(self) -> float:
+        """Fraction of periods in which it woke; 1 before the first."""
+        found = self.found
+        return found.count / (found.count + found.missed) if found.count else 1.0
+
+    @property
+    def words(self) -> str:
+        """Remark that the machine is busy; "" if it is not."""
+        if self.kept >= 1.0 - SOME:
+            return ""
+        found = self.found
+        return (
+            f"the machine is busy: a sleeping reference thread missed {100.0 * (1.0 - self.kept):.0f} % of its "
+            f"periods, {1e3 * found.late_max:.3g} ms late at most"
+        )
 
 
+def waited(name: str) -> float:
+    """Return how long a thread of this process was runnable without a free processor since its start [s].
+
+    Args:
+        name: name of the thread; 0 is returned if it does not exist or the system has no such data (Linux has).
+    """
+    with suppress(StopIteration, OSError, ValueError, IndexError):
+        thread = next(one for one in threading.enumerate() if one.name == name)
+        text = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text(encoding="ascii")
+        return 1e-9 * int(text.split()[1])
+    return 0.0
+
+
+# --- connection and identity ------------------------------------------------------------------------------------------
 def open_it(plug: Plugged, checks: Checks, open_device: Callable[[], object], counts: Callable[[], LinkCounts]) -> None:
     """Open a device and record whether its address can be opened and it replies.
 
@@ -128,48 +119,114 @@ def open_it(plug: Plugged, checks: Checks, open_device: Callable[[], object], co
     try:
         open_device()
     except TransportError as problem:
-        raise checks.end("address opens", problem) from None
+        checks.fail("address opens", str(problem))
+        raise TestEnded from None
     except HardwareError as problem:
+        came = counts()
+        other = " Bytes were received, but none of this device: check the rate and that it is this device."
         checks.ok("address opens", plug.where)
-        raise checks.end("device answers", f"{problem}{_garbage(counts())}") from None
+        checks.fail("device answers", f"{problem}{other if came.refused and not came.received else ''}")
+        raise TestEnded from None
     took = time.monotonic() - begin
     checks.ok("address opens", plug.where)
     checks.ok("device answers", f"found after {took:.2f} s", found_after_s=took)
 
 
-def _garbage(counts: LinkCounts) -> str:
-    """Remark on received bytes of another protocol."""
-    if not counts.refused or counts.received:
-        return ""
-    return " Bytes were received, but none of this device: check the rate and that it is this device."
+def find_robot(plug: Plugged, checks: Checks) -> RobotDriver[object]:
+    """Open the robot, identify it and close it; return the closed driver.
 
-
-def check_wire(robot: Robot, checks: Checks, seconds: float, priority: int, *, is_real: bool) -> None:
-    """Check the fraction of answered exchanges and the jitter of the cycle.
-
-    Args:
-        robot: open robot.
-        checks: receiver of the results.
-        seconds: duration of the check.
-        priority: real-time priority of the robot's cycle.
-        is_real: a machine too busy for the robot is a failure; for an emulated robot it is a remark.
+    Raises:
+        TestEnded: it cannot be opened.
     """
-    with ReferenceThread(robot.period, priority) as bare:
-        try:
-            robot.wait_feedback(_WAIT)
-        except NoAnswer as problem:
-            raise checks.end("wire", problem) from None
-        time.sleep(_SETTLING)
-        sent, received, refused, again = *_watch(robot, seconds), ""
-        if received < LEAST_SHARE * sent:  # repeat once, in case the machine was busy for a moment
-            sent, received, refused = _watch(robot, seconds)
-            again = " the second time"
-        status, share = robot.status(), received / sent if sent else 0.0
-        text = f"{received} of {sent} frames answered in {seconds:g} s{again} ({100.0 * share:.1f} %)"
-        text += f", {refused} damaged or late"
-        few = f"less than {100.0 * LEAST_SHARE:g} %. {status.counts.last_problem}" if share < LEAST_SHARE else ""
-        checks.judge("wire", few, text, answered_share=share, sent=sent, received=received, damaged_or_late=refused)
-        _check_period(robot, checks, seconds, bare, is_real=is_real)
+    driver: RobotDriver[object] = plug.target.kind.driver_class()(plug.settings)
+    try:
+        open_it(plug, checks, driver.open, lambda: driver.counts)
+        checks.measure("identity", lambda: identity(driver), ends=True)
+    finally:
+        driver.close()
+    return driver
+
+
+def free_again(device: Any) -> Finding:
+    """Open a device again and close it; raises HardwareError if it cannot be opened."""
+    device.open()
+    device.close()
+    return Finding("closed and opened again")
+
+
+def identity(driver: Any) -> Finding:
+    """Identity of an open, not started driver, and mismatches with its settings; nothing moves.
+
+    Raises:
+        HardwareError: no answer.
+    """
+    found = _KNOWN.get(driver.NAME, lambda _: Finding(""))(driver)
+    common = f"{len(driver.joints)} joints, {' or '.join(sorted(mode.value for mode in driver.modes))}"
+    return found._replace(text=f"{found.text}; {common}" if found.text else common)
+
+
+_SLACK = 1e-3  # [rad] tolerance for rounding of stored limits
+
+
+def _pa10(driver: Any) -> Finding:
+    """Compare the limits with those stored in the controller, for variants whose format is known."""
+    settings = driver.settings
+    text, figures = f"PA-10, variant {settings.variant}, {settings.axes} axes", {"variant": settings.variant}
+    if settings.variant != "7c":  # not documented for a ce (docs/pa10_hardware.md)
+        return Finding(text, "", figures)
+    wider, stored = [], {}
+    try:
+        for limit in driver.limits:
+            data = driver.read_axis_data(limit.name)
+            stored[limit.name] = [data.lower, data.upper]
+            if limit.lower < data.lower - _SLACK or limit.upper > data.upper + _SLACK:
+                wider.append(
+                    f"{limit.name} [{limit.lower:.4g}, {limit.upper:.4g}], stored [{data.lower:.4g}, {data.upper:.4g}]"
+                )
+    except HardwareError as problem:
+        return Finding(f"{text}; stored limits cannot be read ({problem})", "", figures)
+    figures["stored_limits_rad"] = stored
+    if wider:
+        what = f"limits exceed those stored in the controller: {'; '.join(wider)}. Narrow safety.position_lower/upper"
+        return Finding(text, what, figures)
+    return Finding(f"{text}; limits within the stored ones", "", figures)
+
+
+def _khr1(driver: Any) -> Finding:
+    ids, home = driver.board_ids, driver.home_position()
+    return Finding(f"boards RCB-1 with IDs {' and '.join(map(str, ids))}", "", {"ids": ids, "home_rad": home.tolist()})
+
+
+def _khr3(driver: Any) -> Finding:
+    return Finding(f"board RCB-4, version {driver.version or 'unknown'}", "", {"version": driver.version})
+
+
+_KNOWN: Mapping[str, Callable[[Any], Finding]] = {
+    "pa10": _pa10,
+    "khr1": _khr1,
+    "khr3": _khr3,
+    "hexa": lambda _: Finding("table HEXA, packets of version 1"),
+}
+
+
+# --- communication ----------------------------------------------------------------------------------------------------
+def wire(robot: Robot, seconds: float) -> Finding:
+    """Fraction of answered exchanges during `seconds`.
+
+    Raises:
+        NoAnswer: no feedback from the cycle.
+    """
+    robot.wait_feedback(_WAIT)
+    time.sleep(_SETTLING)
+    sent, received, refused, again = *_watch(robot, seconds), ""
+    if received < LEAST_SHARE * sent:  # repeat once, in case the machine was busy for a moment
+        sent, received, refused = _watch(robot, seconds)
+        again = " the second time"
+    share = received / sent if sent else 0.0
+    text = f"{received} of {sent} frames answered in {seconds:g} s{again} ({100.0 * share:.1f} %)"
+    problem = f"less than {100.0 * LEAST_SHARE:g} %. {robot.status().counts.last_problem}"
+    figures = {"answered_share": share, "sent": sent, "received": received, "damaged_or_late": refused}
+    return Finding(f"{text}, {refused} damaged or late", problem if share < LEAST_SHARE else "", figures)
 
 
 def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
@@ -180,16 +237,24 @@ def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
     return after.sent - before.sent, after.received - before.received, after.refused - before.refused
 
 
-def _check_period(robot: Robot, checks: Checks, seconds: float, bare: ReferenceThread, *, is_real: bool) -> None:
+def period(robot: Robot, seconds: float, bare: ReferenceThread, *, is_real: bool) -> Finding:
+    """Jitter of the cycle.
+
+    Args:
+        robot: open robot.
+        seconds: shortest time between repetitions.
+        bare: running reference thread.
+        is_real: a machine too busy for the robot is a failure; for an emulated robot it is a remark.
+
+    Raises:
+        NoAnswer: the cycle reports nothing.
+    """
     periods = _periods(robot)
     for _ in range(_LOOKS):  # repeat, in case the machine was busy for a moment
-        if periods is None or periods.period_p99 <= JITTER * robot.period:
+        if periods.period_p99 <= JITTER * robot.period:
             break
         time.sleep(max(seconds, _BETWEEN_FIGURES))
         periods = _periods(robot)
-    if periods is None:
-        checks.fail("period", f"the cycle reported nothing about its periods within {_WAIT:g} s")
-        return
     p50, p99, longest = periods.period_p50, periods.period_p99, periods.period_max
     text = f"{_ms(robot.period)} set; median {_ms(p50)}, 99 % within {_ms(p99)}, longest {_ms(longest)}"
     notes = "; ".join((*robot.status().notes, *([bare.words] if bare.words else [])))
@@ -201,74 +266,77 @@ def _check_period(robot: Robot, checks: Checks, seconds: float, bare: ReferenceT
         problem = f"the median is more than {_SLOW:g} periods: {_WHY}"
     elif p99 > max(JITTER * robot.period, most) and periods.count >= _ENOUGH:
         problem = f"more than {JITTER:g} periods: {_WHY}"
-    text += f" ({notes})" if notes else ""
-    checks.judge(
-        "period", problem, text, period_s=robot.period, median_s=p50, p99_s=p99, longest_s=longest, notes=notes
-    )
+    figures = {"period_s": robot.period, "median_s": p50, "p99_s": p99, "longest_s": longest, "notes": notes}
+    return Finding(f"{text} ({notes})" if notes else text, problem, figures)
 
 
-def _periods(robot: Robot) -> PeriodSummary | None:
-    """Return the latest statistics of the cycle with enough periods, or None."""
+def _periods(robot: Robot) -> PeriodSummary:
+    """Return the latest statistics of the cycle with enough periods; raises NoAnswer."""
     end = time.monotonic() + _WAIT
     while time.monotonic() < end:
         periods = robot.status().periods
         if periods is not None and periods.count >= _FEWEST:
             return periods
         time.sleep(robot.period)
-    return None
+    raise NoAnswer(f"the cycle reported nothing about its periods within {_WAIT:g} s")
 
 
-def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feedback:
-    """Check that the feedback is finite, fresh and within limits; return it."""
-    try:
-        feedback = robot.wait_feedback(_WAIT)
-    except NoAnswer as problem:
-        raise checks.end("feedback", problem) from None
-    problems = []
-    for limit, position in zip(robot.limits, feedback.position.tolist(), strict=True):
-        margin = safety.position_margin
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms"
+
+
+# --- state and refusals -----------------------------------------------------------------------------------------------
+def feedback(robot: Robot, safety: SafetySettings) -> Finding:
+    """Whether the feedback is finite, fresh and within limits.
+
+    Raises:
+        NoAnswer: no feedback from the cycle.
+    """
+    found = robot.wait_feedback(_WAIT)
+    problems, margin = [], safety.position_margin
+    for limit, position in zip(robot.limits, found.position.tolist(), strict=True):
         if not math.isfinite(position):
             problems.append(f"{limit.name} has no reading")
         elif not limit.lower - margin <= position <= limit.upper + margin:
             problems.append(
                 f"{limit.name} is at {position:.4g}, outside of [{limit.lower:.4g}, {limit.upper:.4g}]: move it inside"
             )
-    values = "".join(f", {name} {value:.4g}" for name, value in feedback.values.items())
-    checks.judge(
-        "feedback",
-        "; ".join(problems),
-        f"{len(feedback.position)} joints reported, within limits{values}" if not problems else "",
-        position=dict(zip(robot.joints, feedback.position.tolist(), strict=True)),
-        values=dict(feedback.values),
-    )
-    return feedback
+    values = "".join(f", {name} {value:.4g}" for name, value in found.values.items())
+    text = "" if problems else f"{len(found.position)} joints reported, within limits{values}"
+    position = dict(zip(robot.joints, found.position.tolist(), strict=True))
+    return Finding(text, "; ".join(problems), {"position": position, "values": dict(found.values)})
 
 
-def check_alarms(robot: Robot, checks: Checks) -> bool:
-    """Check the alarms of the device; return True if there are none."""
-    alarms = robot.status().alarms
-    return checks.judge("alarms", in_words(alarms), "" if alarms else "none", codes=[one.code for one in alarms])
+def alarms(robot: Robot) -> Finding:
+    """Alarms of the device."""
+    found = robot.status().alarms
+    return Finding("" if found else "none", in_words(found), {"codes": [one.code for one in found]})
 
 
-def check_refusals(robot: Robot, checks: Checks, rules: JointRules, command_timeout: float) -> None:
-    """Check that invalid commands are refused for the right reason, and that no command is sent while inactive."""
+def refusals(robot: Robot, rules: JointRules, command_timeout: float) -> Finding:
+    """Whether invalid commands are refused for the right reason, and no command is sent while inactive."""
     before, pose = robot.status(), robot.feedback.position
-    wrong = []
+    wrong, bad = [], bad_commands(robot, rules, pose)
     judge = DemandGuard(rules, robot.modes, command_timeout)
-    for why, (mode, values) in bad_commands(robot, rules, pose).items():
+    for why, (mode, values) in bad.items():
         refusal = judge.judge(Demand(mode, values, 0.0), 0.0, pose)
         if refusal is None or refusal.reason != why:
             wrong.append(f"{why}: {'accepted' if refusal is None else refusal.reason}")
-        try:
-            robot.command(mode, values.tolist())
-        except Refused:
-            continue
-        wrong.append(f"{why}: accepted while {robot.phase.value}")
+        if is_taken(partial(robot.command, mode, values.tolist())):
+            wrong.append(f"{why}: accepted while {robot.phase.value}")
     time.sleep(5.0 * robot.period)
     if robot.status().accepted != before.accepted or robot.demand is not None:
         wrong.append("a command was followed while the robot is inactive")
-    names = ", ".join(bad_commands(robot, rules, pose))
-    checks.judge("refusals", "; ".join(wrong), f"{names}: each refused, no command was sent")
+    return Finding(f"{', '.join(bad)}: each refused, no command was sent", "; ".join(wrong))
+
+
+def is_taken(ask: Callable[[], object]) -> bool:
+    """Return True if a call is accepted, False if it is refused."""
+    try:
+        ask()
+    except HardwareError:
+        return False
+    return True
 
 
 def bad_commands(robot: Robot, rules: JointRules, pose: Array) -> dict[str, tuple[Mode, Array]]:
@@ -289,7 +357,3 @@ def bad_commands(robot: Robot, rules: JointRules, pose: Array) -> dict[str, tupl
             jump[i] += away[i] if rules.upper[i] - pose[i] >= room[i] else -away[i]
             found["jump"] = (mode, jump)
     return found
-
-
-def _ms(seconds: float) -> str:
-    return f"{1e3 * seconds:.3g} ms"

@@ -10,19 +10,24 @@ Real robots move only with `moves=True`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 from ada_dynamics.errors import InputError, unknown_name
+from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.robot import Robot
-from ada_hardware.self_test.checks import Check, Checks, TestEnded
+from ada_hardware.self_test.checks import Check, Checks, Finding, TestEnded
 from ada_hardware.self_test.device import Plugged, Target, plugged
 from ada_hardware.self_test.motion_checks import MotionChecks
 from ada_hardware.self_test.robot_checks import (
-    check_alarms,
-    check_feedback,
-    check_refusals,
-    check_wire,
+    ReferenceThread,
+    alarms,
+    feedback,
     find_robot,
+    free_again,
+    period,
+    refusals,
+    wire,
 )
 from ada_hardware.self_test.sensor_checks import check_sensor
 from ada_robot.errors import HardwareError
@@ -75,7 +80,8 @@ def test_device(
             pass
         except HardwareError as problem:
             checks.fail("end", f"test aborted: {problem}")
-        _check_violations(plug, checks)
+        if plug.emulator is not None:
+            checks.measure("the emulator's judgement", partial(violations, plug.emulator))
     return checks
 
 
@@ -102,13 +108,19 @@ def _test_robot(
     driver, safety = find_robot(plug, checks), plug.target.safety()
     rules = JointRules(driver.limits, safety)
     robot = Robot(plug.target.kind.name, plug.settings, safety, place=place)
+    measure, is_real = checks.measure, plug.target.is_real
     try:
-        with checks.needed("cycle"):
+        try:
             robot.open(_LONGEST_START)
-        check_wire(robot, checks, seconds, safety.realtime_priority, is_real=plug.target.is_real)
-        check_feedback(robot, checks, safety)
-        is_well = check_alarms(robot, checks)
-        check_refusals(robot, checks, rules, safety.command_timeout)
+        except HardwareError as problem:
+            checks.fail("cycle", str(problem))
+            raise TestEnded from None
+        with ReferenceThread(robot.period, safety.realtime_priority) as bare:
+            measure("wire", lambda: wire(robot, seconds), ends=True)
+            measure("period", lambda: period(robot, seconds, bare, is_real=is_real))
+        measure("feedback", lambda: feedback(robot, safety), ends=True)
+        is_well = measure("alarms", lambda: alarms(robot))
+        measure("refusals", lambda: refusals(robot, rules, safety.command_timeout))
         if not moves:
             checks.leave_out("motion", "not requested (--move)")
         elif not is_well or checks.failed:
@@ -117,33 +129,16 @@ def _test_robot(
             tries = _EMULATED_TRIES if plug.target.is_faultless else 1
             MotionChecks(robot, checks, rules, safety, joints, tries).run()
     finally:
-        _close(robot, checks)
-    with checks.needed("free again"):
-        driver.open()
-    driver.close()
-    checks.ok("free again", "closed and opened again")
+        try:
+            robot.close()
+        except HardwareError as problem:
+            checks.fail("close", str(problem))
+    measure("free again", lambda: free_again(driver))
 
 
-def _close(robot: Robot, checks: Checks) -> None:
-    try:
-        robot.close()
-    except HardwareError as problem:
-        checks.fail("close", str(problem))
-
-
-def _check_violations(plug: Plugged, checks: Checks) -> None:
-    """Check the violations recorded by the emulator."""
-    if plug.emulator is None:
-        return
-    try:
-        found = plug.emulator.violations()
-    except HardwareError as problem:
-        checks.fail("the emulator's judgement", str(problem))
-        return
-    texts = "; ".join(one.text for one in found[:_SHOWN]) + ("; ..." if len(found) > _SHOWN else "")
-    checks.judge(
-        "the emulator's judgement",
-        texts,
-        f"{len(found)} commands that must never be sent" if found else "no command that must never be sent",
-        violations=len(found),
-    )
+def violations(emulator: EmulatorProcess) -> Finding:
+    """Violations recorded by an emulator; raises HardwareError if it does not answer."""
+    found = emulator.violations()
+    problem = "; ".join(one.text for one in found[:_SHOWN]) + ("; ..." if len(found) > _SHOWN else "")
+    text = f"{len(found)} commands" if found else "no command"
+    return Finding(f"{text} that must never be sent", problem, {"violations": len(found)})

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +14,10 @@ from ada_dynamics.arrays import Array
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.pipeline import AXES
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorState, SensorStatus
-from ada_hardware.force_torque.sensor_driver import SensorIdentity
-from ada_hardware.self_test.checks import Checks
+from ada_hardware.self_test.checks import Checks, Finding, TestEnded
 from ada_hardware.self_test.device import Plugged
-from ada_hardware.self_test.reference_thread import SOME, ReferenceThread, waited
-from ada_hardware.self_test.robot_checks import open_it
-from ada_robot.errors import HardwareError
+from ada_hardware.self_test.robot_checks import SOME, ReferenceThread, free_again, open_it, waited
+from ada_robot.errors import HardwareError, NoAnswer
 
 LEAST_RATE = 0.8  # fraction of the set rate, as in the status of the sensor
 MOST_LOST = 0.01  # fraction of records
@@ -31,184 +31,204 @@ _SATURATE: Mapping[str, tuple[str, float]] = {"onrobot": ("status", float(0x0080
 _FAR = ("fz", 1e7)
 
 
+class Series(NamedTuple):
+    """Measurements of a sensor during some seconds.
+
+    Attributes:
+        sensor: the open sensor.
+        use: settings of the processing.
+        before: status before.
+        raw: raw wrenches.
+        seconds: duration [s].
+        had: fraction of the time in which this process could run.
+    """
+
+    sensor: ForceSensor
+    use: ForceSensorSettings
+    before: SensorStatus
+    raw: Array
+    seconds: float
+    had: float
+
+    @property
+    def most(self) -> Array:
+        """Largest standard deviations of a steady signal, and largest errors of a zero [N, N m]."""
+        return np.array([self.use.steady_force] * 3 + [self.use.steady_moment] * 3)
+
+
 def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
     """Run all checks of a sensor.
 
     Raises:
         TestEnded: it cannot be opened, or sends no samples.
     """
-    use = plug.target.sensing()
-    sensor = ForceSensor(plug.target.kind.name, plug.settings, use)
+    sensor = ForceSensor(plug.target.kind.name, plug.settings, plug.target.sensing())
     try:
         open_it(plug, checks, sensor.open, lambda: sensor.status().counts)
-        _check_identity(sensor.status().identity, checks)
-        delayed = waited(f"sensor {sensor.name}")
-        with ReferenceThread(sensor.period) as bare:
-            before, raw = _collect(sensor, checks, seconds)
-        lost = (waited(f"sensor {sensor.name}") - delayed) / seconds  # fraction of time without a processor
-        _check_rate(sensor, before, seconds, min(bare.kept, 1.0 - lost), checks)
-        _check_state(sensor, checks)
-        _check_noise(raw, use, checks)
-        _check_zero(sensor, use, checks)
+        checks.measure("identity", partial(_identity, sensor))
+        try:
+            series = _collect(sensor, seconds)
+        except NoAnswer as problem:
+            checks.fail("samples", str(problem))
+            raise TestEnded from None
+        for name, measure in SENSOR_CHECKS:
+            checks.measure(name, partial(measure, series))
         if plug.emulator is not None:
-            _check_load(sensor, plug.emulator, checks)
-            _check_saturation(sensor, plug.emulator, checks)
-            _check_silence(sensor, plug.emulator, use, checks)
+            for name, provoke in EMULATED_SENSOR_CHECKS:
+                checks.measure(name, partial(provoke, sensor, plug.emulator))
     finally:
         sensor.close()
-    with checks.needed("free again"):
-        sensor.open()
-    sensor.close()
-    checks.ok("free again", "closed and opened again")
+    checks.measure("free again", lambda: free_again(sensor))
 
 
-def _check_identity(identity: SensorIdentity | None, checks: Checks) -> None:
+def _identity(sensor: ForceSensor) -> Finding:
+    identity = sensor.status().identity
     if identity is None:
-        checks.fail("identity", "no identity reported")
-        return
+        return Finding("", "no identity reported")
     scales = identity.scale
     shown = " ".join(f"{scale:g}" for scale in scales)
     version = f", version {identity.version}" if identity.version else ""
     is_usable = all(np.isfinite(scales)) and min(scales) > 0.0
-    checks.judge(
-        "identity",
-        "" if is_usable else "a scale is not positive; set it from the data sheet",
+    return Finding(
         f"{identity.name}{version}; counts per N and N m {shown}, from its {identity.source}",
-        product=identity.name,
-        version=identity.version,
-        scales=scales,
-        source=identity.source,
+        "" if is_usable else "a scale is not positive; set it from the data sheet",
+        {"product": identity.name, "version": identity.version, "scales": scales, "source": identity.source},
     )
 
 
-def _collect(sensor: ForceSensor, checks: Checks, seconds: float) -> tuple[SensorStatus, Array]:
-    """Collect raw wrenches; return them and the status before."""
-    if sensor.newer_than(0, _FIRST) is None:
-        raise checks.end("samples", f"no sample within {_FIRST:g} s; {'; '.join(sensor.status().problems)}")
-    before, end, number, found = sensor.status(), time.monotonic() + seconds, 0, []
-    while time.monotonic() < end:
-        time.sleep(min(max(sensor.period, _LOOK), max(end - time.monotonic(), 0.0)))
-        newest = sensor.newest
-        if newest is not None and newest.number != number:
-            number = newest.number
-            found.append(newest.raw)
-    return before, np.array(found).reshape(-1, 6)
+def _collect(sensor: ForceSensor, seconds: float) -> Series:
+    """Collect raw wrenches; raises NoAnswer if there is no sample."""
+    thread = f"sensor {sensor.name}"
+    delayed = waited(thread)
+    with ReferenceThread(sensor.period) as bare:
+        if sensor.newer_than(0, _FIRST) is None:
+            raise NoAnswer(f"no sample within {_FIRST:g} s; {'; '.join(sensor.status().problems)}")
+        before, end, number, found = sensor.status(), time.monotonic() + seconds, 0, []
+        while time.monotonic() < end:
+            time.sleep(min(max(sensor.period, _LOOK), max(end - time.monotonic(), 0.0)))
+            newest = sensor.newest
+            if newest is not None and newest.number != number:
+                number = newest.number
+                found.append(newest.raw)
+    lost = (waited(thread) - delayed) / seconds  # fraction of time without a processor
+    raw = np.array(found).reshape(-1, 6)
+    return Series(sensor, sensor.settings, before, raw, seconds, min(bare.kept, 1.0 - lost))
 
 
-def _check_rate(sensor: ForceSensor, before: SensorStatus, seconds: float, had: float, checks: Checks) -> None:
-    """Check the number of received and lost samples; `had`: fraction of time in which this process could run."""
-    status, wanted = sensor.status(), 1.0 / sensor.period
-    count = status.readings - before.readings
-    rate = count / seconds
+def _why(status: SensorStatus) -> str:
     said = f"{status.counts.last_problem}. " if status.counts.last_problem else ""
+    return f"{said}Check cable and network"
+
+
+def _rate(series: Series) -> Finding:
+    status, wanted, had = series.sensor.status(), 1.0 / series.sensor.period, series.had
+    rate = (status.readings - series.before.readings) / series.seconds
     busy = f"; the machine is busy: this process had {100.0 * had:.0f} % of the time" if had < 1.0 - SOME else ""
-    why = f"{said}Check cable and network"
-    slow = f"less than {100.0 * LEAST_RATE:g} % of them; {why}. A lower `rate` of the driver may help"
-    checks.judge(
-        "rate",
-        slow if rate < LEAST_RATE * wanted * had else "",
+    slow = f"less than {100.0 * LEAST_RATE:g} % of them; {_why(status)}. A lower `rate` of the driver may help"
+    return Finding(
         f"{rate:.0f} samples per second of {wanted:.0f}{busy}",
-        rate_hz=rate,
-        wanted_hz=wanted,
+        slow if rate < LEAST_RATE * wanted * had else "",
+        {"rate_hz": rate, "wanted_hz": wanted},
     )
+
+
+def _losses(series: Series) -> Finding:
+    status, before = series.sensor.status(), series.before
     sequence, old = status.sequence, before.sequence
     lost, doubled = sequence.lost - old.lost, sequence.duplicated - old.duplicated
     late, damaged = sequence.reordered - old.reordered, status.counts.refused - before.counts.refused
-    share = (lost + damaged) / max(count + lost + damaged, 1)
-    checks.judge(
-        "losses",
-        f"more than {100.0 * MOST_LOST:g} %; {why}" if share > MOST_LOST else "",
-        f"{lost} lost, {late} late, {doubled} duplicate, {damaged} damaged or skipped, of {count + lost + damaged}",
-        lost_share=share,
-        lost=lost,
-        late=late,
-        doubled=doubled,
-        damaged=damaged,
+    count = status.readings - before.readings + lost + damaged
+    share = (lost + damaged) / max(count, 1)
+    return Finding(
+        f"{lost} lost, {late} late, {doubled} duplicate, {damaged} damaged or skipped, of {count}",
+        f"more than {100.0 * MOST_LOST:g} %; {_why(status)}" if share > MOST_LOST else "",
+        {"lost_share": share, "lost": lost, "late": late, "doubled": doubled, "damaged": damaged},
     )
 
 
-def _check_state(sensor: ForceSensor, checks: Checks) -> None:
-    status, newest = sensor.status(), sensor.newest
-    words = (
-        [] if newest is None else [newest.error, newest.warning, *(["it is saturated"] if newest.is_saturated else [])]
-    )
+def _state(series: Series) -> Finding:
+    status, newest = series.sensor.status(), series.sensor.newest
+    words = [] if newest is None else [newest.error, newest.warning, "it is saturated" if newest.is_saturated else ""]
     if status.saturated or status.errors:
         words.append("remove the load, and check the sensor's web page or manual")
-    text = f"{status.saturated} saturated, {status.errors} with a device error, of {status.readings} samples"
-    problem = "; ".join(word for word in words if word)
-    checks.judge("state", problem, text, saturated=status.saturated, errors=status.errors, values=dict(status.values))
-
-
-def _check_noise(raw: Array, use: ForceSensorSettings, checks: Checks) -> None:
-    noise, mean = (np.std(raw, axis=0), np.mean(raw, axis=0)) if len(raw) else (np.full(6, np.nan), np.full(6, np.nan))
-    most = np.array([use.steady_force] * 3 + [use.steady_moment] * 3)
-    loud = [name for name, is_quiet in zip(AXES, noise <= most, strict=True) if not is_quiet]
-    problem = (
-        f"{', '.join(loud)} is not steady; keep robot and tool at rest, check the shield of the cable" if loud else ""
+    return Finding(
+        f"{status.saturated} saturated, {status.errors} with a device error, of {status.readings} samples",
+        "; ".join(word for word in words if word),
+        {"saturated": status.saturated, "errors": status.errors, "values": dict(status.values)},
     )
-    checks.judge(
-        "noise",
-        problem,
+
+
+def _noise(series: Series) -> Finding:
+    raw = series.raw if len(series.raw) else np.full((1, 6), np.nan)
+    noise, mean = np.std(raw, axis=0), np.mean(raw, axis=0)
+    loud = [name for name, is_quiet in zip(AXES, noise <= series.most, strict=True) if not is_quiet]
+    remedy = f"{', '.join(loud)} is not steady; keep robot and tool at rest, check the shield of the cable"
+    return Finding(
         f"standard deviation {_wrench(noise)}; mean {_wrench(mean)}",
-        deviation=noise.tolist(),
-        mean=mean.tolist(),
+        remedy if loud else "",
+        {"deviation": noise.tolist(), "mean": mean.tolist()},
     )
 
 
-def _check_zero(sensor: ForceSensor, use: ForceSensorSettings, checks: Checks) -> None:
-    try:
-        taken = sensor.bias()
-        rest = _mean(sensor, lambda reading: True)
-    except HardwareError as problem:
-        checks.fail("zero", str(problem))
-        return
-    most = np.array([use.steady_force] * 3 + [use.steady_moment] * 3)
-    off = bool(np.any(np.abs(rest) > most))
-    checks.judge(
-        "zero",
-        "not zero afterwards: check that nothing touches the sensor" if off else "",
+def _zero(series: Series) -> Finding:
+    taken = series.sensor.bias()
+    rest = _mean(series.sensor, lambda reading: True)
+    off = bool(np.any(np.abs(rest) > series.most))
+    return Finding(
         f"{_wrench(taken)} subtracted, {_wrench(rest)} left",
-        taken=taken.tolist(),
-        left=rest.tolist(),
+        "not zero afterwards: check that nothing touches the sensor" if off else "",
+        {"taken": taken.tolist(), "left": rest.tolist()},
     )
 
 
 # --- emulated sensors ---------------------------------------------------------------------------------------------
-def _check_load(sensor: ForceSensor, emulator: EmulatorProcess, checks: Checks) -> None:
+def _units(sensor: ForceSensor, emulator: EmulatorProcess) -> Finding:
     emulator.fault("fz", _LOAD)
     try:
         found = _mean(sensor, lambda wrench: abs(wrench[2]) > 0.5 * abs(_LOAD))
-    except HardwareError as problem:
-        checks.fail("units", str(problem))
-        return
     finally:
         emulator.fault("fz", 0.0)
     others = float(np.abs(np.delete(found, 2)).max())
     is_right = abs(found[2] - _LOAD) <= _LOAD_ERROR and others <= _LOAD_ERROR
     text = f"a load of {_LOAD:g} N along z reads {found[2]:.3f} N, others up to {others:.2g}"
-    checks.judge("units", "" if is_right else "scales or axes are wrong", text, load_n=_LOAD, read_n=float(found[2]))
+    return Finding(text, "" if is_right else "scales or axes are wrong", {"load_n": _LOAD, "read_n": float(found[2])})
 
 
-def _check_saturation(sensor: ForceSensor, emulator: EmulatorProcess, checks: Checks) -> None:
+def _saturation(sensor: ForceSensor, emulator: EmulatorProcess) -> Finding:
     name, value = _SATURATE.get(sensor.name, _FAR)
     emulator.fault(name, value)
     is_seen = _comes(sensor, lambda: bool(sensor.newest and sensor.newest.is_saturated and not sensor.newest.is_valid))
     emulator.fault(name, 0.0)
     is_over = _comes(sensor, lambda: bool(sensor.newest and not sensor.newest.is_saturated))
-    problem = "" if is_seen and is_over else f"reported {is_seen}, cleared {is_over}"
-    checks.judge("saturation", problem, "reported while it lasts, the wrench marked invalid" if not problem else "")
+    if not (is_seen and is_over):
+        return Finding("", f"reported {is_seen}, cleared {is_over}")
+    return Finding("reported while it lasts, the wrench marked invalid")
 
 
-def _check_silence(sensor: ForceSensor, emulator: EmulatorProcess, use: ForceSensorSettings, checks: Checks) -> None:
-    begin = time.monotonic()
+def _silence(sensor: ForceSensor, emulator: EmulatorProcess) -> Finding:
+    use, begin = sensor.settings, time.monotonic()
     emulator.fault("silence", 1.0)
     is_noticed = _comes(sensor, lambda: sensor.status().state is not SensorState.READING, use.silence_timeout)
     after = time.monotonic() - begin
     emulator.fault("silence", 0.0)
     is_back = _comes(sensor, lambda: sensor.status().state is SensorState.READING, use.reopen_after + 2.0)
     problem = "" if is_noticed and is_back else f"detected {is_noticed}, recovered {is_back}"
-    text = f"detected after {after:.2f} s, recovered by itself" if not problem else ""
-    checks.judge("silence of the sensor", problem, text, noticed_s=after)
+    text = "" if problem else f"detected after {after:.2f} s, recovered by itself"
+    return Finding(text, problem, {"noticed_s": after})
+
+
+SENSOR_CHECKS: Sequence[tuple[str, Callable[[Series], Finding]]] = (
+    ("rate", _rate),
+    ("losses", _losses),
+    ("state", _state),
+    ("noise", _noise),
+    ("zero", _zero),
+)
+EMULATED_SENSOR_CHECKS: Sequence[tuple[str, Callable[[ForceSensor, EmulatorProcess], Finding]]] = (
+    ("units", _units),
+    ("saturation", _saturation),
+    ("silence of the sensor", _silence),
+)
 
 
 def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool], count: int = 100) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.self_test.reference_thread import ReferenceThread
+from ada_hardware.self_test.robot_checks import ReferenceThread
 from ada_tools.bringup import Plan, plan
 from ada_tools.bringup.processes import ParameterValue, params_text
 from ada_tools.bringup.starter import TICK, Console, Starter

@@ -104,4 +104,4 @@ def test_a_motion_that_a_standstill_has_spoilt_is_tried_again(robot: Robot, devi
     standstill.join()
     motion = checks.done[-1]
     assert motion.verdict is Verdict.OK, motion.text
-    assert re.search(r"\(try \d+; the one before: the robot is stopped", motion.text), motion.text
+    assert re.search(r"\(try \d+; previous: the robot is stopped", motion.text), motion.text
