@@ -8,7 +8,8 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -16,7 +17,6 @@ import numpy as np
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
-from ada_hardware.kondo.settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
 from ada_hardware.plausibility import PlausibilityCheck
 from ada_hardware.transport.wires import ByteStream, Serial
@@ -24,6 +24,47 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import setting
+
+READ, COMMANDED = "read", "commanded"  # values of `feedback`
+
+fixed = partial(setting, read_only=True)
+
+
+@dataclass(frozen=True)
+class ServoSettings:
+    """Settings common to the Kondo drivers."""
+
+    url: str = fixed("", 'serial line such as /dev/ttyUSB0; "dry:" opens none')
+    angle_map: str = fixed("", "file with channels, signs and limits of the servos; empty: that of the robot")
+    robot: str = fixed("", "robot with the joints of the map, by name or file; empty: any joints")
+    period: float = fixed(
+        0.0,
+        "cycle period; 0: from the transmission time, at least 0.025 for RCB-1 and 0.015 for RCB-4",
+        unit="s",
+        lower=0.0,
+        upper=1.0,
+    )
+    latency: float = fixed(
+        0.008,
+        "latency of the port per request, for the computed period; FTDI adapters have 0.016 unless their latency_timer "
+        "is 1 ms",
+        unit="s",
+        lower=0.0,
+        upper=0.1,
+    )
+    feedback: str = fixed(READ, "positions as measured by the servos or as commanded", choices=(READ, COMMANDED))
+    reply_timeout: float = fixed(0.05, "timeout of a reply", unit="s", lower=0.001, upper=1.0)
+    blind_time: float = fixed(
+        0.25,
+        "time without plausible readings after which nothing more is commanded and the robot is stopped",
+        unit="s",
+        lower=0.02,
+        upper=2.0,
+    )
+    retries: int = fixed(4, "retries of a request; none within cycles", lower=0)
+    retry_pause: float = fixed(0.010, "pause before a retry", unit="s", lower=0.0, upper=1.0)
+
 
 S = TypeVar("S", bound=ServoSettings)
 B = TypeVar("B")

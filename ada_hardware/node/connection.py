@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -33,7 +33,6 @@ from ada_hardware.node.devices import Devices
 from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings, mounted, refuse_links, transforms
 from ada_hardware.node.humanoid_requests import Playing
 from ada_robot.contract import Reason
-from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.robot_topics import RobotTopics
@@ -95,27 +94,6 @@ class SensorTopics:
 NO_MODEL = "none"
 
 
-class Tool(NamedTuple):
-    """Tool on a sensor carried by a robot.
-
-    Attributes:
-        robot: name of the robot.
-        sensor: the sensor.
-        motion: computes the motion of the sensor from states of the robot.
-        whole: full state of the robot from measurements.
-    """
-
-    robot: str
-    sensor: ForceSensor
-    motion: SensorMotion
-    whole: StateEstimator
-
-    def move(self, feedback: Feedback) -> None:
-        """Set the motion of the sensor; accelerations are not measured and assumed to be zero."""
-        state = self.whole.of(feedback)
-        self.sensor.set_tool_motion(self.motion.of(state.q, state.v, time=state.t))
-
-
 class Connection:
     """Topics and diagnostics of the devices of a node.
 
@@ -147,27 +125,26 @@ class Connection:
         Raises:
             AdaError: a model cannot be loaded, or does not match the robot.
         """
-        self._node, self._health = node, health
+        self._node, self._health, self._settings = node, health, settings
         self.robots: dict[str, RobotTopics] = {}
         self.sensors: dict[str, SensorTopics] = {}
         self.playing: Playing | None = None
         self._models: dict[str, StateEstimator | None] = {}
-        self._tools: list[Tool] = []
+        self._tools: list[tuple[str, ForceSensor, SensorMotion, StateEstimator]] = []  # carried by the named robot
         self._frames: dict[str, MeasuredFrames] = {}
         self._fixed: Any = None  # publisher of /tf_static
         self._facts: dict[str, dict[str, object]] = {}
-        self._motion = settings.motion
         self._reported: list[str] = []
         self._poses: DeadlineLoop | None = None
         self._links: dict[str, str] = {}  # robot that each frame belongs to
         try:
             for plan in plans:
                 if plan.name in devices.robots:
-                    self._add_robot(plan, devices.robots[plan.name], settings)
+                    self._add_robot(plan, devices.robots[plan.name])
             for plan in plans:
                 if plan.name in devices.sensors:
-                    self._add_sensor(plan, devices.sensors[plan.name], settings.frame_prefix)
-            self._publish_fixed(plans, settings)
+                    self._add_sensor(plan, devices.sensors[plan.name])
+            self._publish_fixed(plans)
         except BaseException:
             self.close()
             raise
@@ -175,7 +152,7 @@ class Connection:
             self._poses = DeadlineLoop(1.0 / settings.tf_rate, self._publish_poses, name="poses", on_failure=on_failure)
             self._poses.start()
 
-    def _add_robot(self, plan: DevicePlan, robot: Robot, settings: HardwareSettings) -> None:
+    def _add_robot(self, plan: DevicePlan, robot: Robot) -> None:
         whole = _whole(plan, robot)
         if whole is not None:
             whole.close_loops()
@@ -184,21 +161,21 @@ class Connection:
                     f"{plan.name}: the model {whole.model.name!r} has motors that the device lacks; they are assumed "
                     f"to be at zero: {', '.join(whole.missing)}."
                 )
-            self._add_frames(plan, robot, whole, settings)
+            self._add_frames(plan, robot, whole)
         topics = RobotTopics(
             self._node, robot, plan.rules, whole,
-            look_rate=settings.rate, state_rate=settings.publish_rate, prefix=plan.settings.prefix,
+            look_rate=self._settings.rate, state_rate=self._settings.publish_rate, prefix=plan.settings.prefix,
         )  # fmt: skip
-        _hold_to(topics.commands, settings)
+        self._limit(topics.commands)
         self.robots[plan.name] = topics
         self._facts[plan.name] = page_facts(plan)
         self._models[plan.name] = whole
         frames = self._frames.get(plan.name)
         self._report(plan.name, RobotReport(robot, topics.commands, topics.lease, frames.whole if frames else whole))
 
-    def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateEstimator, settings: HardwareSettings) -> None:
+    def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateEstimator) -> None:
         """Publish the frames of a robot on /tf if possible."""
-        if not self._sends_frames(settings):
+        if not self._sends_frames():
             return
         shared = [link for link in whole.model.link_names if self._links.setdefault(link, plan.name) != plan.name]
         if shared:
@@ -207,30 +184,31 @@ class Connection:
                 "must be unique. Use a model with other names, or a separate node and namespace."
             )
             return
-        frames = MeasuredFrames(self._node, whole.copy(), settings.world_frame, settings)
+        frames = MeasuredFrames(self._node, whole.copy(), self._settings.world_frame, self._settings)
         frames.warm_up(robot.feedback)
         self._frames[plan.name] = frames
 
-    def _sends_frames(self, settings: HardwareSettings) -> bool:
+    def _sends_frames(self) -> bool:
         """Return True if frames are requested and can be sent; otherwise log the reason."""
-        return bool(settings.tf_rate) and can_send_frames(self._node)
+        return bool(self._settings.tf_rate) and can_send_frames(self._node)
 
-    def _publish_fixed(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> None:
+    def _publish_fixed(self, plans: Sequence[DevicePlan]) -> None:
         """Publish the fixed frames of robots and mounted sensors on /tf_static."""
         rows = [row for frames in self._frames.values() for row in frames.fixed]
-        rows += self._mounted(plans, settings)
+        rows += self._mounted(plans)
         if rows:
             self._fixed = publish_fixed(
                 self._node, list(dict.fromkeys(rows))
             )  # two robots of one world publish the same frame
 
-    def _mounted(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> list[FixedTransform]:
+    def _mounted(self, plans: Sequence[DevicePlan]) -> list[FixedTransform]:
         """Return the fixed transforms of mounted sensors and of the world frame."""
+        settings = self._settings
         models = [whole.model for whole in self._models.values() if whole is not None]
         links = {link for model in models for link in model.link_names}
         refuse_links(plans, links)
         sensors = mounted(plans)
-        if not sensors or not self._sends_frames(settings):
+        if not sensors or not self._sends_frames():
             return []
         known = {*links, settings.world_frame, *(plan.frame for plan in sensors)}
         for plan in sensors:
@@ -244,8 +222,8 @@ class Connection:
             rows.append(FixedTransform.of_place(settings.frame_prefix + settings.world_frame, settings.base_pose))
         return rows
 
-    def _add_sensor(self, plan: DevicePlan, sensor: ForceSensor, prefix: str) -> None:
-        topics = SensorTopics(self._node, sensor, plan.settings.topic, prefix + plan.frame)
+    def _add_sensor(self, plan: DevicePlan, sensor: ForceSensor) -> None:
+        topics = SensorTopics(self._node, sensor, plan.settings.topic, self._settings.frame_prefix + plan.frame)
         self.sensors[plan.name] = topics
         if plan.rules.tool_mass:
             self._add_tool(plan, sensor)
@@ -257,7 +235,7 @@ class Connection:
             if whole is not None and plan.frame in whole.model.link_names and not whole.model.loops:
                 motion = SensorMotion(Dynamics(whole.model), plan.frame, plan.rules.xyz, plan.rules.rpy)
                 motion.of(whole.model.neutral(), np.zeros(whole.model.nv))  # compiles it
-                self._tools.append(Tool(name, sensor, motion, whole))
+                self._tools.append((name, sensor, motion, whole))
                 return
         raise InputError(
             f"parameter {plan.name}.sensor.tool_mass is {plan.rules.tool_mass:g} kg, but the motion of the tool is "
@@ -290,9 +268,10 @@ class Connection:
         is_active = follows and robot.robot.phase is Phase.ACTIVE
         feedback = robot.look(is_active=is_active, plays=_plays(playing, robot.robot))
         if feedback is not None:
-            for tool in self._tools:
-                if tool.robot == name:
-                    tool.move(feedback)
+            for carrier, sensor, motion, whole in self._tools:
+                if carrier == name:  # accelerations are not measured and assumed to be zero
+                    state = whole.of(feedback)
+                    sensor.set_tool_motion(motion.of(state.q, state.v, time=state.t))
 
     # --- thread of /tf ----------------------------------------------------------------------------------------------
     def _publish_poses(self, _due: int) -> None:
@@ -313,9 +292,13 @@ class Connection:
 
     def change(self, settings: HardwareSettings) -> None:
         """Apply changed parameters."""
+        self._settings = settings
         for topics in self.robots.values():
-            _hold_to(topics.commands, settings)
-        self._motion = settings.motion
+            self._limit(topics.commands)
+
+    def _limit(self, commands: JointCommands) -> None:
+        use = self._settings
+        commands.hold_to(use.max_command_age, use.max_position_jump, require_stamps=use.require_stamps)
 
     def state(self) -> dict[str, object]:
         """Part of ~/state about the devices."""
@@ -323,7 +306,7 @@ class Connection:
             name: {
                 **robot_state(one.robot, one.commands, one.topics),
                 "commander": one.commander,
-                **with_chosen(self._facts[name], self._motion),
+                **with_chosen(self._facts[name], self._settings.motion),
                 "plays": _plays(self.playing, one.robot),
             }
             for name, one in self.robots.items()
@@ -364,10 +347,6 @@ class Connection:
 def _plays(playing: Playing | None, robot: Robot) -> str:
     """Path of the motion that a robot is playing; "" if none."""
     return playing.path if playing is not None and playing.robot is robot and not playing.ended else ""
-
-
-def _hold_to(commands: JointCommands, settings: HardwareSettings) -> None:
-    commands.hold_to(settings.max_command_age, settings.max_position_jump, require_stamps=settings.require_stamps)
 
 
 def _whole(plan: DevicePlan, robot: Robot) -> StateEstimator | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ada_dynamics import resources
 from ada_dynamics.errors import AdaError
-from ada_hardware.force_torque.sensor import ForceSensor, SensorStatus
+from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.sensor import Level as SensorLevel
 from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.node.hardware_settings import DevicePlan
@@ -28,19 +28,6 @@ _FEW_ANSWERS = 0.95  # fraction of answers below which a warning is reported
 _TELLING = 20  # exchanges needed to compute the fraction
 
 
-class LinkShare:
-    """Fraction of requests of a device that were answered since the last report."""
-
-    def __init__(self) -> None:
-        self._before = (0, 0)
-
-    def of(self, counts: LinkCounts) -> float | None:
-        """Return the fraction of answered requests; None after too few."""
-        before, self._before = self._before, (counts.received, counts.missed)
-        came, missed = counts.received - before[0], counts.missed - before[1]
-        return came / (came + missed) if came + missed >= _TELLING else None
-
-
 class RobotReport:
     """Diagnostics of a robot."""
 
@@ -53,13 +40,13 @@ class RobotReport:
     ) -> None:
         """Args: the robot, its received commands, the lease of its commander, and its full state if it has a model."""
         self._robot, self._commands, self._lease, self._whole = robot, commands, lease, whole
-        self._share = LinkShare()
+        self._counts_before = (0, 0)  # received and missed replies at the last report
         self._refused_before = 0
 
     def __call__(self) -> Status:
         """Return the diagnostics."""
         status, commands = self._robot.status(), self._commands
-        share = self._share.of(status.counts)
+        share = self._share_of(status.counts)
         publishers = self._lease.senders()
         refused = refusals(status, commands)
         count = sum(count for reason, count in refused.items() if reason != Reason.NOT_ACTIVE)
@@ -91,6 +78,12 @@ class RobotReport:
         if self._whole is not None and self._whole.missing:
             values["motors of the model that the device lacks"] = ", ".join(self._whole.missing)
         return Status(*self._verdict(status, share, publishers, is_new=is_new), values)
+
+    def _share_of(self, counts: LinkCounts) -> float | None:
+        """Fraction of requests that were answered since the last report; None after too few."""
+        (received, missed), self._counts_before = self._counts_before, (counts.received, counts.missed)
+        came, lost = counts.received - received, counts.missed - missed
+        return came / (came + lost) if came + lost >= _TELLING else None
 
     def _verdict(
         self, status: RobotStatus, share: float | None, publishers: Sequence[str], *, is_new: bool
@@ -135,7 +128,10 @@ def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
         "limit that was passed": status.passed_limit,
         "opened anew": status.reopened,
         **link_values(status.counts, None),
-        **sequence_values(status),
+        "records lost": status.sequence.lost,
+        "records out of order": status.sequence.reordered,
+        "records that came twice": status.sequence.duplicated,
+        "times that the device began to count anew": status.sequence.restarted,
         **dict(status.values),
     }
     if status.identity is not None:
@@ -171,17 +167,6 @@ def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:
     if share is not None:
         values["answers that came since the last report [%]"] = 100.0 * share
     return values
-
-
-def sequence_values(status: SensorStatus) -> dict[str, object]:
-    """Sequence errors of the records of a sensor."""
-    sequence = status.sequence
-    return {
-        "records lost": sequence.lost,
-        "records out of order": sequence.reordered,
-        "records that came twice": sequence.duplicated,
-        "times that the device began to count anew": sequence.restarted,
-    }
 
 
 def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]) -> dict[str, object]:

@@ -101,6 +101,20 @@ class Devices:
         self._each(self.robots, lambda robot: robot.arm())
         return f"{', '.join(self.robots)}: armed; commands now move them."
 
+    def bias(self) -> str:
+        """Determine the zero of all sensors; return a description.
+
+        Raises:
+            AdaError: there is no sensor, or one is not steady.
+        """
+        if not self.sensors:
+            raise Refused("no sensor, or the node is not configured.")
+        zeros = []
+        for name, sensor in self.sensors.items():
+            zero = ", ".join(f"{one:.4g}" for one in sensor.bias())
+            zeros.append(f"{name}: zero set to [{zero}] N, N m")
+        return "; ".join(zeros)
+
     def deactivate(self) -> None:
         """Decelerate all robots along their ramps and deactivate them; stopped ones remain stopped.
 

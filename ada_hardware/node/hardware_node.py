@@ -23,8 +23,9 @@ from typing import Any
 
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
+from rclpy.parameter import Parameter
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 
 from ada_dynamics.errors import AdaError
 from ada_hardware.force_torque.sensor import ForceSensor
@@ -39,10 +40,11 @@ from ada_hardware.node.hardware_settings import (
     DevicePlan,
     HardwareSettings,
 )
-from ada_hardware.node.requests import Requests
+from ada_hardware.node.humanoid_requests import KINDS, can_release, play, release
 from ada_hardware.registry import ROBOT
 from ada_hardware.robot import Robot
-from ada_robot.processes import STDERR, NonBlockingOutput
+from ada_robot.errors import Refused
+from ada_robot.nonblocking_output import STDERR, NonBlockingOutput
 from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.inbox import PolledService
@@ -102,9 +104,17 @@ class HardwareNode(ManagedNode):
         self._published = ""
         self._states = self.create_publisher(String, "~/state", qos.LATCHED)
         self._stop_service = PolledService(self, Trigger, "~/stop", self._stop)
-        self._requests = Requests(
-            self, self.devices, lambda: self.plans, lambda: self.connection, lambda: self.settings
+        self.create_service(Trigger, "~/arm", lambda _, answer: answered(answer, self.devices.arm))
+        self.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, self.devices.reset))
+        self.create_service(
+            SetBool, "~/release", lambda asked, answer: answered(answer, partial(self._release, asked.data))
         )
+        self.create_service(Trigger, "~/play_motion", lambda _, answer: answered(answer, self._play))
+        # a zero takes seconds, during which the executor must be able to deactivate robots
+        self._bias_service = PolledService(
+            self, Trigger, "~/bias", lambda _, answer: answered(answer, self.devices.bias)
+        )
+        self._bias_loop = DeadlineLoop(_LOOK, self._serve_bias, name="requests")
         self._health = Diagnostics(self, ", ".join(plan.name for plan in self.plans))
         self._health.add("node", self._status)
         self.loop = DeadlineLoop(
@@ -113,6 +123,7 @@ class HardwareNode(ManagedNode):
         self._publish_state()
         self.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.loop.start()
+        self._bias_loop.start()
 
     # --- transitions ------------------------------------------------------------------------------------------------
     def _has_changed(self) -> None:
@@ -214,6 +225,41 @@ class HardwareNode(ManagedNode):
 
     def _ended(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+    def _serve_bias(self, _due: int) -> None:
+        try:
+            self._bias_service.serve()
+        except Exception:  # unexpected; later requests must be answered
+            self.get_logger().error(f"~/bias failed:\n{traceback.format_exc()}")
+
+    def _release(self, is_free: bool) -> str:
+        """Release the servos of humanoids; return a description. Raises AdaError if not confirmed or not possible."""
+        if not is_free:
+            raise Refused("released servos hold again, at their present angles, when the node is activated.")
+        plans = [plan for plan in self.plans if plan.name in self.devices.robots]
+        able = [plan for plan in plans if can_release(plan)] or self.plans[:1]
+        is_confirmed = self.settings.release_confirmed
+        # a confirmation is valid for one request: it refers to the present configuration of the robot
+        self.set_parameters([Parameter("release_confirmed", value=False)])
+        for plan in able:
+            release(plan, self._robot(plan), confirmed=is_confirmed)
+        return f"released the servos of {', '.join(plan.name for plan in able)}."
+
+    def _play(self) -> str:
+        """Start the motion of the parameter `motion`; return a description. Raises AdaError if it cannot be played."""
+        plan = next((one for one in self.plans if one.kind.name in KINDS), self.plans[0])
+        robot, connection = self._robot(plan), self.connection
+        if connection is None:
+            raise Refused("the node is not configured.")
+        playing = play(plan, robot, self.settings.motion, time.monotonic())
+        connection.playing = playing
+        return f"playing {playing.path}: {playing.duration:.3g} s"
+
+    def _robot(self, plan: DevicePlan) -> Robot:
+        if plan.name not in self.devices.robots:
+            raise Refused(f"{plan.name} is not a robot, or the node is not configured.")
+        return self.devices.robots[plan.name]
 
     # --- periodic checks --------------------------------------------------------------------------------------------
     def _look(self) -> None:
@@ -336,7 +382,7 @@ class HardwareNode(ManagedNode):
     def close(self) -> None:
         """Decelerate and close all devices."""
         self._clean_up()
-        self._requests.close()
+        self._bias_loop.stop()
         self.loop.stop()
 
 

@@ -11,23 +11,55 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
 from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import BAUD, Rcb1Bus, wire_time
 from ada_hardware.kondo.rcb1.codec import CommandFrame
-from ada_hardware.kondo.servo_driver import SLACK, ServoDriver, servo_readings
-from ada_hardware.kondo.settings import CHOSEN, READ, Rcb1Settings
+from ada_hardware.kondo.servo_driver import COMMANDED, READ, SLACK, ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 
 _SLOWEST = c.SPEEDS - 1
+
+
+CHOSEN = -1  # value of `speed`
+
+
+@dataclass(frozen=True)
+class Rcb1Settings(ServoSettings):
+    """Settings of the KHR-1 driver."""
+
+    robot: str = fixed("khr1", "robot whose joints the map must have, by name or file; empty: any joints")
+    first_id: int = fixed(0, "ID of the board with channels 1 to 12", lower=0, upper=31)
+    second_id: int = fixed(1, "ID of the board with channels 13 to 24", lower=0, upper=31)
+    speed: int = fixed(
+        CHOSEN, "servo speed, 0 fastest to 7 slowest; -1: slowest that reaches each step in a period", lower=-1, upper=7
+    )
+    feedback: str = fixed(
+        READ,
+        "positions as read from the boards, or as commanded; it is not documented whether boards measure positions "
+        "while servos hold",
+        choices=(READ, COMMANDED),
+    )
+    reply_timeout: float = fixed(0.030, "timeout of a reply", unit="s", lower=0.001, upper=1.0)
+
+    def __post_init__(self) -> None:
+        """Check that the two IDs differ; raises InputError."""
+        if self.first_id == self.second_id:
+            text = (
+                f"first_id and second_id are both {self.first_id}; boards on one line need different IDs. Connect one "
+                "board only and set its ID (ada hw service khr1 set-id)."
+            )
+            raise InputError(text, field="second_id", value=self.second_id)
 
 
 class _BoardState:

@@ -6,7 +6,7 @@ Sources, which agree: Kondo's Rcb4BaseLib (as in sunilgora/xml-Kondo-khr3hv), io
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum, IntFlag
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -193,70 +193,51 @@ class Fault(NamedTuple):
 
 def fault_of(command: CommandFrame) -> Fault | None:
     """Return the first value of a command that is out of range, or None."""
+    wrong = (row for row in _values(command) if not row[2])
+    return next(
+        (Fault(name, value, f"{name} {value}; allowed are {allowed}") for name, value, _, allowed in wrong), None
+    )
+
+
+def _values(command: CommandFrame) -> Iterator[tuple[str, object, bool, str]]:
+    """Values of a command: name, value, whether it is allowed, and the allowed values."""
     match command:
         case ReadRam(address, size):
-            return _bad_place(address, size)
+            yield from _memory(address, size, LONGEST_DATA)
         case WriteRam(address, data):
-            return _bad_place(address, len(data)) or _bad_size(len(data), 248)
+            yield from _memory(address, len(data), 248)
         case Call(address, condition):
-            if not 0 <= address < 1 << 18:
-                return Fault("address", address, f"address {address:#x}; the ROM has 0 to 0x3ffff")
-            is_allowed = 0 <= condition <= 15
-            return None if is_allowed else Fault("condition", condition, f"condition {condition}; allowed are 0 to 15")
+            yield "address", address, 0 <= address < 1 << 18, "0 to 0x3ffff"
+            yield "condition", condition, 0 <= condition <= 15, "0 to 15"
         case MoveServo(servo, frame, position):
-            return _bad_servo(servo) or _bad_frame(frame) or _bad_position(servo, position)
+            yield from _moves(frame, [Move(servo, position)])
         case MoveServos(frame, moves):
-            return _bad_frame(frame) or _bad_moves(moves)
+            yield from _moves(frame, moves)
         case SetParameter(parameter, values):
-            if parameter not in set(Parameter):
-                known = ", ".join(f"{p.value} ({p.name})" for p in Parameter)
-                return Fault("parameter", parameter, f"parameter {parameter}; allowed are {known}")
-            return next(filter(None, map(_bad_value, values)), None) or _bad_order([servo for servo, _ in values])
-        case _:
-            return None
+            known = ", ".join(f"{p.value} ({p.name})" for p in Parameter)
+            yield "parameter", parameter, parameter in set(Parameter), known
+            yield from (("value", value, 1 <= value <= 127, "1 to 127") for _, value in values)
+            yield from _ascending([servo for servo, _ in values])
 
 
-def _bad_place(address: int, size: int) -> Fault | None:
-    if not 0 <= address < RAM_SIZE or address + size > RAM_SIZE:
-        return Fault("address", address, f"{size} bytes at {address:#06x}; the RAM ends before {RAM_SIZE:#06x}")
-    return _bad_size(size, LONGEST_DATA)
+def _memory(address: int, size: int, most: int) -> Iterator[tuple[str, object, bool, str]]:
+    yield (
+        "address",
+        address,
+        0 <= address < RAM_SIZE and address + size <= RAM_SIZE,
+        f"less than {RAM_SIZE:#x}, with size",
+    )
+    yield "size", size, 1 <= size <= most, f"1 to {most}"
 
 
-def _bad_size(size: int, most: int) -> Fault | None:
-    return None if 1 <= size <= most else Fault("size", size, f"{size} bytes; allowed are 1 to {most}")
-
-
-def _bad_servo(servo: int) -> Fault | None:
-    if 0 <= servo < SERVOS:
-        return None
-    return Fault("servo", servo, f"ICS number {servo}; allowed are 0 to {SERVOS - 1}")
-
-
-def _bad_frame(frame: int) -> Fault | None:
-    return None if 1 <= frame <= 255 else Fault("frame", frame, f"{frame} frames; allowed are 1 to 255")
-
-
-def _bad_position(servo: int, position: int) -> Fault | None:
-    if is_position(position):
-        return None
+def _moves(frame: int, moves: Sequence[Move]) -> Iterator[tuple[str, object, bool, str]]:
+    yield "frame", frame, 1 <= frame <= 255, "1 to 255"
     allowed = f"{LOWEST} to {HIGHEST}, 0x7fff (hold), 0x8000 (free)"
-    return Fault("position", position, f"position {position} of servo {servo}; allowed are {allowed}")
+    yield from (("position", move.position, is_position(move.position), allowed) for move in moves)
+    yield from _ascending([move.servo for move in moves])
 
 
-def _bad_value(of_servo: tuple[int, int]) -> Fault | None:
-    servo, value = of_servo
-    return None if 1 <= value <= 127 else Fault("value", value, f"value {value} of servo {servo}; allowed are 1 to 127")
-
-
-def _bad_moves(moves: Sequence[Move]) -> Fault | None:
-    wrong = (_bad_position(move.servo, move.position) for move in moves)
-    return next(filter(None, wrong), None) or _bad_order([move.servo for move in moves])
-
-
-def _bad_order(servos: Sequence[int]) -> Fault | None:
-    if not servos:
-        return Fault("servos", servos, "no servos")
-    if any(_bad_servo(servo) for servo in servos):
-        return _bad_servo(max(servos, key=lambda s: (s >= SERVOS, -s)))
-    is_ascending = all(a < b for a, b in pairwise(servos))
-    return None if is_ascending else Fault("servos", servos, f"servos {servos} are not in ascending order")
+def _ascending(servos: list[int]) -> Iterator[tuple[str, object, bool, str]]:
+    yield "servos", servos, bool(servos), "one or more"
+    yield from (("servo", servo, 0 <= servo < SERVOS, f"0 to {SERVOS - 1}") for servo in servos)
+    yield "servos", servos, all(a < b for a, b in pairwise(servos)), "numbers in ascending order"

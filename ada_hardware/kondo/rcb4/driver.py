@@ -9,85 +9,46 @@ power cycle.
 from __future__ import annotations
 
 import math
+import struct
 import time
-from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.rcb4 import commands as c
-from ada_hardware.kondo.rcb4.bus import Rcb4Bus, wire_time
-from ada_hardware.kondo.rcb4.commands import ReadRam
-from ada_hardware.kondo.servo_driver import ServoDriver, servo_readings
-from ada_hardware.kondo.settings import READ, Rcb4Settings
+from ada_hardware.kondo.rcb4.bus import COM_SPEEDS, Rcb4Bus, wire_time
+from ada_hardware.kondo.servo_driver import READ, ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, Refused
 
-_FROM, _UP_TO = c.TRIM, c.TARGET + 2  # range of the bytes read per servo
-
-
-class ServoData(NamedTuple):
-    """Data of a servo in the RAM of the board.
-
-    Attributes:
-        trim: offset added to every target, in counts.
-        measured: measured position including trim, in counts.
-        target: commanded position without trim, in counts, or FREE.
-    """
-
-    trim: int
-    measured: int
-    target: int
-
-
-class Block(NamedTuple):
-    """Read command and the servos whose data it returns.
-
-    Attributes:
-        command: read command.
-        servos: ICS numbers.
-    """
-
-    command: ReadRam
-    servos: tuple[int, ...]
-
-    def decode(self, data: bytes) -> list[ServoData]:
-        """Decode the data of a reply."""
-        found = []
-        for servo in self.servos:
-            at = c.device_address(servo, _FROM) - self.command.address
-            words = [data[at + i : at + i + 2] for i in (0, 2, 4)]
-            found.append(
-                ServoData(
-                    int.from_bytes(words[0], "little", signed=True),
-                    int.from_bytes(words[1], "little"),
-                    int.from_bytes(words[2], "little"),
-                )
-            )
-        return found
-
-
-def blocks(servos: Sequence[int]) -> list[Block]:
-    """Return the smallest number of read commands that cover the given ICS numbers."""
-    found: list[list[int]] = []
-    for servo in sorted(servos):
-        if found and _size(found[-1][0], servo) <= c.LONGEST_DATA:
-            found[-1].append(servo)
-        else:
-            found.append([servo])
-    return [Block(ReadRam(c.device_address(g[0], _FROM), _size(g[0], g[-1])), tuple(g)) for g in found]
-
-
-def _size(first: int, last: int) -> int:
-    return (last - first) * c.DEVICE_SIZE + _UP_TO - _FROM
-
-
+_WORDS = struct.Struct("<hHH")  # trim, measured position including it, target without it, from TRIM on
 _GENTLE = 0.3  # [s] duration of the first position command
 _LOW_READINGS = 2  # successive low readings that raise the alarm: starting servos cause short voltage drops
 _LOW_BATTERY = 1  # alarm code, defined here
+
+
+@dataclass(frozen=True)
+class Rcb4Settings(ServoSettings):
+    """Settings of the KHR-3HV and KXR driver."""
+
+    angle_map: str = fixed("", "file with ids, sios, signs and limits of the servos; empty: that of the KHR-3HV")
+    com_speed: int = fixed(
+        COM_SPEEDS[0], "rate of the line, as set on the board with HeartToHeart4", unit="baud", choices=COM_SPEEDS
+    )
+    frame_time: float = fixed(0.015, "duration of a servo frame", unit="s", lower=0.001, upper=0.1)
+    stretch: int = fixed(0, "stretch of all servos set at start, 1 soft to 127 stiff; 0: unchanged", lower=0, upper=127)
+    servo_speed: int = fixed(0, "speed of all servos set at start; 0: unchanged", lower=0, upper=127)
+    current_limit: int = fixed(0, "current limit of all servos set at start; 0: unchanged", lower=0, upper=127)
+    temperature_limit: int = fixed(
+        0, "temperature limit of all servos set at start, 1 hottest to 127; 0: unchanged", lower=0, upper=127
+    )
+    battery_low: float = fixed(9.0, "supply voltage below which an alarm is raised; 0: never", unit="V", lower=0.0)
+    battery_interval: float = fixed(1.0, "interval of supply voltage readings", unit="s", lower=0.0, upper=3600.0)
 
 
 class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
@@ -109,7 +70,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     ) -> None:
         super().__init__(settings, wire=wire, clock=clock)
         self.version = ""
-        self._blocks = blocks(list(self.map.servos))
+        self._reads = _reads(self.map.servos)
         self._places = {servo: place for place, servo in enumerate(self.map.servos)}
         self._readings = servo_readings(SERVO_SPEED_ICS)
         self._battery, self._battery_time, self._low_readings = math.nan, -math.inf, 0
@@ -148,7 +109,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         s = self.settings
         asked: list[c.CommandFrame] = [self._moves(c.HOLD, 1)]
         if s.feedback == READ:
-            asked += [block.command for block in self._blocks]
+            asked += [command for command, _ in self._reads]
         return sum(wire_time(command, s.com_speed) + s.latency for command in asked)
 
     def _serial(self) -> Serial:
@@ -239,15 +200,16 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return min(max(round(duration / self.settings.frame_time), 1), 255)
 
     def _read(self) -> bool:
-        found: dict[int, ServoData] = {}
-        for block in self._blocks:
-            reply = self.bus.try_once(block.command)
+        found = {}
+        for command, servos in self._reads:
+            reply = self.bus.try_once(command)
             if reply is None or not reply.is_ack:
                 return False
-            found.update(zip(block.servos, block.decode(reply.data), strict=True))
-        data = [found[servo] for servo in self.map.servos]
-        self._is_free = any(one.target == c.FREE for one in data)
-        angles = np.array([c.angle_of_counts(one.measured - one.trim) for one in data])
+            for servo in servos:
+                found[servo] = _WORDS.unpack_from(reply.data, (servo - servos[0]) * c.DEVICE_SIZE)
+        trim, measured, target = np.array([found[servo] for servo in self.map.servos]).T
+        self._is_free = bool((target == c.FREE).any())
+        angles = c.angle_of_counts(measured - trim)
         return self._accepts(self._readings, angles, "positions")
 
     def _has_arrived(self) -> bool:
@@ -290,3 +252,18 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         if is_fresh:
             self._read_battery()
         return self._alarms(), {} if math.isnan(self._battery) else {"battery [V]": self._battery}
+
+
+def _reads(servos: Iterable[int]) -> list[tuple[c.ReadRam, list[int]]]:
+    """Return the smallest number of read commands that cover some ICS numbers, each with its numbers."""
+
+    def size(first: int, last: int) -> int:
+        return (last - first) * c.DEVICE_SIZE + _WORDS.size
+
+    groups: list[list[int]] = []
+    for servo in sorted(servos):
+        if groups and size(groups[-1][0], servo) <= c.LONGEST_DATA:
+            groups[-1].append(servo)
+        else:
+            groups.append([servo])
+    return [(c.ReadRam(c.device_address(group[0], c.TRIM), size(group[0], group[-1])), group) for group in groups]

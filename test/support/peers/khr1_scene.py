@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_hardware.kondo.rcb1.driver import Rcb1Driver
-from ada_hardware.kondo.settings import Rcb1Settings
+from ada_hardware.kondo.rcb1.driver import Rcb1Driver, Rcb1Settings
 from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
