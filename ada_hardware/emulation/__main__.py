@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import signal
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ada_dynamics.errors import AdaError
-from ada_hardware.emulation.control_socket import ControlServer, LineReader, answer, encode_line
+from ada_hardware.emulation.control_socket import ControlServer, LineReader
 from ada_hardware.emulation.emulated_link import BOTH_WAYS, WIRE_FAULTS
 from ada_hardware.emulation.emulator import Emulator, emulator_class, made_emulator
 from ada_hardware.emulation.host import PRIORITY, EmulatorHost, PageServer
@@ -28,15 +29,8 @@ examples:
   python -m ada_hardware.emulation pa10 --listen udp://127.0.0.1:41234
   python -m ada_hardware.emulation khr1 --listen pty:/tmp/khr1 --fault drop=0.1
 
-It prints one line, {"ready": true, "url": ...}: use this url for the device's driver. While it runs, it reads lines of
-JSON from stdin and answers each with one line:
-
-  {"fault": "drop", "value": 0.1}     a tenth of the frames is lost in both directions; 0 clears the fault
-  {"fault": "drop_answers", "value": 0.1}     only answers of the device; drop_commands: only commands to it
-  {"clear": true}                     clear all faults
-  {"ask": "state"}    {"ask": "violations"}    {"ask": "url"}    {"ask": "faults"}
-
-The same lines are accepted on a control socket that only its owner can use; `ada hw fault` writes them.
+It prints one line, {"ready": true, "url": ...}: use this url for the device's driver. While it runs, `ada hw fault` sets
+faults, through a control socket that only its owner can use.
 """
 
 
@@ -91,18 +85,17 @@ def _serve(options: argparse.Namespace) -> int:
         if hasattr(emulator, "http_pages"):
             pages = PageServer(emulator.http_pages, port=options.http)
             ready["http_url"] = pages.url
-        if hasattr(os, "getuid"):  # on other systems, faults are set by stdin only
-            try:
-                host.add(control := ControlServer(host, emulator.NAME))
-            except AdaError as problem:  # the device works without a control socket
-                print(f"{options.device}: no `ada hw fault`: {problem}", file=sys.stderr)
-        host.add(
-            LineReader(sys.stdin.fileno(), lambda line: _say(answer(host, line)), _at_end(host, options.until_eof))
-        )
+        try:
+            host.add(control := ControlServer(host, emulator.NAME))
+        except AdaError as problem:  # the device works without a control socket
+            print(f"{options.device}: no `ada hw fault`: {problem}", file=sys.stderr)
+        if options.until_eof:
+            host.add(LineReader(sys.stdin.fileno(), lambda line: None, host.stop))
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         reduce_interpreter_jitter()
         raise_process_priority(options.priority)
-        _say(ready)
+        with suppress(OSError):  # stdout is closed
+            print(json.dumps(ready), flush=True)
         host.run()
     except KeyboardInterrupt:
         pass
@@ -112,17 +105,6 @@ def _serve(options: argparse.Namespace) -> int:
             if one is not None:
                 one.close()
     return 0
-
-
-def _at_end(host: EmulatorHost, until_eof: bool) -> Any:
-    return host.stop if until_eof else lambda: None
-
-
-def _say(what: dict[str, object]) -> None:
-    try:
-        os.write(sys.stdout.fileno(), encode_line(what))
-    except OSError:  # stdout is closed
-        return
 
 
 def _list(device: str) -> int:

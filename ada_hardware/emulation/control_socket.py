@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control socket of an emulated device: a local socket by which its owner sets faults while it runs.
+"""Control socket of an emulated device: a local socket by which its owner sets faults and reads its state.
 
-It carries the JSON lines of `control_lines`. Folder (0700) and socket (0600) are accessible to their user only.
+It carries lines of JSON, such as {"fault": "drop", "value": 0.1}, {"clear": true} or {"ask": "state"}. Each line is
+answered by one: {"ok": true, ...}, or {"error": "..."}. Folder (0700) and socket (0600) are accessible to their user
+only.
 
     for target in control_sockets("pa10"):
         ask(target, {"fault": "emergency_stop", "value": 1.0})
@@ -25,6 +27,10 @@ from ada_robot.errors import NoAnswer, TransportError
 
 _PIECE = 65_536  # [bytes]
 ASKS = ("state", "violations", "url", "faults")
+TIMEOUT = 5.0  # [s] of an answer
+_ENDING = ".sock"
+_MOST = 8  # simultaneous connections
+_LONGEST_FOLDER = 70  # [bytes]: the path of a socket has at most 107
 
 
 class LineReader:
@@ -100,11 +106,6 @@ def _asked(host: EmulatorHost, what: str) -> object:
 _ALLOWED = (
     'send {"fault": NAME, "value": NUMBER} or {"clear": true} or {"ask": "state"}, "violations", "url", "faults".'
 )
-
-
-TIMEOUT = 5.0  # [s] of an answer
-_ENDING = ".sock"
-_MOST = 8  # simultaneous connections
 
 
 class ControlSocket(NamedTuple):
@@ -198,9 +199,9 @@ def folder(*, make: bool = False) -> Path:
     Raises:
         TransportError: it is a link, belongs to or is accessible to another user, or cannot be created.
     """
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    temporary = Path(tempfile.gettempdir(), f"ada_dynamics_emulators_{os.getuid()}")
-    place = Path(runtime, "ada_dynamics_emulators") if runtime else temporary
+    place = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir(), "ada_dynamics_emulators")
+    if len(str(place)) > _LONGEST_FOLDER or not os.environ.get("XDG_RUNTIME_DIR"):
+        place = Path(tempfile.gettempdir(), f"ada_dynamics_emulators_{os.getuid()}")
     try:
         if make:
             place.mkdir(mode=0o700, exist_ok=True)
@@ -241,7 +242,7 @@ def control_sockets(device: str = "", pid: int = 0) -> list[ControlSocket]:
 
 
 def ask(target: ControlSocket, order: Mapping[str, object], timeout: float = TIMEOUT) -> dict[str, Any]:
-    """Send an order of `control_lines` and return the answer.
+    """Send an order and return the answer.
 
     Raises:
         InputError: the device refuses the order.

@@ -7,7 +7,8 @@
         device.fault("drop", 0.1)
         assert not device.violations()
 
-Stopped (SIGSTOP) or killed (SIGKILL), it acts like a frozen or disconnected device.
+Faults and questions use its control socket. Stopped (SIGSTOP) or killed (SIGKILL), it acts like a frozen or
+disconnected device.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from ada_dynamics.errors import InputError
-from ada_hardware.emulation.control_socket import encode_line
+from ada_hardware.emulation.control_socket import ControlSocket, ask, control_sockets
 from ada_hardware.emulation.emulator import Violation
 from ada_hardware.emulation.host import PRIORITY
 from ada_hardware.transport.wires import is_readable
@@ -69,9 +68,7 @@ class EmulatorProcess(ChildProcess):
             TransportError: the process did not start; the message includes its error output.
         """
         self.name, self._timeout = name, timeout
-        self._rest = b""
-        self._lock = threading.Lock()  # one request at a time
-        self._pending_answers = 0  # pending answers, including those of requests that timed out
+        self._control: ControlSocket | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
         command = [sys.executable, "-m", "ada_hardware.emulation", name, "--until-eof"]
         command += [f"--seed={seed}", f"--priority={priority}"]
@@ -88,7 +85,10 @@ class EmulatorProcess(ChildProcess):
             env=environment,
         )
         try:
-            ready = self._line()
+            ready = self._ready()
+            self._control = next(iter(control_sockets(pid=self.pid)), None)
+            if self._control is None:
+                raise TransportError(f"emulator {name}: no control socket. {self._error_output()}", field="control")
         except BaseException:
             self.close()
             raise
@@ -137,47 +137,34 @@ class EmulatorProcess(ChildProcess):
             self.kill()
         self.close_pipes()
         self._errors.close()
+        if self._control is not None:  # left by a killed process
+            self._control.path.unlink(missing_ok=True)
 
     # --- helpers --------------------------------------------------------------------------------------------------
     def _answer(self, order: dict[str, object]) -> dict[str, Any]:
-        with self._lock:
-            self._ask(order)
-            self._pending_answers += 1
-            while self._pending_answers:
-                answer = self._line()
-                self._pending_answers -= 1
-        if "error" in answer:
-            text = f"emulator {self.name}: {answer['error']}"
-            raise InputError(text, field=str(order["fault"]) if "fault" in order else None, value=order.get("value"))
-        return answer
-
-    def _ask(self, order: dict[str, object]) -> None:
-        pipe = self.popen.stdin
-        try:
-            if pipe is None or pipe.closed:
-                raise BrokenPipeError
-            pipe.write(encode_line(order))
-            pipe.flush()
-        except OSError:
-            raise self._gone() from None
-
-    def _line(self) -> dict[str, Any]:
-        pipe = self.popen.stdout
-        if pipe is None or pipe.closed:
+        if self._control is None:
             raise self._gone()
-        deadline = time.monotonic() + self._timeout
-        while b"\n" not in self._rest:
+        try:
+            return ask(self._control, order, self._timeout)
+        except NoAnswer as problem:
+            if problem.value == "ended":
+                raise self._gone() from None
+            raise NoAnswer(f"{problem} {self._error_output()}", field="state", value="frozen") from None
+
+    def _ready(self) -> dict[str, Any]:
+        """Wait for the line that the process prints when it is ready."""
+        pipe, line, deadline = self.popen.stdout, b"", time.monotonic() + self._timeout
+        assert pipe is not None
+        while not line.endswith(b"\n"):
             if not is_readable(pipe.fileno(), deadline - time.monotonic()):
-                text = f"emulator {self.name}: no answer within {self._timeout:g} s; it may be frozen. "
-                text += self._error_output()
+                text = f"emulator {self.name}: not ready within {self._timeout:g} s. {self._error_output()}"
                 raise NoAnswer(text, field="state", value="frozen")
             data = os.read(pipe.fileno(), _PIECE)
             if not data:
                 raise self._gone()
-            self._rest += data
-        line, _, self._rest = self._rest.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+            line += data
+        ready: dict[str, Any] = json.loads(line)
+        return ready
 
     def _gone(self) -> TransportError:
         self.wait(2.0)

@@ -38,12 +38,15 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder, "ada_dynamics_emulators")
 
 
-def test_a_device_runs_without_a_door_where_none_can_be(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+def test_the_door_is_elsewhere_where_the_path_of_its_folder_is_too_long(
+    monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
     deep = place.parent / ("deep" * 40)
     deep.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
     with EmulatorProcess("dynpick") as device:
-        assert device.state() and not control_sockets()
+        (door,) = control_sockets("dynpick", device.pid)
+        assert device.state() and not door.path.is_relative_to(deep)
 
 
 @pytest.fixture
