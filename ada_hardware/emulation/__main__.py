@@ -29,8 +29,8 @@ examples:
   python -m ada_hardware.emulation pa10 --listen udp://127.0.0.1:41234
   python -m ada_hardware.emulation khr1 --listen pty:/tmp/khr1 --fault drop=0.1
 
-It prints one line, {"ready": true, "url": ...}: use this url for the device's driver. While it runs, `ada hw fault` sets
-faults, through a control socket that only its owner can use.
+It prints one line, {"ready": true, "url": ...}; use this url for the driver. While it runs, `ada hw fault`
+sets faults, through a control socket that only its owner can use.
 """
 
 

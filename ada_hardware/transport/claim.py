@@ -80,8 +80,7 @@ def claim(place: str, url: str) -> Claim:
         found = holder(place)
         who = found.words if found else "another program"
         raise TransportError(
-            f"{url}: in use by {who}. A device accepts one host: end that program first, or monitor the robot "
-            "with `ada hw monitor`.",
+            f"{url}: in use by {who}. A device accepts one host: end that program first, or use its ROS 2 topics.",
             field="holder",
             value=found.pid if found else None,
         ) from None

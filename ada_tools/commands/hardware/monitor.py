@@ -13,13 +13,10 @@ from dataclasses import asdict
 from typing import Any
 
 from ada_dynamics.execution import silence_logger
-from ada_hardware.flight_monitor import MonitoredRobot
+from ada_hardware.force_torque.pipeline import AXES
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.force_torque.zero import AXES
 from ada_hardware.robot import Robot
 from ada_hardware.self_test.device import Plugged, plugged
-from ada_hardware.transport import packets_holder
-from ada_robot.cycle.runners import made_driver
 from ada_robot.driver import LinkCounts
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_tools.commands.common import seconds, table
@@ -29,10 +26,8 @@ NAME = "monitor"
 SUMMARY = "show joint positions or wrench, alarms and communication of a device"
 DETAILS = """\
 Robots: joint positions, alarms, period and message counts. Sensors: wrench as bars, rate and losses. A
-robot remains inactive with its brakes on. A device has one host. If another program of this machine drives a robot
-over UDP or ARCNET, its state is read from the flight recorder of that program, and nothing is sent; in all
-other cases (serial lines, sensors, other users) a device in use is refused, with the name of the program.
-Ctrl-C ends it.
+robot remains inactive with its brakes on. A device has one host: one that another program uses is refused, with the
+name of the program. Ctrl-C ends it.
 
 examples:
   ada hw monitor pa10 --emulator
@@ -71,13 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _watch_robot(plug: Plugged, options: argparse.Namespace) -> None:
-    kind, holder = plug.target.kind, packets_holder(str(plug.settings.url))
-    if holder is not None:
-        elsewhere = MonitoredRobot(made_driver(kind.driver, plug.settings), holder)
-        where = f"{plug.where} (driven by another program: nothing is sent)"
-        _look(options, lambda: robot_words(elsewhere), lambda: robot_lines(elsewhere, where))
-        return
-    robot = Robot(kind.name, plug.settings, plug.target.safety())
+    robot = Robot(plug.target.kind.name, plug.settings, plug.target.safety())
     try:
         robot.open(_LONGEST_START)
         _look(options, lambda: robot_words(robot), lambda: robot_lines(robot, plug.where))
@@ -121,7 +110,7 @@ def _show(lines: list[str], height: int) -> int:
     return len(lines)
 
 
-def robot_words(robot: Robot | MonitoredRobot) -> dict[str, Any]:
+def robot_words(robot: Robot) -> dict[str, Any]:
     """JSON data of a robot."""
     feedback, status = robot.feedback, robot.status()
     periods = status.periods
@@ -143,7 +132,7 @@ def robot_words(robot: Robot | MonitoredRobot) -> dict[str, Any]:
     }
 
 
-def robot_lines(robot: Robot | MonitoredRobot, where: str) -> list[str]:
+def robot_lines(robot: Robot, where: str) -> list[str]:
     """Text display of a robot."""
     feedback, status = robot.feedback, robot.status()
     lines = [f"{robot.device} at {where}: {status.phase.value}, {status.reason}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw monitor`, alone and beside a program that drives the device, and `ada hw emulate`."""
+"""`ada hw monitor` of free devices and of one that another program drives, and `ada hw emulate`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from hw_command import Ada, started
 from waiting import ended, until
 
+from ada_hardware.emulation.control_socket import ask, control_sockets
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.robot import Robot
 from ada_hardware.transport import open_packets
@@ -67,9 +68,10 @@ def test_an_emulated_device_can_be_queried_and_tested_by_its_address(ada: Ada) -
         url = json.loads(device.stdout.readline())["url"]
         code, out, _ = ada("monitor", "ft300", "--url", url, "--json", "--duration", "0.5")
         assert code == 0 and abs(json.loads(out.splitlines()[-1])["wrench"][2] + 5.0) < 0.5
-        device.stdin.write('{"ask": "violations"}\n')
-        answer, _ = ended(device)
-        assert json.loads(answer) == {"ok": True, "violations": []} and device.returncode == 0
+        (control,) = control_sockets("ft300", device.pid)
+        assert ask(control, {"ask": "violations"}) == {"ok": True, "violations": []}
+        ended(device)
+        assert device.returncode == 0
     finally:
         device.kill()
         device.wait()
@@ -118,34 +120,22 @@ def relay() -> Iterator[Relay]:
 
 
 @pytest.mark.parametrize("place", ["process", "thread"])
-def test_a_monitor_beside_a_program_that_moves_an_arm_shows_it_and_sends_nothing(relay: Relay, ada: Ada, place) -> None:
+def test_a_device_that_another_program_drives_is_refused_with_its_name_and_nothing_is_sent(
+    relay: Relay, ada: Ada, place
+) -> None:
     settings = ["--setting", "variant=7c"]
     with Robot("pa10", {"url": relay.url, **SLOW}, SAFETY, place=place) as robot:
         until(lambda: robot.activate() or robot.phase is Phase.ACTIVE, "the active robot")
         robot.command(Mode.VELOCITY, np.full(7, 0.02))
         mark = len(relay.came)
-        code, out, err = ada(
-            "monitor", "pa10", "--url", relay.url, *settings, "--json", "--every", "0.1", "--duration", "1"
-        )
-        lines = [json.loads(line) for line in out.splitlines()]
-        assert code == 0 and len(lines) >= 2, err
-        assert {line["phase"] for line in lines} == {robot.phase.value}
-        assert lines[-1]["joints"] == list(robot.joints)
-        assert np.allclose(lines[-1]["position"], robot.feedback.position, atol=0.1)
-        assert lines[-1]["position"] != [0.0] * 7
+        code, _, err = ada("monitor", "pa10", "--url", relay.url, *settings, "--duration", "1")
+        assert code == 2 and "in use by" in err
         until(lambda: len(relay.came) > mark + 10, "commands of the robot")
         assert {kind for _, kind in relay.came[mark:]} == {"C"}, "neither S nor E goes to an arm that another drives"
         assert robot.phase is Phase.ACTIVE, robot.reason
         code, _, err = ada("test", "pa10", "--url", relay.url, *settings)
         assert code != 0
     assert len({sender for sender, _ in relay.came}) == 1
-
-
-def test_a_device_whose_figures_cannot_be_had_is_refused_with_the_program_that_holds_it(relay: Relay, ada: Ada) -> None:
-    safety = SafetySettings(record_seconds=0.0, max_missed=400, longest_gap=1.0)
-    with Robot("pa10", {"url": relay.url, **SLOW}, safety):
-        code, _, err = ada("monitor", "pa10", "--url", relay.url, "--setting", "variant=7c", "--duration", "0.1")
-        assert code == 2 and "record_seconds" in err
     port = open_packets("udp://127.0.0.99:49152")
     code, _, err = ada("monitor", "onrobot", "--url", port.url, "--duration", "0.1")
     port.close()
