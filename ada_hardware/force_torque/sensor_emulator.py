@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the emulated force/torque sensors: load, faults, zero, stream of records."""
+"""Base of the emulated force/torque sensors: load, noise, faults, zero, stream of records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_robot.settings import setting
 
@@ -25,68 +25,6 @@ AXES = {
     "mz": "moment about z [N m]",
 }
 """Load axes, set like faults of an emulator."""
-
-
-class SensedLoad:
-    """Wrench on a sensor and its conversion to counts.
-
-    Attributes:
-        wrench: [f, n] acting on the sensor, in the sensor frame [N, N m].
-        noise: largest error of an axis, uniformly distributed [counts].
-    """
-
-    def __init__(self, scale: ArrayLike, noise: float, seed: int) -> None:
-        """Start without a load.
-
-        Args:
-            scale: six values: counts per newton, counts per newton metre.
-            noise: largest error [counts].
-            seed: seed of the noise.
-        """
-        self.wrench: Array = np.zeros(6)
-        self.noise = noise
-        self._scale = np.asarray(scale, dtype=np.float64)
-        self._zero: Array = np.zeros(6)
-        self._random = random.Random(seed)
-
-    def set(self, wrench: ArrayLike) -> None:
-        """Set the load.
-
-        Raises:
-            InputError: the wrench is not six finite numbers.
-        """
-        values = np.array(wrench, dtype=np.float64)
-        if values.shape != (6,) or not np.all(np.isfinite(values)):
-            text = f"wrench is {values.tolist()!r:.120}; required is [fx, fy, fz, nx, ny, nz], all finite."
-            raise InputError(text, field="wrench", value=values)
-        self.wrench = values
-
-    def set_axis(self, name: str, value: float) -> None:
-        """Set one axis of the load, by a name of AXES.
-
-        Raises:
-            InputError: the axis is unknown, or the value is not finite.
-        """
-        if name not in AXES:
-            raise unknown_name("axis", name, AXES)
-        wrench = self.wrench.copy()
-        wrench[list(AXES).index(name)] = value
-        self.set(wrench)
-
-    def take_zero(self) -> None:
-        """Use the present load as zero."""
-        self._zero = self.wrench * self._scale
-
-    def clear_zero(self) -> None:
-        """Clear the zero."""
-        self._zero = np.zeros(6)
-
-    def counts(self, lowest: int, highest: int) -> tuple[tuple[int, ...], bool]:
-        """Return the load in counts, clipped to a range, and whether an axis is at an end of the range."""
-        exact = self.wrench * self._scale - self._zero
-        noisy = [round(one + self.noise * (2.0 * self._random.random() - 1.0)) for one in exact.tolist()]
-        found = tuple(min(max(one, lowest), highest) for one in noisy)
-        return found, any(one <= lowest or one >= highest for one in found)
 
 
 @dataclass(frozen=True)
@@ -104,11 +42,11 @@ class SensorEmulator(Emulator[S]):
     """Sensor under a load; silent until a stream is requested.
 
     Attributes:
-        load: load on the sensor.
+        wrench: load [f, n] on the sensor, in the sensor frame [N, N m].
     """
 
     def __init__(self, settings: S, scale: ArrayLike, rate: float) -> None:
-        """Create the emulator.
+        """Create the emulator without a load.
 
         Args:
             settings: settings in use.
@@ -116,7 +54,8 @@ class SensorEmulator(Emulator[S]):
             rate: records per second of a stream [Hz].
         """
         super().__init__(settings)
-        self.load = SensedLoad(scale, settings.noise, settings.seed)
+        self.wrench: Array = np.zeros(6)
+        self._scale, self._random = np.asarray(scale, dtype=np.float64), random.Random(settings.seed)
         self._period = 1.0 / rate
         self._begin()
 
@@ -126,16 +65,31 @@ class SensorEmulator(Emulator[S]):
         return self._period
 
     def set_wrench(self, wrench: ArrayLike) -> None:
-        """Set the load [f, n], in the sensor frame [N, N m].
+        """Set the load.
 
         Raises:
             InputError: the wrench is not six finite numbers.
         """
-        self.load.set(wrench)
+        values = np.array(wrench, dtype=np.float64)
+        if values.shape != (6,) or not np.all(np.isfinite(values)):
+            text = f"wrench is {values.tolist()!r:.120}; required is [fx, fy, fz, nx, ny, nz], all finite."
+            raise InputError(text, field="wrench", value=values)
+        self.wrench = values
+
+    def _take_zero(self) -> None:
+        """Use the present load as zero."""
+        self._zero = self.wrench * self._scale
+
+    def _counts(self, lowest: int, highest: int) -> tuple[tuple[int, ...], bool]:
+        """Return the load in counts with noise, clipped to a range, and whether an axis is at an end of the range."""
+        exact, noise = self.wrench * self._scale - self._zero, self.settings.noise
+        noisy = [round(one + noise * (2.0 * self._random.random() - 1.0)) for one in exact.tolist()]
+        found = tuple(min(max(one, lowest), highest) for one in noisy)
+        return found, any(one <= lowest or one >= highest for one in found)
 
     def _begin(self) -> None:
         """Reset to the state after power-on."""
-        self.load.clear_zero()
+        self._zero: Array = np.zeros(6)
         self._is_streaming, self._next = False, 0.0
 
     def _stream(self, now: float) -> None:
@@ -162,10 +116,10 @@ class SensorEmulator(Emulator[S]):
         """Set or clear a fault, or set an axis of the load."""
         super().fault(name, value)
         if name in AXES:
-            self.load.set_axis(name, value)
+            self.set_wrench([value if axis == name else one for axis, one in zip(AXES, self.wrench, strict=True)])
         elif name == "reboot" and value:
             self._begin()
 
     def state(self) -> dict[str, object]:
         """State of load and stream."""
-        return {"is_streaming": self._is_streaming, "wrench": self.load.wrench.tolist()}
+        return {"is_streaming": self._is_streaming, "wrench": self.wrench.tolist()}

@@ -77,7 +77,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         elif command == codec.STOP:
             self._is_streaming = False
         elif command == codec.ZERO:
-            self.load.take_zero()
+            self._take_zero()
         elif command == codec.VERSION:
             return [Reply(use.version.encode() + codec.END, use.answer_time)]
         elif command in (codec.SENSITIVITY, codec.TEMPERATURE, b"F"):
@@ -107,7 +107,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
     def _record(self, delay: float) -> list[Reply]:
         if self._is_frozen:
             return []
-        counts = self.load.counts(-codec.CENTRE, codec.TOP - codec.CENTRE)[0]
+        counts = self._counts(-codec.CENTRE, codec.TOP - codec.CENTRE)[0]
         data = codec.encode_record(self._number, [one + codec.CENTRE for one in counts])
         self._number = (self._number + 1) % 10
         return [Reply(data, delay)]

@@ -47,5 +47,5 @@ class Ft300Emulator(SensorEmulator[SensorEmulatorSettings]):
     def _records(self, due: int) -> list[Reply]:
         if self._is_frozen:
             return []
-        measured = (self.load.counts(codec.LOWEST, codec.HIGHEST)[0] for _ in range(min(due, _MOST_AT_ONCE)))
+        measured = (self._counts(codec.LOWEST, codec.HIGHEST)[0] for _ in range(min(due, _MOST_AT_ONCE)))
         return [Reply(codec.encode_frame(counts)) for counts in measured]

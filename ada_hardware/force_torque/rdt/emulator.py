@@ -161,7 +161,7 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
 
     def _set(self, request: Request) -> bool:
         if request.command == codec.BIAS:
-            self.load.take_zero()
+            self._take_zero()
         elif request.command == codec.RESET_THRESHOLD:
             self._is_latched = False
         else:
@@ -169,8 +169,8 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
         return True
 
     def _measure(self) -> tuple[tuple[int, ...], int]:
-        use, wrench = self.settings, self.load.wrench
-        counts, is_at_end = self.load.counts(-_HIGHEST - 1, _HIGHEST)
+        use, wrench = self.settings, self.wrench
+        counts, is_at_end = self._counts(-_HIGHEST - 1, _HIGHEST)
         limits: Array = np.array([use.range_force] * 3 + [use.range_moment] * 3)
         status = 0
         if is_at_end or np.any(np.abs(wrench) > limits):
@@ -194,9 +194,9 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
     def _set(self, request: Request) -> bool:
         if request.command == codec.BIAS:
             if request.value:
-                self.load.take_zero()
+                self._take_zero()
             else:
-                self.load.clear_zero()
+                self._zero = np.zeros(6)
         elif request.command == codec.SPEED and request.value > 0:
             self._period = request.value * TICK
         elif request.command == codec.FILTER and request.value <= 6:
@@ -206,7 +206,7 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
         return True
 
     def _measure(self) -> tuple[tuple[int, ...], int]:
-        return self.load.counts(-_HIGHEST - 1, _HIGHEST)[0], 0
+        return self._counts(-_HIGHEST - 1, _HIGHEST)[0], 0
 
     def state(self) -> dict[str, object]:
         """State of load, stream and filter."""
