@@ -12,54 +12,30 @@ import os
 import socket
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page, parse_calibration
 from ada_hardware.registry import DEVICES
 from ada_hardware.transport import packets_holder
-from ada_hardware.transport.arcnet import arcnet_interfaces
+from ada_hardware.transport.arcnet import arcnet_interfaces, is_up
 from ada_robot.errors import HardwareError
 from ada_robot.processes import posix_module
 
-
-class Converter(NamedTuple):
-    """Kind of USB converter.
-
-    Attributes:
-        name: description.
-        may_be: possible devices of the registry, the most likely first; empty: any serial device.
-    """
-
-    name: str
-    may_be: tuple[str, ...] = ()
-
-
-_ANY_VERSION = -1
-
-CONVERTERS: Mapping[tuple[int, int], Converter] = MappingProxyType(
-    {
-        (0x10C4, 0xEA60): Converter("Silicon Labs CP210x, as in DynPick's USB model", ("dynpick", "khr1", "khr3")),
-        (0x165C, 0x0002): Converter("Kondo's USB adapter", ("khr3", "khr1")),
-        (0x165C, _ANY_VERSION): Converter("Kondo's USB adapter", ("khr3", "khr1")),
-        (0x0403, 0x6001): Converter("FTDI FT232R", ("khr1", "khr3")),
-        (0x0403, 0x6014): Converter("FTDI FT232H", ("khr1", "khr3")),
-        (0x0403, 0x6015): Converter("FTDI FT-X", ("khr1", "khr3")),
-    }
-)
 SERIAL = tuple(one.name for one in DEVICES.values() if one.is_serial)
-
-
-def converter(vendor: int | None, product: int | None) -> Converter:
-    """Return the kind of a converter; an unknown one may be used by any serial device."""
-    if vendor is None or product is None:
-        return Converter("built in", SERIAL)
-    found = CONVERTERS.get((vendor, product)) or CONVERTERS.get((vendor, _ANY_VERSION))
-    return found or Converter("unknown converter", SERIAL)
-
-
+_KONDO = ("Kondo's USB adapter", ("khr3", "khr1"))
+_ANY_VERSION = -1
+# (vendor, product) -> description, and possible devices of the registry, the most likely first
+CONVERTERS: Mapping[tuple[int | None, int | None], tuple[str, tuple[str, ...]]] = {
+    (0x10C4, 0xEA60): ("Silicon Labs CP210x, as in DynPick's USB model", ("dynpick", "khr1", "khr3")),
+    (0x165C, 0x0002): _KONDO,
+    (0x165C, _ANY_VERSION): _KONDO,
+    (0x0403, 0x6001): ("FTDI FT232R", ("khr1", "khr3")),
+    (0x0403, 0x6014): ("FTDI FT232H", ("khr1", "khr3")),
+    (0x0403, 0x6015): ("FTDI FT-X", ("khr1", "khr3")),
+    (None, None): ("built in", SERIAL),
+}
 _SLOW_LATENCY = 1  # [ms]; FTDI converters have 16 by default
 _DISTURBING = ("capmode", "rfc1201")  # modules that intercept raw ARCNET frames
 _PAGE_TIME = 2.0  # [s]
@@ -74,7 +50,6 @@ class PortFound:
         usb: "VID:PID"; "": not USB.
         converter: kind of converter.
         description: description in the USB descriptor.
-        driver: kernel driver.
         by_id: permanent name; "": none.
         may_be: possible devices.
         latency_ms: latency timer of the converter; 0: unknown.
@@ -86,16 +61,11 @@ class PortFound:
     usb: str
     converter: str
     description: str
-    driver: str
     by_id: str
     may_be: tuple[str, ...]
     latency_ms: int
     users: tuple[str, ...]
     problems: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, object]:
-        """Return a dictionary for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -111,10 +81,6 @@ class ArcnetFound:
     interfaces: dict[str, bool]
     may_send: bool
     problems: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, object]:
-        """Return a dictionary for JSON."""
-        return asdict(self)
 
 
 # --- serial ports -------------------------------------------------------------------------------------------------
@@ -135,33 +101,32 @@ def serial_ports(listed: Iterable[Any] | None = None, root: Path = Path("/")) ->
 
 
 def _port(one: Any, root: Path) -> PortFound:
-    path, name = root / str(one.device).lstrip("/"), Path(str(one.device)).name
-    kind = converter(one.vid, one.pid)
+    device, name = str(one.device), Path(str(one.device)).name
+    path = root / device.lstrip("/")
+    converter, may_be = (
+        CONVERTERS.get((one.vid, one.pid)) or CONVERTERS.get((one.vid, _ANY_VERSION)) or ("unknown converter", SERIAL)
+    )
     latency, users = _latency(name, root), users_of(path, root)
-    busy = [f"{one.device} is in use by {', '.join(users)}: end that program"] if users else []
+    described = "" if one.description in (None, "n/a") else str(one.description)
+    problems = [_permission(path, device)] if path.exists() and not os.access(path, os.R_OK | os.W_OK) else []
+    if latency > _SLOW_LATENCY:
+        problems.append(
+            f"the converter delays answers by {latency} ms: echo 1 | sudo tee "
+            f"/sys/bus/usb-serial/devices/{name}/latency_timer (permanently: see the udev rule on the robot's page)"
+        )
+    if users:
+        problems.append(f"{device} is in use by {', '.join(users)}: end that program")
     return PortFound(
-        str(one.device),
+        device,
         "" if one.vid is None else f"{one.vid:04X}:{one.pid:04X}",
-        kind.name,
-        " ".join(str(x) for x in (one.manufacturer, one.product) if x) or _without_na(one.description),
-        _driver(name, root),
+        converter,
+        " ".join(str(x) for x in (one.manufacturer, one.product) if x) or described,
         _by_id(path, root),
-        kind.may_be,
+        may_be,
         latency,
         users,
-        (*_permission(path, str(one.device), root), *_slow(latency, name), *busy),
+        tuple(problems),
     )
-
-
-def _without_na(description: object) -> str:
-    return "" if description in (None, "n/a") else str(description)
-
-
-def _driver(name: str, root: Path) -> str:
-    try:
-        return (root / f"sys/class/tty/{name}/device/driver").resolve(strict=True).name
-    except OSError:
-        return ""
 
 
 def _latency(name: str, root: Path) -> int:
@@ -180,30 +145,18 @@ def _by_id(path: Path, root: Path) -> str:
         return ""
 
 
-def _permission(path: Path, device: str, root: Path) -> tuple[str, ...]:
-    if not path.exists() or os.access(path, os.R_OK | os.W_OK):
-        return ()
+def _permission(path: Path, device: str) -> str:
+    """Remedy for a port that this user may not open."""
     try:
         about = path.stat()
         group = posix_module("grp", "Looking for serial ports").getgrgid(about.st_gid).gr_name
     except (OSError, KeyError):
-        return (f"no permission for {device}: run as a user who has it",)
-    is_shared = about.st_mode & stat.S_IRGRP and about.st_mode & stat.S_IWGRP
-    if is_shared and group != "root":
-        return (f"no permission for {device}: sudo usermod -aG {group} $USER, then log out and in again",)
+        return f"no permission for {device}: run as a user who has it"
+    if about.st_mode & stat.S_IRGRP and about.st_mode & stat.S_IWGRP and group != "root":
+        return f"no permission for {device}: sudo usermod -aG {group} $USER, then log out and in again"
     return (
         f"no permission for {device}, accessible to {group} only: add a udev rule in /etc/udev/rules.d/99-ada.rules: "
-        f'KERNEL=="{Path(device).name}", GROUP="dialout", MODE="0660"; then: sudo udevadm control --reload; plug it in '
-        "again",
-    )
-
-
-def _slow(latency: int, name: str) -> tuple[str, ...]:
-    if latency <= _SLOW_LATENCY:
-        return ()
-    return (
-        f"the converter delays answers by {latency} ms: echo 1 | sudo tee "
-        f"/sys/bus/usb-serial/devices/{name}/latency_timer (permanently: see the udev rule on the robot's page)",
+        f'KERNEL=="{path.name}", GROUP="dialout", MODE="0660"; then: sudo udevadm control --reload; plug it in again'
     )
 
 
@@ -239,9 +192,9 @@ def arcnet(root: Path = Path("/"), *, may_send: bool | None = None) -> ArcnetFou
         root: root of the file system.
         may_send: this user may use raw frames; None: try it.
     """
-    interfaces = {name: _is_up(name, root) for name in arcnet_interfaces(root)}
+    interfaces = {name: is_up(name, root) for name in arcnet_interfaces(root)}
     may_send = _may_send_raw() if may_send is None else may_send
-    problems = [f"{name} is down: sudo ip link set {name} up" for name, is_up in interfaces.items() if not is_up]
+    problems = [f"{name} is down: sudo ip link set {name} up" for name, works in interfaces.items() if not works]
     if interfaces and not may_send:
         problems.append(
             "no right to raw frames: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f $(command -v python3))"
@@ -255,13 +208,6 @@ def arcnet(root: Path = Path("/"), *, may_send: bool | None = None) -> ArcnetFou
         if interfaces and one in loaded
     ]
     return ArcnetFound(interfaces, may_send, tuple(problems))
-
-
-def _is_up(name: str, root: Path) -> bool:
-    try:
-        return bool(int((root / f"sys/class/net/{name}/flags").read_text(), 0) & 1)  # IFF_UP
-    except (OSError, ValueError):
-        return False
 
 
 def _may_send_raw() -> bool:

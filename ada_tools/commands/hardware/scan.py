@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+from dataclasses import asdict
 
 from ada_dynamics.resources import how_to_install
 from ada_hardware.self_test.connected_devices import ArcnetFound, PortFound, arcnet, net_ft, serial_ports
@@ -40,9 +41,7 @@ def run(options: argparse.Namespace) -> int:
     sensor = net_ft(options.netft) if options.netft else None
     notes = _notes()
     if options.json:
-        print_json(
-            {"serial": [one.to_dict() for one in ports], "arcnet": net.to_dict(), "netft": sensor, "notes": notes}
-        )
+        print_json({"serial": [asdict(one) for one in ports], "arcnet": asdict(net), "netft": sensor, "notes": notes})
     else:
         lines = [*_port_lines(ports), *_arcnet_lines(net), *(_sensor_lines(sensor) if sensor else ()), *notes]
         print("\n".join(lines))
@@ -55,7 +54,7 @@ def _port_lines(ports: list[PortFound]) -> list[str]:
     lines = ["serial ports:"] if ports else ["serial ports: none; is the cable plugged in?"]
     for one in ports:
         lines.append(f"  {one.device}  {one.usb or '-'}  {one.converter}; {one.description}".rstrip("; "))
-        lines.append(f"    may be: {', '.join(one.may_be)}" + (f"; driver {one.driver}" if one.driver else ""))
+        lines.append(f"    may be: {', '.join(one.may_be)}")
         lines += [f"    persistent name {one.by_id}"] if one.by_id else []
         lines += [f"    ! {text}" for text in one.problems]
     return lines

@@ -91,19 +91,18 @@ def root(tmp_path: Path) -> Path:
     by_id = tmp_path / "dev/serial/by-id"
     by_id.mkdir(parents=True)
     (by_id / "usb-FTDI_A1").symlink_to(port)
-    device = tmp_path / "sys/bus/usb/drivers/ftdi_sio/port"
+    device = tmp_path / "sys/bus/usb/port"
     device.mkdir(parents=True)
     (device / "latency_timer").write_text("16\n")
-    (device / "driver").symlink_to(tmp_path / "sys/bus/usb/drivers/ftdi_sio")
     (tmp_path / "sys/class/tty/ttyUSB0").mkdir(parents=True)
     (tmp_path / "sys/class/tty/ttyUSB0/device").symlink_to(device)
     (tmp_path / "proc").mkdir()
     return tmp_path
 
 
-def test_a_port_is_listed_with_converter_driver_lasting_name_and_its_likely_devices(root: Path) -> None:
+def test_a_port_is_listed_with_converter_lasting_name_and_its_likely_devices(root: Path) -> None:
     (found,) = serial_ports([listed()], root)
-    assert (found.device, found.usb, found.driver) == ("/dev/ttyUSB0", "0403:6001", "ftdi_sio")
+    assert (found.device, found.usb) == ("/dev/ttyUSB0", "0403:6001")
     assert (found.by_id, found.may_be[0]) == ("/dev/serial/by-id/usb-FTDI_A1", "khr1")
     built_in = listed("/dev/ttyS0", None, None, manufacturer=None, product=None)
     ports = serial_ports([listed("/dev/ttyACM0", 0x1234, 0x5678), built_in], root)
