@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emulated device on a connection with faults: inputs and timed outputs. No I/O.
+"""Emulated device on a connection with faults: inputs and timed outputs. No I/O, reproducible.
 
-Used by `in_process` (connection for a driver) and `host` (pseudo-terminal or UDP port).
+Used by `in_process` (connection for a driver) and `host` (pseudo-terminal or UDP port). Faults are loss, corruption,
+truncation, noise, delay, duplication, reordering. On streams, each write counts as a frame; on packet connections, each
+packet. UDP and ARCNET themselves drop damaged packets: there, `corrupt` and `half` are harder than reality.
 """
 
 from __future__ import annotations

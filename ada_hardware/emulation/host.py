@@ -5,8 +5,8 @@
     print(host.url)
     host.run()                        # until `host.stop()`, or a signal
 
-Replies are sent on time within about 0.1 ms on an idle machine. Orders of `controls` (JSON lines from stdin in
-`__main__`) are processed in between.
+Replies are sent on time within about 0.1 ms on an idle machine. Orders of `controls` (control socket) are processed in
+between.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class DevicePort(ABC):
     def reconnect(self) -> None:
         """Plug the cable in; no effect if it is plugged in. Raises TransportError on failure."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close permanently."""
+        self.disconnect()
 
 
 class PtyPort(DevicePort):
@@ -129,9 +129,6 @@ class PtyPort(DevicePort):
         self.url = str(self._link) if self._link else path
         if self._link is not None:
             self._make_link(self._link, path)
-
-    def close(self) -> None:  # noqa: D102
-        self.disconnect()
 
     def _make_link(self, link: Path, path: str) -> None:
         try:
@@ -231,9 +228,6 @@ class UdpPort(DevicePort):
         host = f"[{self._host}]" if ":" in self._host else self._host
         self.url = f"udp://{host}:{self._port}"
 
-    def close(self) -> None:  # noqa: D102
-        self.disconnect()
-
 
 def _age(notes: Sequence[tuple[int, int, bytes]], present: float) -> float:
     """Age of a packet from its time stamp [s]; 0 if unknown."""
@@ -266,19 +260,18 @@ def open_device_port(wire: str, listen: str = "") -> DevicePort:
 
 
 class PageServer:
-    """HTTP server of a device.
+    """HTTP server for the web pages of a device, such as a calibration page, in a separate thread.
 
     Attributes:
         url: base address, such as http://127.0.0.1:41235.
     """
 
-    def __init__(self, pages: Callable[[], Mapping[str, bytes]], *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, pages: Callable[[], Mapping[str, bytes]], port: int = 0) -> None:
         """Start the server.
 
         Args:
             pages: called at each request; content by path, such as "/netftapi2.xml".
-            host: local address to listen on.
-            port: port; 0: a free one.
+            port: port of the local host; 0: a free one.
 
         Raises:
             TransportError: the port is in use.
@@ -290,9 +283,8 @@ class PageServer:
                 if page is None:
                     self.send_error(404)
                     return
-                kind = "text/xml" if self.path.partition("?")[0].endswith(".xml") else "text/html"
                 self.send_response(200)
-                self.send_header("Content-Type", kind)
+                self.send_header("Content-Type", "text/xml")
                 self.send_header("Content-Length", str(len(page)))
                 self.end_headers()
                 self.wfile.write(page)
@@ -301,13 +293,12 @@ class PageServer:
                 """Suppress the log: stdout is used for replies."""
 
         try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
+            self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         except OSError as problem:
-            raise TransportError(
-                f"http://{host}:{port}: cannot listen: {problem.strerror}.", field="port", value=port
-            ) from None
+            text = f"http://127.0.0.1:{port}: cannot listen: {problem.strerror}."
+            raise TransportError(text, field="port", value=port) from None
         self._server.daemon_threads = True
-        self.url = f"http://{host}:{self._server.server_address[1]}"
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, name="pages", daemon=True).start()
 
     def close(self) -> None:
