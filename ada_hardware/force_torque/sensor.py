@@ -569,8 +569,8 @@ class ForceSensor:
             try:
                 mean = taking.mean()
             except Refused as refusal:
-                facts = {"field": refusal.field, "value": refusal.value, "allowed": refusal.allowed}
-                future.set_exception(Refused(f"{self.name}: {refusal}", **facts))
+                text = f"{self.name}: {refusal}"
+                future.set_exception(Refused(text, field=refusal.field, value=refusal.value, allowed=refusal.allowed))
                 return
             self._set_zero(mean, is_biased=True)
             future.set_result(mean.copy())

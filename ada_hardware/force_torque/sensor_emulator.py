@@ -55,6 +55,7 @@ class SensorEmulator(Emulator[S]):
         """
         super().__init__(settings)
         self.wrench: Array = np.zeros(6)
+        self._zero: Array = np.zeros(6)
         self._scale, self._random = np.asarray(scale, dtype=np.float64), random.Random(settings.seed)
         self._period = 1.0 / rate
         self._begin()
@@ -89,7 +90,7 @@ class SensorEmulator(Emulator[S]):
 
     def _begin(self) -> None:
         """Reset to the state after power-on."""
-        self._zero: Array = np.zeros(6)
+        self._zero = np.zeros(6)
         self._is_streaming, self._next = False, 0.0
 
     def _stream(self, now: float) -> None:

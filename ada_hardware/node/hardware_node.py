@@ -243,23 +243,18 @@ class HardwareNode(ManagedNode):
         # a confirmation is valid for one request: it refers to the present configuration of the robot
         self.set_parameters([Parameter("release_confirmed", value=False)])
         for plan in able:
-            release(plan, self._robot(plan), confirmed=is_confirmed)
+            release(plan, self.devices.robot(plan.name), confirmed=is_confirmed)
         return f"released the servos of {', '.join(plan.name for plan in able)}."
 
     def _play(self) -> str:
         """Start the motion of the parameter `motion`; return a description. Raises AdaError if it cannot be played."""
         plan = next((one for one in self.plans if one.kind.name in KINDS), self.plans[0])
-        robot, connection = self._robot(plan), self.connection
+        robot, connection = self.devices.robot(plan.name), self.connection
         if connection is None:
             raise Refused("the node is not configured.")
         playing = play(plan, robot, self.settings.motion, time.monotonic())
         connection.playing = playing
         return f"playing {playing.path}: {playing.duration:.3g} s"
-
-    def _robot(self, plan: DevicePlan) -> Robot:
-        if plan.name not in self.devices.robots:
-            raise Refused(f"{plan.name} is not a robot, or the node is not configured.")
-        return self.devices.robots[plan.name]
 
     # --- periodic checks --------------------------------------------------------------------------------------------
     def _look(self) -> None:

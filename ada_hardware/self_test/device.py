@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ada_dynamics.errors import InputError
-from ada_hardware.emulation.process import EmulatorProcess, read_address
+from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.pipeline import ForceSensorSettings
 from ada_hardware.force_torque.rdt.calibration import PAGE
-from ada_hardware.opening import EMULATOR, emulator_settings, is_dry, is_emulated
+from ada_hardware.opening import EMULATOR, emulator_settings, is_dry, is_emulated, read_address
 from ada_hardware.registry import ROBOT, DeviceKind, find
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings

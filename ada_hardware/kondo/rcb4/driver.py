@@ -209,7 +209,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
                 found[servo] = _WORDS.unpack_from(reply.data, (servo - servos[0]) * c.DEVICE_SIZE)
         trim, measured, target = np.array([found[servo] for servo in self.map.servos]).T
         self._is_free = bool((target == c.FREE).any())
-        angles = c.angle_of_counts(measured - trim)
+        angles = np.asarray((measured - trim - c.CENTRE) / c.COUNTS_PER_DEGREE)
         return self._accepts(self._readings, angles, "positions")
 
     def _has_arrived(self) -> bool:
