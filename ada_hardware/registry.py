@@ -79,8 +79,8 @@ _KINDS = (
     DeviceKind("khr3", ROBOT, _KHR3, "kondo.rcb4.driver:Rcb4", SERIAL),
     DeviceKind("hexa", ROBOT, "motion table HEXA: six direct-drive motors, a plate", "hexa.driver:Hexa", _HEXA, "hexa"),
     DeviceKind("dynpick", SENSOR, f"{_FT} Wacoh-Tech DynPick, serial", "force_torque.dynpick.driver:DynPick", SERIAL),
-    DeviceKind("netft", SENSOR, f"{_FT} ATI Net F/T, UDP", "force_torque.rdt.netft:NetFt", _RDT),
-    DeviceKind("onrobot", SENSOR, f"{_FT} OnRobot HEX (OptoForce), UDP", "force_torque.rdt.onrobot:OnRobot", _RDT),
+    DeviceKind("netft", SENSOR, f"{_FT} ATI Net F/T, UDP", "force_torque.rdt.driver:NetFt", _RDT),
+    DeviceKind("onrobot", SENSOR, f"{_FT} OnRobot HEX (OptoForce), UDP", "force_torque.rdt.driver:OnRobot", _RDT),
     DeviceKind("ft300", SENSOR, f"{_FT} Robotiq FT 300, serial", "force_torque.ft300.driver:Ft300", SERIAL),
 )
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +115,48 @@ def test_frames_of_other_programs_of_this_machine_are_heard_and_taken_for_no_ans
     assert one.receive(0.01) is None
     assert list(one.overheard()) == []  # its own are none of others
     second.close()
+
+
+class Flooded:
+    """A packet socket in a flood of frames of another program of this machine, with one answer after some of them."""
+
+    def __init__(self, before: int) -> None:
+        self._frames = itertools.chain(itertools.repeat(OUTGOING, before), [INCOMING])
+        self._ready = socket.socketpair()
+        self._ready[1].send(b"always readable")
+
+    def setblocking(self, _: bool) -> None: ...
+
+    def fileno(self) -> int:
+        return self._ready[0].fileno()
+
+    def recvfrom(self, _: int) -> tuple[bytes, tuple[str, int, int]]:
+        return next(self._frames, OUTGOING)
+
+    def close(self) -> None:
+        for end in self._ready:
+            end.close()
+
+
+OUTGOING, INCOMING = (CYCLIC, ("arc0", 0, 4)), (ANSWER, ("arc0", 0, 0))
+
+
+ENDLESS = 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("before", "timeout", "answer"),
+    [(20, 0.0, ANSWER), (ENDLESS, 0.0, None), (ENDLESS, 0.05, None), (999, 9.0, ANSWER)],
+)
+def test_a_flood_of_frames_of_other_programs_does_not_outlast_the_timeout(
+    before: int, timeout: float, answer: bytes | None
+) -> None:
+    port = ArcnetPort("arc0", Flooded(before))  # type: ignore[arg-type]
+    begin = time.monotonic()
+    assert port.receive(timeout) == answer
+    assert answer or time.monotonic() - begin < timeout + 1.0  # 0.1 ms of frames beyond it, and a busy machine
+    assert set(port.overheard()) == {CYCLIC}
+    port.close()
 
 
 def test_an_interface_has_one_program_at_a_time(pair: tuple[ArcnetPort, ArcnetPort]) -> None:

@@ -176,6 +176,17 @@ def test_the_same_device_by_another_name_is_the_same_wire(peer: socket.socket, o
 
 
 @LINUX
+def test_a_claim_that_fails_for_another_reason_does_not_name_a_holder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(socket.socket, "bind", refuse)
+        with refused(TransportError, field="claim", value=errno.EPERM):
+            open_packets("udp://127.0.0.1:9")
+
+
+@LINUX
 def test_a_claim_does_not_outlive_an_address_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(*_: object) -> None:
         raise OSError(101, "Network is unreachable")
