@@ -83,7 +83,7 @@ def emulator_settings(device: str, settings: object) -> dict[str, Any]:
     if settings is None or isinstance(settings, Mapping):
         return dict(settings or {})
     known = {one.name for one in fields_of(emulator_class(device).SETTINGS)}
-    own = {one.name: (getattr(settings, one.field), one.default) for one in fields_of(type(settings))}
+    own = {one.name: (getattr(settings, one.name), one.default) for one in fields_of(type(settings))}
     return {name: value for name, (value, default) in own.items() if name in known and value != default}
 
 

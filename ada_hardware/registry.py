@@ -11,6 +11,14 @@ from ada_robot.driver import RobotDriver
 from ada_robot.errors import UnknownDevice
 
 ROBOT, SENSOR = "robot", "sensor"
+SERIAL = ("/dev/ttyUSB0", "/dev/serial/by-id/...")
+_PA10 = ("arcnet:arc0", "udp://127.0.0.1:41234")
+_HEXA = ("udp://192.168.1.20:50097",)
+_RDT = ("udp://192.168.1.1:49152",)
+_FT = "six-axis force/torque sensor"
+_KHR1 = "humanoid Kondo KHR-1: two boards RCB-1 on one serial line"
+_KHR3 = "humanoids Kondo KHR-3HV, KXR: board RCB-4"
+__all__ = ["DEVICES", "DRIVEN", "ROBOT", "SENSOR", "DeviceKind", "RobotDriver", "find"]
 
 
 class DeviceKind(NamedTuple):
@@ -65,14 +73,6 @@ def _loaded(path: str) -> type[Any]:
     return found
 
 
-SERIAL = ("/dev/ttyUSB0", "/dev/serial/by-id/...")
-_PA10 = ("arcnet:arc0", "udp://127.0.0.1:41234")
-_HEXA = ("udp://192.168.1.20:50097",)
-_RDT = ("udp://192.168.1.1:49152",)
-_FT = "six-axis force/torque sensor"
-_KHR1 = "humanoid Kondo KHR-1: two boards RCB-1 on one serial line"
-_KHR3 = "humanoids Kondo KHR-3HV, KXR: board RCB-4"
-
 _KINDS = (
     DeviceKind("pa10", ROBOT, "arm Mitsubishi PA-10 or PA10-7CE, on ARCNET", "pa10.driver:Pa10", _PA10, "pa10"),
     DeviceKind("khr1", ROBOT, _KHR1, "kondo.rcb1.driver:Rcb1", SERIAL, "khr1"),
@@ -102,6 +102,3 @@ def find(name: str, among: Mapping[str, DeviceKind] = DEVICES) -> DeviceKind:
         text = f"no device {name!r}; the devices are {', '.join(among)}."
         raise UnknownDevice(text, field="device", value=name, allowed=tuple(among))
     return among[name]
-
-
-__all__ = ["DEVICES", "DRIVEN", "ROBOT", "SENSOR", "DeviceKind", "RobotDriver", "find"]

@@ -31,6 +31,9 @@ TIMEOUT = 5.0  # [s] of an answer
 _ENDING = ".sock"
 _MOST = 8  # simultaneous connections
 _LONGEST_FOLDER = 70  # [bytes]: the path of a socket has at most 107
+_ALLOWED = (
+    'send {"fault": NAME, "value": NUMBER} or {"clear": true} or {"ask": "state"}, "violations", "url", "faults".'
+)
 
 
 class LineReader:
@@ -101,11 +104,6 @@ def _asked(host: EmulatorHost, what: str) -> object:
     if what == "violations":
         return [list(one) for one in emulator.violations]
     return host.url if what == "url" else host.line.on()
-
-
-_ALLOWED = (
-    'send {"fault": NAME, "value": NUMBER} or {"clear": true} or {"ask": "state"}, "violations", "url", "faults".'
-)
 
 
 class ControlSocket(NamedTuple):

@@ -39,6 +39,8 @@ appended, to one. 0 clears a fault."""
 _SHARES = ("drop", "corrupt", "half", "duplicate", "reorder", "silence", "disconnect")
 _NOISE_PACKET = 32  # [bytes]
 _LONGEST_HOLD = 0.05  # [s] that a frame to be reordered waits for the next one
+SHORTEST_TICK = 1e-5  # [s] lower limit of an emulator's tick
+LONGEST_CATCH_UP = 60.0  # [s] of missed ticks that are executed; older ones are skipped
 
 
 class Arrival(NamedTuple):
@@ -243,10 +245,6 @@ def _checked(name: str, base: str, value: object) -> float:
         text = f"fault {name} is {value!r:.80}; required is a number, {allowed} ({WIRE_FAULTS[base]})."
         raise InputError(text, field=name, value=value, allowed=allowed)
     return float(value)
-
-
-SHORTEST_TICK = 1e-5  # [s] lower limit of an emulator's tick
-LONGEST_CATCH_UP = 60.0  # [s] of missed ticks that are executed; older ones are skipped
 
 
 class EmulatedLink:

@@ -28,7 +28,7 @@ from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.transport.udp import LARGEST, host_and_port
 from ada_hardware.transport.wires import readable
 from ada_robot.errors import TransportError
-from ada_robot.posix import posix_module
+from ada_robot.processes import posix_module
 
 PTY = "pty:"
 ANY_UDP = "udp://127.0.0.1:0"
@@ -38,6 +38,8 @@ _SO_TIMESTAMPNS = 35  # asm-generic/socket.h: kernel time stamps of received pac
 _STAMP = struct.Struct("@qq")  # struct timespec
 _NOTES = socket.CMSG_SPACE(_STAMP.size)
 _OLDEST = 1.0  # [s]; an older time stamp means that the wall clock was set
+PRIORITY = 49  # real-time priority, one less than the default of the robot's cycle
+_LONGEST_WAIT = 0.5  # [s]
 
 
 class DevicePort(ABC):
@@ -305,10 +307,6 @@ class PageServer:
         """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
-
-
-PRIORITY = 49  # real-time priority, one less than the default of the robot's cycle
-_LONGEST_WAIT = 0.5  # [s]
 
 
 class Control(Protocol):

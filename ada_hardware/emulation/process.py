@@ -28,8 +28,8 @@ from ada_hardware.emulation.control_socket import ControlSocket, ask, control_so
 from ada_hardware.emulation.emulator import Violation
 from ada_hardware.emulation.host import PRIORITY
 from ada_hardware.transport.wires import is_readable
-from ada_robot.child_process import ChildProcess
 from ada_robot.errors import NoAnswer, TransportError
+from ada_robot.processes import ChildProcess
 
 _PIECE = 65_536  # [bytes]
 
@@ -78,11 +78,7 @@ class EmulatorProcess(ChildProcess):
         # The child uses the import path of this process.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
         super().__init__(  # in its own session: Ctrl-C must first reach the host, which stops the device
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=environment,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment
         )
         try:
             ready = self._ready()

@@ -25,6 +25,9 @@ from ada_hardware.force_torque.tool import ToolLoad, ToolMotion
 from ada_robot.errors import Refused
 from ada_robot.settings import setting
 
+AXES = ("fx", "fy", "fz", "nx", "ny", "nz")
+_GAP = 10.0  # periods without a sample after which the filter is reset
+
 
 @dataclass(frozen=True)
 class ForceSensorSettings:
@@ -182,9 +185,6 @@ class LowPass:
         return np.asarray(result)
 
 
-AXES = ("fx", "fy", "fz", "nx", "ny", "nz")
-
-
 class ZeroTaking:
     """Collects samples for a zero."""
 
@@ -228,9 +228,6 @@ class ZeroTaking:
             )
             raise Refused(text, field=AXES[worst], value=float(spread[worst]), allowed=float(self._most[worst]))
         return np.asarray(np.mean(seen, axis=0))
-
-
-_GAP = 10.0  # periods without a sample after which the filter is reset
 
 
 @dataclass(frozen=True)

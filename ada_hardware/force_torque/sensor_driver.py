@@ -25,6 +25,11 @@ from ada_hardware.transport.wires import ByteStream, Serial, Wire
 from ada_robot.driver import LinkCounts
 from ada_robot.errors import TransportError
 
+R = TypeVar("R")
+W = TypeVar("W", bound=Wire)
+_CHUNK = 4096  # [bytes]
+_LONGEST_TALK = 0.5  # [s] limit of waiting for the end of an earlier stream
+
 
 class Settings(Protocol):
     """Settings common to all sensors."""
@@ -39,7 +44,6 @@ class Settings(Protocol):
 
 
 S = TypeVar("S", bound=Settings)
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -101,9 +105,6 @@ class SequenceCounts:
     reordered: int = 0
     duplicated: int = 0
     restarted: int = 0
-
-
-W = TypeVar("W", bound=Wire)
 
 
 class SensorDriver(ABC, Generic[S, W, R]):
@@ -259,10 +260,6 @@ class SensorDriver(ABC, Generic[S, W, R]):
         except TransportError as problem:
             self.counts.last_problem = str(problem)
         wire.close()
-
-
-_CHUNK = 4096  # [bytes]
-_LONGEST_TALK = 0.5  # [s] limit of waiting for the end of an earlier stream
 
 
 class SerialSensorDriver(SensorDriver[S, ByteStream, R]):

@@ -28,6 +28,10 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_dynamics.spatial.vector import ZERO3, Vec3, symmetric_of
 from ada_robot.errors import Refused
 
+INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, xy, xz, yz)
+LARGEST_CONDITION = 300.0  # with columns scaled to equal norm; about 1 for six orientations along ±x, ±y, ±z
+_AXES_POSES = "gravity along +x, -x, +y, -y, +z and -z of the sensor"
+
 
 class ToolMotion(NamedTuple):
     """Motion of the sensor frame, in its own axes.
@@ -107,9 +111,6 @@ class SensorMotion:
         return ToolMotion(time, R.T @ (origin - self._gravity), R.T @ w, R.T @ rate[3:])
 
 
-INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, xy, xz, yz)
-
-
 class ToolLoad:
     """Wrench of a rigid tool on its sensor, in the sensor frame.
 
@@ -159,10 +160,6 @@ def _law() -> Callable[..., Any]:
         return {"wrench": [*-needed.force, *-needed.moment]}
 
     return compiled("tool_wrench", {"parameters": INERTIAL, "motion": 9}, body)
-
-
-LARGEST_CONDITION = 300.0  # with columns scaled to equal norm; about 1 for six orientations along ±x, ±y, ±z
-_AXES_POSES = "gravity along +x, -x, +y, -y, +z and -z of the sensor"
 
 
 class IdentifiedTool(NamedTuple):

@@ -33,6 +33,18 @@ from ada_hardware.hexa.settings import LEAST_HOLD, LIMITS, LOWER, PERIOD, RATE_L
 from ada_robot.contract import Mode
 from ada_robot.limits import Limits
 
+_ROUNDING = 1e-9  # [rad]
+_BOUNDS = Limits(LIMITS)
+_NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
+_DRIVEN = (State.POSITION, State.EFFORT)
+_LONGEST_CATCH_UP = 0.1  # [s]; longer delays of this process are skipped
+_NEAR = 1e-6  # of a period: tolerance for rounding errors
+_RATES_LAST = 3  # periods after a command in which the servo uses its target rates
+_GRACE = 0.1  # [s] after an alarm in which the host may not have received it yet
+_BEYOND = 0.05  # [rad] beyond its range at which a crank raises an alarm
+_FOLLOWING = 0.3  # [rad] position error that raises an alarm
+_OVER_SPEED = 1.5  # times the rate limit
+
 
 def servo_torques(
     kp: float, kd: float, limit: float, wanted: Array, wanted_rates: Array, angles: Array, rates: Array, weight: Array
@@ -53,10 +65,6 @@ def servo_torques(
     return np.asarray(np.clip(asked, -limit, limit))
 
 
-_ROUNDING = 1e-9  # [rad]
-_BOUNDS = Limits(LIMITS)
-
-
 def invalid_reason(command: CommandPacket, present: Array, cycles: int) -> str:
     """Return why the motors cannot execute a command; "" if they can.
 
@@ -74,17 +82,6 @@ def invalid_reason(command: CommandPacket, present: Array, cycles: int) -> str:
         return ""
     i = int(np.argmax(steps))
     return f"{what}: a step of {steps[i]:.6g} rad for leg {i + 1} in {cycles} cycles, at most {most:.6g}"
-
-
-_NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
-_DRIVEN = (State.POSITION, State.EFFORT)
-_LONGEST_CATCH_UP = 0.1  # [s]; longer delays of this process are skipped
-_NEAR = 1e-6  # of a period: tolerance for rounding errors
-_RATES_LAST = 3  # periods after a command in which the servo uses its target rates
-_GRACE = 0.1  # [s] after an alarm in which the host may not have received it yet
-_BEYOND = 0.05  # [rad] beyond its range at which a crank raises an alarm
-_FOLLOWING = 0.3  # [rad] position error that raises an alarm
-_OVER_SPEED = 1.5  # times the rate limit
 
 
 class HexaEmulator(Emulator[HexaEmulatorSettings]):

@@ -40,6 +40,15 @@ ROTATION_TOLERANCE = 1e-9  # Frobenius norm of the orthogonality error of R
 SINGULAR = 1e-6  # measure below which a configuration is treated as singular
 _ITERATIONS = 25
 _LEAST_BY_VOLUME: float = (5.0 / 12.0) ** 2.5 / sqrt(2.0)
+_BEYOND = (
+    "HEXA: the pose found for these crank angles is beyond a singular configuration of the guess; use a guess on its "
+    "side."
+)
+_LAWS: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, int]]] = {
+    "inverse": (inverse_law, {"pose": 16, "branch": LEGS}),
+    "rods": (rods_law, {"pose": 16, "q": LEGS}),
+    "newton": (newton_law, {"pose": 16, "q": LEGS}),
+}
 
 
 class Unreachable(InputError, HardwareError):
@@ -280,17 +289,6 @@ class HexaKinematics:
             leg,
             worst,
         )
-
-
-_BEYOND = (
-    "HEXA: the pose found for these crank angles is beyond a singular configuration of the guess; use a guess on its "
-    "side."
-)
-_LAWS: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, int]]] = {
-    "inverse": (inverse_law, {"pose": 16, "branch": LEGS}),
-    "rods": (rods_law, {"pose": 16, "q": LEGS}),
-    "newton": (newton_law, {"pose": 16, "q": LEGS}),
-}
 
 
 @lru_cache(maxsize=32)

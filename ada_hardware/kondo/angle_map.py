@@ -29,12 +29,16 @@ from ada_dynamics.structured_text.yaml_text import parse_yaml
 from ada_robot.contract import JointLimit
 from ada_robot.errors import HardwareError
 
+_ENCODINGS = ("utf-8-sig", "cp932")
+PathLike = str | os.PathLike[str]
+CHANNELS = 24  # of the two RCB-1 boards of a KHR-1: 1 to 12 on the first, 13 to 24 on the second
+ICS_IDS = 18  # servo ids on one ICS bus of an RCB-4: 0 to 17
+SERVO_SPEED = math.radians(60.0 / 0.17)  # [rad/s] KRS-786ICS at 6 V (Awa 2009, table 2)
+SERVO_SPEED_ICS = math.radians(60.0 / 0.14)  # [rad/s] KRS-2552 at its rated voltage (data sheet)
+
 
 class MotionError(InputError, HardwareError):
     """Invalid motion file or angle map; the message names file, line and column or key."""
-
-
-_ENCODINGS = ("utf-8-sig", "cp932")
 
 
 def text_of(path: str | os.PathLike[str]) -> str:
@@ -53,14 +57,6 @@ def text_of(path: str | os.PathLike[str]) -> str:
         except UnicodeDecodeError:
             continue
     raise MotionError(f"{path}: neither UTF-8 nor Shift-JIS (cp932) text.", file=path, field="encoding")
-
-
-PathLike = str | os.PathLike[str]
-
-CHANNELS = 24  # of the two RCB-1 boards of a KHR-1: 1 to 12 on the first, 13 to 24 on the second
-ICS_IDS = 18  # servo ids on one ICS bus of an RCB-4: 0 to 17
-SERVO_SPEED = math.radians(60.0 / 0.17)  # [rad/s] KRS-786ICS at 6 V (Awa 2009, table 2)
-SERVO_SPEED_ICS = math.radians(60.0 / 0.14)  # [rad/s] KRS-2552 at its rated voltage (data sheet)
 
 
 class _Format(NamedTuple):

@@ -17,6 +17,9 @@ from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.transport.framing import FrameParser
 from ada_robot.settings import setting
 
+C = TypeVar("C")
+_GAP = 0.010  # [s]
+
 
 class ServoMotion:
     """Motion of one emulated servo.
@@ -78,8 +81,6 @@ class BoardEmulatorSettings:
 
 
 S = TypeVar("S", bound=BoardEmulatorSettings)
-C = TypeVar("C")
-_GAP = 0.010  # [s]
 
 
 class BoardEmulator(Emulator[S], Generic[S, C]):

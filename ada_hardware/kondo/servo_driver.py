@@ -29,6 +29,15 @@ from ada_robot.settings import setting
 READ, COMMANDED = "read", "commanded"  # values of `feedback`
 
 fixed = partial(setting, read_only=True)
+B = TypeVar("B")
+SLACK = 5.0  # [deg] by which readings of a servo at rest may differ
+_LONGEST = 0.25  # [s] since the last reading, after which any angle is plausible
+_MARGIN = 1.25  # period over transmission time
+_TOLERANCE_COUNTS = 3.5  # counts that a servo may be beyond its limits: deflection of three counts, and rounding
+_LEAST_TOLERANCE = 3.0  # [deg] the same, for boards with fine resolution
+_READINGS = 6  # at most, until two agree
+_BLIND = 2  # alarm code, defined here
+_LEAST_MISSED = 2  # failed exchanges: a single lost reply does not count
 
 
 @dataclass(frozen=True)
@@ -67,16 +76,6 @@ class ServoSettings:
 
 
 S = TypeVar("S", bound=ServoSettings)
-B = TypeVar("B")
-
-SLACK = 5.0  # [deg] by which readings of a servo at rest may differ
-_LONGEST = 0.25  # [s] since the last reading, after which any angle is plausible
-_MARGIN = 1.25  # period over transmission time
-_TOLERANCE_COUNTS = 3.5  # counts that a servo may be beyond its limits: deflection of three counts, and rounding
-_LEAST_TOLERANCE = 3.0  # [deg] the same, for boards with fine resolution
-_READINGS = 6  # at most, until two agree
-_BLIND = 2  # alarm code, defined here
-_LEAST_MISSED = 2  # failed exchanges: a single lost reply does not count
 
 
 def servo_readings(speed: float) -> PlausibilityCheck:

@@ -36,7 +36,6 @@ from ada_robot.contract import Reason
 from ada_robot.messages.outgoing import FixedTransform
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.robot_topics import RobotTopics
-from ada_robot.node.stamps import Stamps
 from ada_robot.node.state_estimation import StateEstimator
 from ada_robot.node.state_publishers import MeasuredFrames, can_send_frames, publish_fixed
 from ada_robot.robot import Robot
@@ -44,7 +43,9 @@ from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics, Status
 from ada_robot.ros.robot_settings import RobotSettings
 from ada_robot.safety.phases import Phase
-from ada_robot.timing.deadlines import DeadlineLoop
+from ada_robot.timing.deadlines import DeadlineLoop, Stamps
+
+NO_MODEL = "none"
 
 
 class SensorTopics:
@@ -89,9 +90,6 @@ class SensorTopics:
     def close(self) -> None:
         """Remove the publisher; call it on the thread that spins the node."""
         self._node.destroy_publisher(self._publisher)
-
-
-NO_MODEL = "none"
 
 
 class Connection:

@@ -26,17 +26,14 @@ from ada_robot.safety.phases import Phase
 _LEVELS = {SensorLevel.OK: Level.OK, SensorLevel.WARN: Level.WARN, SensorLevel.ERROR: Level.ERROR}
 _FEW_ANSWERS = 0.95  # fraction of answers below which a warning is reported
 _TELLING = 20  # exchanges needed to compute the fraction
+_MAPS = {"khr1": ("khr1_angle_map.yaml", Board.RCB1), "khr3": ("khr3_angle_map.yaml", Board.RCB4)}
 
 
 class RobotReport:
     """Diagnostics of a robot."""
 
     def __init__(
-        self,
-        robot: Robot,
-        commands: JointCommands,
-        lease: Lease,
-        whole: StateEstimator | None = None,
+        self, robot: Robot, commands: JointCommands, lease: Lease, whole: StateEstimator | None = None
     ) -> None:
         """Args: the robot, its received commands, the lease of its commander, and its full state if it has a model."""
         self._robot, self._commands, self._lease, self._whole = robot, commands, lease, whole
@@ -221,9 +218,6 @@ def sensor_state(sensor: ForceSensor, topic: str) -> dict[str, object]:
 def _finite(value: float) -> float | None:
     """Replace values that are not finite, which JSON cannot represent, by None."""
     return value if math.isfinite(value) else None
-
-
-_MAPS = {"khr1": ("khr1_angle_map.yaml", Board.RCB1), "khr3": ("khr3_angle_map.yaml", Board.RCB4)}
 
 
 def page_facts(plan: DevicePlan) -> dict[str, object]:

@@ -32,19 +32,12 @@ from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.node.connection import Connection
 from ada_hardware.node.device_parameters import DeviceParameters
 from ada_hardware.node.devices import Devices
-from ada_hardware.node.hardware_settings import (
-    ACTIVE,
-    COMMANDED,
-    INACTIVE,
-    UNCONFIGURED,
-    DevicePlan,
-    HardwareSettings,
-)
+from ada_hardware.node.hardware_settings import ACTIVE, COMMANDED, INACTIVE, UNCONFIGURED, DevicePlan, HardwareSettings
 from ada_hardware.node.humanoid_requests import KINDS, can_release, play, release
 from ada_hardware.registry import ROBOT
 from ada_hardware.robot import Robot
 from ada_robot.errors import Refused
-from ada_robot.nonblocking_output import STDERR, NonBlockingOutput
+from ada_robot.processes import STDERR, NonBlockingOutput
 from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.inbox import PolledService

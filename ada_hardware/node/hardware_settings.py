@@ -18,6 +18,7 @@ from ada_robot.settings import setting
 
 UNCONFIGURED, INACTIVE, COMMANDED, ACTIVE = "unconfigured", "inactive", "commanded", "active"
 _FASTEST = 20_000.0  # [Hz]
+_NUMBERS = 6  # elements of a pose
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,7 @@ class HardwareSettings(PlaceSettings):
     devices: tuple[str, ...] = setting(
         (), "names of several devices, each with its NAME.kind and NAME.driver.url", read_only=True
     )
-    dry_run: bool = setting(
-        False,
-        "open no port: use emulators in this process instead of the devices",
-        read_only=True,
-    )
+    dry_run: bool = setting(False, "open no port: use emulators in this process instead of the devices", read_only=True)
     autostart: str = setting(
         INACTIVE,
         "automatic transition at start; inactive: connected and reading, no motion; active: follow commands; "
@@ -157,9 +154,6 @@ class DevicePlan(NamedTuple):
     def frame(self) -> str:
         """Frame of the wrenches of a sensor, without prefix."""
         return self.settings.frame or self.name
-
-
-_NUMBERS = 6  # elements of a pose
 
 
 def mounted(plans: Sequence[DevicePlan]) -> list[DevicePlan]:

@@ -23,6 +23,7 @@ from ada_robot.robot import Robot
 from ada_robot.safety.phases import Phase
 
 KINDS = ("khr1",)  # kinds with supported motion files
+_RELEASE = "release"  # name of the driver method
 
 
 @dataclass
@@ -96,9 +97,6 @@ def play(plan: DevicePlan, robot: Robot, path: str, now: float) -> Playing:
         raise InputError(f"parameter motion: cannot read {path}: {problem.strerror}.") from problem
     rows = sampled(times, angles, robot.period, robot.joints, position)
     return Playing(robot, path, rows, now)
-
-
-_RELEASE = "release"  # name of the driver method
 
 
 def can_release(plan: DevicePlan) -> bool:

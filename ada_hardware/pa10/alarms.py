@@ -23,32 +23,6 @@ ALARM_FIELD = 0x0FF0
 EMERGENCY_STOP, DEAD_MAN, LIMIT_SWITCH = 0x110, 0x120, 0x130
 COMMUNICATION_TIMEOUT = 0xFF0  # axis
 HOST_TIMEOUT = 0x050  # controller
-
-
-class AxisStatus(IntFlag):
-    """Bits of an axis status word other than the alarm code."""
-
-    UPPER_LIMIT = 0x0001
-    LOWER_LIMIT = 0x0002
-    NOT_CONTROLLABLE = 0x4000
-    POWER_OFF = 0x8000  # servo power
-
-
-UNPOWERED = int(AxisStatus.NOT_CONTROLLABLE | AxisStatus.POWER_OFF)
-
-
-class ControllerStatus(IntFlag):
-    """Bits of the controller status word other than the alarm code."""
-
-    DEAD_MAN_ON = 0x0001  # pressed: normal state
-    POWER_TEMPERATURE = 0x0002  # power supply too warm: a warning
-    POWER_ON = 0x0004  # 100 V for the motors
-    EMERGENCY_STOP_OPEN = 0x0008  # released: normal state
-    TEACHING_ON = 0x1000
-    LIMIT_SWITCH_OPEN = 0x2000  # not actuated: normal state
-    NOT_CONTROLLABLE = 0x4000
-
-
 _CABLES = (
     "switch the controller off, check plugs and cables of the arm, switch it on; if the alarm remains, call service"
 )
@@ -56,11 +30,8 @@ _BOARD = "switch the controller off and on; if the alarm remains, its board is d
 _SWITCH = Meaning("emergency stop is pressed", "check that the area is clear, release the button, then reset", True)
 _DEAD_MAN = Meaning("dead-man switch is released", "hold the switch, then reset", True)
 _LIMIT = Meaning(
-    "limit switch is actuated",
-    "release the brakes by hand (teach mode) and move the axis back, then reset",
-    True,
+    "limit switch is actuated", "release the brakes by hand (teach mode) and move the axis back, then reset", True
 )
-
 AXIS_ALARMS: Mapping[int, Meaning] = MappingProxyType(
     {
         0x010: Meaning("shared memory of the servo board has failed", _BOARD),
@@ -92,7 +63,6 @@ AXIS_ALARMS: Mapping[int, Meaning] = MappingProxyType(
         ),
     }
 )
-
 CONTROLLER_ALARMS: Mapping[int, Meaning] = MappingProxyType(
     {
         0x020: Meaning("stored data of the controller are corrupt (EEPROM)", _BOARD),
@@ -110,6 +80,31 @@ CONTROLLER_ALARMS: Mapping[int, Meaning] = MappingProxyType(
         LIMIT_SWITCH: _LIMIT,
     }
 )
+_ENDED = "end other programs connected to this controller, check its panel, then reset"
+
+
+class AxisStatus(IntFlag):
+    """Bits of an axis status word other than the alarm code."""
+
+    UPPER_LIMIT = 0x0001
+    LOWER_LIMIT = 0x0002
+    NOT_CONTROLLABLE = 0x4000
+    POWER_OFF = 0x8000  # servo power
+
+
+UNPOWERED = int(AxisStatus.NOT_CONTROLLABLE | AxisStatus.POWER_OFF)
+
+
+class ControllerStatus(IntFlag):
+    """Bits of the controller status word other than the alarm code."""
+
+    DEAD_MAN_ON = 0x0001  # pressed: normal state
+    POWER_TEMPERATURE = 0x0002  # power supply too warm: a warning
+    POWER_ON = 0x0004  # 100 V for the motors
+    EMERGENCY_STOP_OPEN = 0x0008  # released: normal state
+    TEACHING_ON = 0x1000
+    LIMIT_SWITCH_OPEN = 0x2000  # not actuated: normal state
+    NOT_CONTROLLABLE = 0x4000
 
 
 def axis_alarm(status: int, joint: str) -> Alarm | None:
@@ -153,15 +148,12 @@ class Switch(NamedTuple):
     meaning: Meaning | None = None
 
 
-_ENDED = "end other programs connected to this controller, check its panel, then reset"
 SWITCHES: Mapping[int, Switch] = MappingProxyType(
     {
         ControllerStatus.DEAD_MAN_ON: Switch("dead-man switch held", True, _DEAD_MAN),
         ControllerStatus.POWER_TEMPERATURE: Switch("power supply too warm", False),
         ControllerStatus.POWER_ON: Switch(
-            "motor power on",
-            True,
-            Meaning("100 V motor supply is off", "switch the motor power on, then reset", True),
+            "motor power on", True, Meaning("100 V motor supply is off", "switch the motor power on, then reset", True)
         ),
         ControllerStatus.EMERGENCY_STOP_OPEN: Switch("emergency stop released", True, _SWITCH),
         ControllerStatus.TEACHING_ON: Switch(

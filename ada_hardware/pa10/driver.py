@@ -55,11 +55,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     SETTINGS: ClassVar[type] = Pa10Settings
 
     def __init__(
-        self,
-        settings: Pa10Settings,
-        *,
-        wire: PacketPort | None = None,
-        clock: Callable[[], float] = SYSTEM_CLOCK,
+        self, settings: Pa10Settings, *, wire: PacketPort | None = None, clock: Callable[[], float] = SYSTEM_CLOCK
     ) -> None:
         """Create the driver without opening the connection.
 
@@ -76,11 +72,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._session: Session | None = None
         self._bounds = Limits(self._arm.limits)
         self._positions = PositionLoop(
-            self._bounds,
-            settings.period,
-            settings.position_gain,
-            settings.feedforward,
-            settings.position_acceleration,
+            self._bounds, settings.period, settings.position_gain, settings.feedforward, settings.position_acceleration
         )
         hardest = self._bounds.velocity / WITHIN
         self._ramp = SpeedBounds(self._bounds, hardest, hardest, settings.period)  # for stops

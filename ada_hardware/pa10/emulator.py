@@ -42,6 +42,17 @@ from ada_hardware.pa10.settings import Pa10EmulatorSettings
 from ada_hardware.pa10.variants import AXES, GEAR, arm, model_name, variant
 
 _ROUNDING = 1  # [counts] rounding error of the difference of two speeds
+STOPPED, CONTROL, TEACHING = "stopped", "control", "teaching"
+POSITION_LIMIT = 0x080
+_BEYOND = math.radians(1.0)  # distance beyond a limit that raises an alarm
+_TOLERANCE = 1.02
+_PERIOD = 0.002  # [s] cycle of the controller
+_FASTEST_BRAKE = 0.05  # [rad/s] at which brakes may close without wear
+_UPPER, _LOWER, _LOCKED, _UNPOWERED = (
+    int(bit) for bit in (Bit.UPPER_LIMIT, Bit.LOWER_LIMIT, Bit.NOT_CONTROLLABLE, Bit.POWER_OFF)
+)
+Mask: TypeAlias = NDArray[np.bool_]
+_POLES = 8  # of the motors, assumed
 
 
 class Bounds(NamedTuple):
@@ -58,19 +69,6 @@ class Bounds(NamedTuple):
     speed: float = 0.0
     torque: float = 0.0
     step: float = 0.0
-
-
-STOPPED, CONTROL, TEACHING = "stopped", "control", "teaching"
-POSITION_LIMIT = 0x080
-_BEYOND = math.radians(1.0)  # distance beyond a limit that raises an alarm
-_TOLERANCE = 1.02
-_PERIOD = 0.002  # [s] cycle of the controller
-_FASTEST_BRAKE = 0.05  # [rad/s] at which brakes may close without wear
-_UPPER, _LOWER, _LOCKED, _UNPOWERED = (
-    int(bit) for bit in (Bit.UPPER_LIMIT, Bit.LOWER_LIMIT, Bit.NOT_CONTROLLABLE, Bit.POWER_OFF)
-)
-Mask: TypeAlias = NDArray[np.bool_]
-_POLES = 8  # of the motors, assumed
 
 
 class Pa10Emulator(Emulator[Pa10EmulatorSettings]):

@@ -122,11 +122,7 @@ class Pa10EmulatorSettings:
         (0.0, 0.0, 0.0, 0.0), "mass [kg] and centre of mass in the flange frame [m] of the payload"
     )
     limit_overrun: float = setting(
-        1e-3,
-        "distance beyond its limit at which the controller stops an axis",
-        unit="rad",
-        lower=0.0,
-        upper=0.01,
+        1e-3, "distance beyond its limit at which the controller stops an axis", unit="rad", lower=0.0, upper=0.01
     )
     rated_torque: tuple[float, ...] = setting(
         RATED_TORQUE, "rated torques of the seven motors", unit="N m", lower=1e-3, upper=100.0, read_only=True

@@ -35,6 +35,10 @@ _TIMES = 3  # successive readings
 _MOVES = 0.05  # [rad/s] speed above which an axis is moving
 _LONGEST_STILL = 0.01  # [rad] integrated speed at which a constant angle is implausible
 _LONGEST_STEP = 0.02  # [s] longest interval over which a speed is integrated
+_NOTHING = AxisCommand(mode=0)
+_LOCKED = int(AxisStatus.NOT_CONTROLLABLE)
+_WINDOW = 4  # cycles over which an unreported speed is computed
+_OLDEST = 0.02  # [s] longest interval of angles for the computation of a speed
 
 
 class AnglePlausibility:
@@ -68,12 +72,6 @@ class AnglePlausibility:
             self._gone = np.where(stays, self._gone + np.abs(speeds) * step, 0.0)
         self._before = time, angles
         return bool((self._gone > _LONGEST_STILL).any())
-
-
-_NOTHING = AxisCommand(mode=0)
-_LOCKED = int(AxisStatus.NOT_CONTROLLABLE)
-_WINDOW = 4  # cycles over which an unreported speed is computed
-_OLDEST = 0.02  # [s] longest interval of angles for the computation of a speed
 
 
 @dataclass(frozen=True)

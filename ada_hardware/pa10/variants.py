@@ -21,6 +21,11 @@ from ada_robot.limits import joint_limits
 
 AXES = 7  # slots of a cyclic packet, also for an arm of six axes
 GEAR = 50.0  # motor turns per joint turn [-]
+LEFT_OUT = 2  # slot of S3, missing in a PA10-6CE (docs/pa10_hardware.md; mhipa10arc, model.h)
+RATED_TORQUE = (4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29)  # [N m] motor side (mhipa10arc)
+_MODELS = {"ce": "pa10", "7c": "pa10_7c"}
+# Ranges of a 6CE, including the offsets of its zero position (docs/pa10_hardware.md) [deg]
+_LIMITS_OF_SIX = ((-177, 177), (-64, 124), (-107, 158), (-255, 255), (-165, 165), (-255, 255))
 
 
 @dataclass(frozen=True)
@@ -107,13 +112,6 @@ def variant(name: str) -> Variant:
     if name not in VARIANTS:
         raise unknown_name("PA-10 variant", name, list(VARIANTS))
     return VARIANTS[name]
-
-
-LEFT_OUT = 2  # slot of S3, missing in a PA10-6CE (docs/pa10_hardware.md; mhipa10arc, model.h)
-RATED_TORQUE = (4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29)  # [N m] motor side (mhipa10arc)
-_MODELS = {"ce": "pa10", "7c": "pa10_7c"}
-# Ranges of a 6CE, including the offsets of its zero position (docs/pa10_hardware.md) [deg]
-_LIMITS_OF_SIX = ((-177, 177), (-64, 124), (-107, 158), (-255, 255), (-165, 165), (-255, 255))
 
 
 class Arm(NamedTuple):

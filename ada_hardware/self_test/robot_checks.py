@@ -39,6 +39,7 @@ _WHY = "the device answers late, the machine is busy, or the cycle has no priori
 _WAIT = 5.0  # [s] timeout of the first answer of a cycle
 SHORTEST = 1e-3  # [s] shortest period: a shorter one would take processor time from the host of the device
 SOME = 0.01  # fraction of missed periods up to which the machine does not count as busy
+_SLACK = 1e-3  # [rad] tolerance for rounding of stored limits
 
 
 class ReferenceThread:
@@ -163,9 +164,6 @@ def identity(driver: Any) -> Finding:
     found = _KNOWN.get(driver.NAME, lambda _: Finding(""))(driver)
     common = f"{len(driver.joints)} joints, {' or '.join(sorted(mode.value for mode in driver.modes))}"
     return found._replace(text=f"{found.text}; {common}" if found.text else common)
-
-
-_SLACK = 1e-3  # [rad] tolerance for rounding of stored limits
 
 
 def _pa10(driver: Any) -> Finding:

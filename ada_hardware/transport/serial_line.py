@@ -219,10 +219,7 @@ def _open_error(path: str, serial: Serial, problem: Exception) -> TransportError
     if number in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
         there = ", ".join(ports()) or "none; check the cable"
         return TransportError(
-            f"{path}: no such port. Serial ports: {there}.",
-            field="port",
-            value=path,
-            allowed=tuple(ports()),
+            f"{path}: no such port. Serial ports: {there}.", field="port", value=path, allowed=tuple(ports())
         )
     if number in (errno.EACCES, errno.EPERM):
         return TransportError(

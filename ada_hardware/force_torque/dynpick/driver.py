@@ -150,8 +150,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         field = "records" if self.counts.refused > self._refused_before else "bytes"
         self.counts.last_problem = what
         return NoAnswer(
-            f"{self.NAME} at {self._opened().url}: {_TRIES} requests at {self.settings.baud} baud: {what}",
-            field=field,
+            f"{self.NAME} at {self._opened().url}: {_TRIES} requests at {self.settings.baud} baud: {what}", field=field
         )
 
     # --- samples ----------------------------------------------------------------------------------------------------

@@ -27,6 +27,19 @@ _WINDOW = 256  # records before the newest one whose reception is recorded
 _JUMP = 10_000  # records that can be lost at once; a larger jump is an error, or a restart of the device
 _RUN = 3  # successive records with a large jump that indicate a restart
 _NEAR_RUN = 32  # the same within the window, where records may be late or duplicated
+_TRIES, _WAIT = 10, 0.1  # tries of the start request, timeout [s] (netft_utils)
+_REPEATS = 3  # repetitions of requests without a reply, which are idempotent
+_LONGEST_TAKING = 0.02  # [s] limit of reading pending packets
+SCALE = (10_000.0,) * 3 + (100_000.0,) * 3  # [1/N], [1/(N m)]
+FILTERS = {"none": 0, "500": 1, "150": 2, "50": 3, "15": 4, "5": 5, "1.5": 6}
+"""Filter codes by cutoff frequency [Hz]."""
+TICK = 1e-3  # [s] unit of the sample period
+# Status bits of OptoForce's serial and CAN packets; the same bits are assumed for the records of the box. The lowest
+# four identify the sensor.
+_WHICH = 0x000F
+_OVERLOAD = {0x0200: "fx", 0x0100: "fy", 0x0080: "fz", 0x0040: "nx", 0x0020: "ny", 0x0010: "nz"}
+_SENSOR_ERRORS = {1: "sensor not detected", 2: "sensor failure", 4: "sensor temperature out of range"}
+_BOX_ERRORS = {1: "failure of the box", 2: "communication failure between box and sensor"}
 
 
 class SequenceWatch:
@@ -83,11 +96,6 @@ class SequenceWatch:
             self._counts.reordered += 1
             if behind <= self._span:  # records before the first were not counted as lost
                 self._counts.lost -= 1
-
-
-_TRIES, _WAIT = 10, 0.1  # tries of the start request, timeout [s] (netft_utils)
-_REPEATS = 3  # repetitions of requests without a reply, which are idempotent
-_LONGEST_TAKING = 0.02  # [s] limit of reading pending packets
 
 
 @dataclass(frozen=True)
@@ -297,19 +305,6 @@ def _page_of(name: str, wire: PacketPort) -> str:
         text = f"{name}: {url} has no host with a page; set calibration_url, or force_scale and moment_scale."
         raise NoAnswer(text, field="calibration_url", value=url)
     return f"http://[{host}]{PAGE}" if ":" in host else f"http://{host}{PAGE}"
-
-
-SCALE = (10_000.0,) * 3 + (100_000.0,) * 3  # [1/N], [1/(N m)]
-FILTERS = {"none": 0, "500": 1, "150": 2, "50": 3, "15": 4, "5": 5, "1.5": 6}
-"""Filter codes by cutoff frequency [Hz]."""
-TICK = 1e-3  # [s] unit of the sample period
-
-# Status bits of OptoForce's serial and CAN packets; the same bits are assumed for the records of the box. The lowest
-# four identify the sensor.
-_WHICH = 0x000F
-_OVERLOAD = {0x0200: "fx", 0x0100: "fy", 0x0080: "fz", 0x0040: "nx", 0x0020: "ny", 0x0010: "nz"}
-_SENSOR_ERRORS = {1: "sensor not detected", 2: "sensor failure", 4: "sensor temperature out of range"}
-_BOX_ERRORS = {1: "failure of the box", 2: "communication failure between box and sensor"}
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,11 @@ from ada_hardware.transport.framing import FrameParser
 
 _MASK_BYTES = 5
 # Commands of fixed length.
-_LENGTHS = {
-    Code.CALL: 7,
-    Code.RETURN: 3,
-    Code.MOVE_SERVO: 7,
-    Code.VERSION: 3,
-    Code.ACK_CHECK: 4,
-}
+_LENGTHS = {Code.CALL: 7, Code.RETURN: 3, Code.MOVE_SERVO: 7, Code.VERSION: 3, Code.ACK_CHECK: 4}
 _READ_LENGTH, _WRITE_HEAD = 10, 6
 _VERDICTS = {bytes((ACK,)): True, bytes((NACK,)): False}
+_KNOWN, _DIRECTIONS = frozenset(map(int, Code)), frozenset(map(int, Direction))
+_MASKED = frozenset((Code.MOVE_SERVOS, Code.SET_PARAMETER))
 
 
 class Reply(NamedTuple):
@@ -239,10 +235,6 @@ def _is_beginning(data: bytes) -> bool:
 def _masked_length(code: Code, mask: bytes) -> int:
     count = int.from_bytes(mask, "little").bit_count()
     return 2 + _MASK_BYTES + 1 + (2 * count if code is Code.MOVE_SERVOS else count) + 1
-
-
-_KNOWN, _DIRECTIONS = frozenset(map(int, Code)), frozenset(map(int, Direction))
-_MASKED = frozenset((Code.MOVE_SERVOS, Code.SET_PARAMETER))
 
 
 def _mask(servos: Sequence[int]) -> bytes:

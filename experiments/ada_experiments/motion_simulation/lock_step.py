@@ -20,7 +20,6 @@ from ada_experiments.motion_simulation.motion_table import MotionTable
 from ada_experiments.motion_simulation.passivity import SMOOTHED, first_touch, smoothed
 from ada_experiments.motion_simulation.robot_pair import RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
-from ada_experiments.motion_simulation.touch import SMOOTHED, first_touch, smoothed
 from ada_hardware.emulation.emulated_link import WireFaults
 from ada_robot.errors import NoAnswer
 

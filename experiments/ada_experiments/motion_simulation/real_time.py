@@ -23,7 +23,6 @@ from ada_experiments.motion_simulation.motion_table import MotionTable
 from ada_experiments.motion_simulation.passivity import first_touch, smoothed
 from ada_experiments.motion_simulation.robot_pair import RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
-from ada_experiments.motion_simulation.touch import first_touch, smoothed
 from ada_hardware.emulation.emulated_link import WireFaults
 from ada_hardware.emulation.host import ANY_UDP, UdpPort
 from ada_hardware.transport import open_packets
