@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ada_robot.driver import RobotDriver
 from ada_robot.errors import UnknownDevice
+
+__all__ = ["DEVICES", "DRIVEN", "ROBOT", "SENSOR", "DeviceKind", "find"]
 
 ROBOT, SENSOR = "robot", "sensor"
 SERIAL = ("/dev/ttyUSB0", "/dev/serial/by-id/...")
@@ -18,7 +19,6 @@ _RDT = ("udp://192.168.1.1:49152",)
 _FT = "six-axis force/torque sensor"
 _KHR1 = "humanoid Kondo KHR-1: two boards RCB-1 on one serial line"
 _KHR3 = "humanoids Kondo KHR-3HV, KXR: board RCB-4"
-__all__ = ["DEVICES", "DRIVEN", "ROBOT", "SENSOR", "DeviceKind", "RobotDriver", "find"]
 
 
 class DeviceKind(NamedTuple):
@@ -47,19 +47,14 @@ class DeviceKind(NamedTuple):
         package = "" if self.place.startswith("ada_") else "ada_hardware."
         return f"{package}{self.place}Driver"
 
-    @property
-    def emulator(self) -> str:
-        """Import path "module:class" of the emulator."""
-        module, _, name = self.place.partition(":")
-        return f"ada_hardware.{module.rpartition('.')[0]}.emulator:{name}Emulator"
-
     def driver_class(self) -> type[Any]:
         """Import the driver class."""
         return _loaded(self.driver)
 
     def emulator_class(self) -> type[Any]:
         """Import the emulator class, a subclass of `emulation.emulator.Emulator`."""
-        return _loaded(self.emulator)
+        module, _, name = self.place.partition(":")
+        return _loaded(f"ada_hardware.{module.rpartition('.')[0]}.emulator:{name}Emulator")
 
     @property
     def is_serial(self) -> bool:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
+BAUD = 115_200
+_BITS = 10  # per byte: start, eight data bits, stop
 BOARD_CHANNELS = 12
 BOARDS = 32  # IDs 0 to 31
 MOTIONS = 40  # per board, numbered from 0
@@ -159,3 +161,9 @@ _KINDS = (
 )
 
 COMMANDS: Mapping[int, CommandKind] = {int(kind.code): kind for kind in _KINDS}
+
+
+def wire_time(code: Code) -> float:
+    """Transmission time of a command and its reply [s]."""
+    kind = COMMANDS[code]
+    return (kind.length + kind.reply_length) * _BITS / BAUD

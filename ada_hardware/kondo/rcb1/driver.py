@@ -20,18 +20,55 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
+from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import commands as c
-from ada_hardware.kondo.rcb1.bus import BAUD, Rcb1Bus, wire_time
-from ada_hardware.kondo.rcb1.codec import CommandFrame
+from ada_hardware.kondo.rcb1.codec import NO_BOARD, CommandFrame, Reply, ReplyParser, encode_command
+from ada_hardware.kondo.rcb1.commands import BAUD, BOARDS, Code, wire_time
 from ada_hardware.kondo.servo_driver import COMMANDED, READ, SLACK, ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 
 _SLOWEST = c.SPEEDS - 1
-
-
 CHOSEN = -1  # value of `speed`
+
+
+class Rcb1Bus(BoardBus[CommandFrame, Reply]):
+    """RCB-1 boards on one serial line."""
+
+    TIMEOUT: ClassVar[float] = 0.030
+    hint = f"Check the power switch, the cable, the line settings ({BAUD} baud, 8N1) and the ID of the board."
+
+    def ask(
+        self, code: Code, board: int = NO_BOARD, values: Sequence[int] = (), *, retries: int | None = None
+    ) -> Reply:
+        """Send a command until a reply is received.
+
+        Args:
+            code: command code.
+            board: ID of the board.
+            values: values of the fields.
+            retries: number of retries; None for the default.
+
+        Raises:
+            InputError: a value is out of range; no data were sent.
+            NoAnswer: no reply was received.
+            TransportError: the line failed.
+        """
+        return self._until_answered(CommandFrame(code, board, tuple(int(value) for value in values)), retries)
+
+    def boards(self) -> list[int]:
+        """Return the IDs of all boards that reply; takes about a second, without motion.
+
+        Raises:
+            TransportError: the line failed.
+        """
+        return [board for board in range(BOARDS) if self.try_once(CommandFrame(Code.GET_SWITCHES, board)) is not None]
+
+    def _request(self, command: CommandFrame) -> Request[Reply]:
+        whom = "" if command.board == NO_BOARD else f" of board {command.board}"
+        name = f"{command.code.name} ({command.code:#04x}){whom}"
+        return Request(encode_command(command), lambda: ReplyParser(command), wire_time(command.code), name)
 
 
 @dataclass(frozen=True)

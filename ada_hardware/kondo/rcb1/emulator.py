@@ -18,7 +18,6 @@ from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettin
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import codec
 from ada_hardware.kondo.rcb1 import commands as c
-from ada_hardware.kondo.rcb1.bus import wire_time
 from ada_robot.settings import setting
 
 _SLOW_SPEEDS = (6, 7)  # speeds at which large steps are allowed
@@ -182,7 +181,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         spoil = int(self._faults["bad_checksum"])
         if spoil and self._answers % spoil == 0:
             data = data[:-1] + bytes((data[-1] ^ 0x15,))
-        return Reply(data, self.settings.reply_delay + wire_time(command.code) + self._faults["late"])
+        return Reply(data, self.settings.reply_delay + c.wire_time(command.code) + self._faults["late"])
 
     def _is_silent(self, board: EmulatedBoard) -> bool:
         return bool(int(self._faults["silent_board"]) & (1 << self.boards.index(board)))

@@ -40,6 +40,9 @@ _READ_LENGTH, _WRITE_HEAD = 10, 6
 _VERDICTS = {bytes((ACK,)): True, bytes((NACK,)): False}
 _KNOWN, _DIRECTIONS = frozenset(map(int, Code)), frozenset(map(int, Direction))
 _MASKED = frozenset((Code.MOVE_SERVOS, Code.SET_PARAMETER))
+COM_SPEEDS = (115_200, 625_000, 1_250_000)  # [baud]
+_BITS = 11  # per byte: start, eight data bits, even parity, stop
+_LONGEST_TEXT = 68  # [bytes] of a version reply
 
 
 class Reply(NamedTuple):
@@ -157,6 +160,13 @@ def data_length(command: CommandFrame) -> int | None:
     if isinstance(command, ReadRam):
         return command.size
     return None if isinstance(command, Version) else 0
+
+
+def wire_time(command: CommandFrame, com_speed: int) -> float:
+    """Transmission time of a command and its reply [s]."""
+    data = data_length(command)
+    answer = _LONGEST_TEXT if data is None else 3 + (data or 1)
+    return (len(encode_command(command)) + answer) * _BITS / com_speed
 
 
 def encode_reply(reply: Reply) -> bytes:

@@ -13,14 +13,16 @@ import struct
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
+from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.rcb4 import commands as c
-from ada_hardware.kondo.rcb4.bus import COM_SPEEDS, Rcb4Bus, wire_time
+from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, Reply, ReplyParser, encode_command, wire_time
+from ada_hardware.kondo.rcb4.commands import NACK, CommandFrame, code_of
 from ada_hardware.kondo.servo_driver import READ, ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
@@ -30,6 +32,43 @@ _WORDS = struct.Struct("<hHH")  # trim, measured position including it, target w
 _GENTLE = 0.3  # [s] duration of the first position command
 _LOW_READINGS = 2  # successive low readings that raise the alarm: starting servos cause short voltage drops
 _LOW_BATTERY = 1  # alarm code, defined here
+
+
+class Rcb4Bus(BoardBus[CommandFrame, Reply]):
+    """RCB-4 board on a serial line."""
+
+    TIMEOUT: ClassVar[float] = 0.05
+
+    def __init__(self, wire: ByteStream, *, com_speed: int = COM_SPEEDS[0], **options: Any) -> None:
+        """Use an open line with a rate of `com_speed` [baud]; the other arguments are those of `BoardBus`."""
+        super().__init__(wire, **options)
+        self._com_speed = com_speed
+        self.hint = (
+            f"Check the power switch, the cable, and the COM setting of the board: {com_speed} baud, even parity "
+            f"({', '.join(map(str, COM_SPEEDS))} can be set in HeartToHeart4)."
+        )
+
+    def ask(self, command: CommandFrame, *, retries: int | None = None) -> bytes:
+        """Send a command until a reply is received, and return the data of the reply.
+
+        Raises:
+            InputError: a value is out of range; no data were sent.
+            NoAnswer: no reply was received.
+            DeviceAlarm: the board refused the command (NACK).
+            TransportError: the line failed.
+        """
+        reply = self._until_answered(command, retries)
+        if not reply.is_ack:
+            text = (
+                f"khr3: {self.url}: the board refused {code_of(command).name} (NACK, {NACK:#04x}); check that it is an "
+                "RCB-4 and that the angle map has the right ids and sios."
+            )
+            raise DeviceAlarm(text, field="command", value=code_of(command).name)
+        return reply.data
+
+    def _request(self, command: CommandFrame) -> Request[Reply]:
+        name = f"{code_of(command).name} ({code_of(command):#04x})"
+        return Request(encode_command(command), lambda: ReplyParser(command), wire_time(command, self._com_speed), name)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings, ServoMotion
 from ada_hardware.kondo.rcb4 import codec
 from ada_hardware.kondo.rcb4 import commands as c
-from ada_hardware.kondo.rcb4.bus import COM_SPEEDS, wire_time
+from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, wire_time
 from ada_robot.settings import setting
 
 _QUICK = 0.5  # [s] duration of a command below which large steps are violations
