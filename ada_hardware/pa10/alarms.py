@@ -107,14 +107,14 @@ class ControllerStatus(IntFlag):
     NOT_CONTROLLABLE = 0x4000
 
 
-def axis_alarm(status: int, joint: str) -> Alarm | None:
-    """Return the alarm in the status word of an axis, or None."""
-    return _alarm(status, AXIS_ALARMS, joint)
-
-
-def controller_alarm(status: int) -> Alarm | None:
-    """Return the alarm in the status word of the controller, or None."""
-    return _alarm(status, CONTROLLER_ALARMS, "")
+def alarm_of(status: int, known: Mapping[int, Meaning], joint: str = "") -> Alarm | None:
+    """Return the alarm in a status word, or None; `known`: AXIS_ALARMS with the joint, or CONTROLLER_ALARMS."""
+    code = status & ALARM_FIELD
+    if not code:
+        return None
+    # an undocumented alarm requires a person
+    meaning = known.get(code) or Meaning(f"alarm {code:03X} is not documented", _BOARD, True)
+    return meaning.alarm(code, joint)
 
 
 @lru_cache(maxsize=512)  # status words repeat
@@ -126,9 +126,9 @@ def alarms(axes: tuple[int, ...], controller: int, joints: tuple[str, ...]) -> t
         controller: status word of the controller.
         joints: names of the axes.
     """
-    of_axes = [axis_alarm(word, joint) for word, joint in zip(axes, joints, strict=True)]
+    of_axes = [alarm_of(word, AXIS_ALARMS, joint) for word, joint in zip(axes, joints, strict=True)]
     found = _merged([alarm for alarm in of_axes if alarm is not None], len(axes))
-    own = controller_alarm(controller)
+    own = alarm_of(controller, CONTROLLER_ALARMS)
     if own is not None and all(own.text != alarm.text or alarm.joint for alarm in found):
         found.insert(0, own)
     return tuple(found)
@@ -213,15 +213,6 @@ def is_only_silence(axes: Sequence[int], controller: int) -> bool:
     codes = {word & ALARM_FIELD for word in axes} - {0}
     own = controller & ALARM_FIELD
     return (codes == {COMMUNICATION_TIMEOUT} or not codes) and own in (0, HOST_TIMEOUT) and bool(codes or own)
-
-
-def _alarm(status: int, known: Mapping[int, Meaning], joint: str) -> Alarm | None:
-    code = status & ALARM_FIELD
-    if not code:
-        return None
-    # an undocumented alarm requires a person
-    meaning = known.get(code) or Meaning(f"alarm {code:03X} is not documented", _BOARD, True)
-    return meaning.alarm(code, joint)
 
 
 def _merged(found: list[Alarm], axes: int) -> list[Alarm]:

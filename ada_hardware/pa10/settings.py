@@ -77,9 +77,7 @@ class Pa10Settings:
                 "unused on a 6CE."
             )
             raise InputError(text, field="rated_torque", value=len(self.rated_torque), allowed=AXES)
-        if self.axes != AXES and self.variant != "ce":
-            text = f"axes is {self.axes} with variant {self.variant!r}; only a CE can have six. Set variant: ce."
-            raise InputError(text, field="axes", value=self.axes)
+        _check_axes(self.axes, self.variant)
         if self.reply_timeout >= self.period:
             text = f"reply_timeout is {self.reply_timeout:g} s; it must be less than the period, {self.period:g} s."
             raise InputError(text, field="reply_timeout", value=self.reply_timeout, allowed=self.period)
@@ -96,6 +94,13 @@ class Pa10Settings:
                 f"not stop the arm: set the period to {0.5 * self.device_timeout:g} s or less."
             )
             raise InputError(text, field="period", value=self.period, allowed=0.5 * self.device_timeout)
+
+
+def _check_axes(axes: int, variant: str) -> None:
+    """Check the number of axes of a variant; raises InputError."""
+    if axes != AXES and variant != "ce":
+        text = f"axes is {axes} with variant {variant!r}; only a CE can have six. Set variant: ce."
+        raise InputError(text, field="axes", value=axes)
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,4 @@ class Pa10EmulatorSettings:
         if len(self.payload) != 4 or not self.payload[0] >= 0.0:
             text = f"payload is {self.payload}; required are a mass of 0 or more and x, y, z of its centre of mass."
             raise InputError(text, field="payload", value=self.payload)
-        if self.axes != AXES and self.variant != "ce":
-            text = f"axes is {self.axes} with variant {self.variant!r}; only a CE can have six. Set variant: ce."
-            raise InputError(text, field="axes", value=self.axes)
+        _check_axes(self.axes, self.variant)

@@ -34,7 +34,6 @@ class Variant:
 
     Attributes:
         name: name for users.
-        title: robots of this generation.
         order: byte order as in `struct`.
         axis_command: `struct` format of mode, torque, speed of an axis.
         command_end: format of the words after the axes in a command.
@@ -48,7 +47,6 @@ class Variant:
     """
 
     name: str
-    title: str
     order: str
     axis_command: str
     command_end: str
@@ -74,10 +72,9 @@ class Variant:
         return rated / 4096.0 if self.torque_count is None else self.torque_count
 
 
-# docs/pa10_hardware.md, variant ce; watchdog and byte order from mhipa10arc
+# PA10-6CE and PA10-7CE: docs/pa10_hardware.md, variant ce; watchdog and byte order from mhipa10arc
 CE = Variant(
     name="ce",
-    title="PA10-6CE and PA10-7CE",
     order=">",
     axis_command="Hhh",
     command_end="H",
@@ -89,10 +86,9 @@ CE = Variant(
     watchdog=0.010,
 )
 
-# docs/pa10_hardware.md, variant 7c; watchdog from RobWork
+# Old PA-10-7C: docs/pa10_hardware.md, variant 7c; watchdog from RobWork
 OLD_7C = Variant(
     name="7c",
-    title="old PA-10-7C",
     order="<",
     axis_command="Bhh",
     command_end="",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_hardware.pa10.alarms import alarms, axis_alarm, controller_alarm, is_only_silence, switches
+from ada_hardware.pa10.alarms import AXIS_ALARMS, CONTROLLER_ALARMS, alarm_of, alarms, is_only_silence, switches
 
 
 def table(text):
@@ -29,7 +29,7 @@ JOINTS = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
 
 @pytest.mark.parametrize(("code", "words"), OF_AXES.items())
 def test_each_documented_alarm_of_an_axis_is_told_in_words_with_what_to_do(code, words):
-    alarm = axis_alarm(0xC003 | code, "e1")
+    alarm = alarm_of(0xC003 | code, AXIS_ALARMS, "e1")
     assert (alarm.code, alarm.joint) == (code, "e1")
     assert words in alarm.text
     assert len(alarm.text.split("; ", 1)[1]) > 10  # a remedy
@@ -38,14 +38,14 @@ def test_each_documented_alarm_of_an_axis_is_told_in_words_with_what_to_do(code,
 
 @pytest.mark.parametrize(("code", "words"), OF_CONTROLLER.items())
 def test_each_documented_alarm_of_the_controller_is_told_in_words(code, words):
-    alarm = controller_alarm(0x700F | code)
+    alarm = alarm_of(0x700F | code, CONTROLLER_ALARMS)
     assert (alarm.code, alarm.joint) == (code, "")
     assert words in alarm.text
 
 
 @given(st.integers(0, 0xFFFF))
 def test_any_word_has_one_alarm_or_none(word):
-    alarm = axis_alarm(word, "s1")
+    alarm = alarm_of(word, AXIS_ALARMS, "s1")
     assert (alarm is None) == ((word & 0x0FF0) == 0)
     if alarm is not None and alarm.code not in OF_AXES:
         assert "not documented" in alarm.text
