@@ -18,8 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
-from ada_dynamics.contact.wrenches import ContactFrame, contact_frames
+from ada_dynamics.contact.contact import (
+    Contact,
+    ContactFrame,
+    ContactPair,
+    ContactPoint,
+    Material,
+    Plane,
+    contact_frames,
+)
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.robots.mechanisms.parallel_robots import LEGS, HexaGeometry, hexa
 from ada_dynamics.simulation import Simulation

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 from ada_hardware.transport.wires import ByteStream, Serial, is_readable, is_writable
 from ada_robot.errors import TransportError
 from ada_robot.processes import posix_module

@@ -8,7 +8,7 @@ import pytest
 from refused import refused
 
 from ada_dynamics import Dynamics, InputError, resources
-from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots.load import load
 from ada_hardware.kondo.angle_map import AngleMap, MotionError
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE, read_motion, sampled
