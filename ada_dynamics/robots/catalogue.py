@@ -21,7 +21,7 @@ from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model, link_poses
 from ada_dynamics.robots.readers import read_document
 from ada_dynamics.robots.readers.xacro import expand_xacro
 from ada_dynamics.structured_text.files import read_file
@@ -288,14 +288,9 @@ def start_of(source: object, model: Model | None = None) -> Array | None:
         return q if model is None or model.nq == len(q) else None
     if one.start is None:
         return None
-    return _start(one.model() if model is None else model, one)
-
-
-def _start(model: Model, one: CatalogueEntry) -> Array:
-    from ada_dynamics.model.model import link_poses
-
+    model = one.model() if model is None else model
     q = model.neutral()
-    for joint, own in (one.start or {}).items():
+    for joint, own in one.start.items():
         if joint in model.joint_names:
             q[model.q_index(joint)] = np.radians(own) if np.ndim(own) == 0 else own
     if one.stands_on and model.floating_joint:

@@ -17,7 +17,7 @@ from ada_dynamics.model.description import BASES, Base, Description
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.catalogue import CATALOGUE
-from ada_dynamics.robots.readers import MimicChoice, check_mimic, read_document
+from ada_dynamics.robots.readers import MimicChoice, read_document
 from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops
 from ada_dynamics.robots.readers.xacro import expand_xacro
 from ada_dynamics.robots.readers.xml import Element
@@ -111,7 +111,6 @@ def find_robot(
     """Return the document of a source and its description; for the arguments see `load`."""
     if base is not None and base not in BASES:
         raise unknown_name("base", base, BASES)
-    check_mimic(mimic)
     document = find_document(source, mappings)
     robot = read_document(document.data, document.name, mimic, loops)
     refuse_base(document, robot, base)
@@ -137,22 +136,25 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
     """Return the document of a source; for the arguments see `load`."""
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"source is {source!r}; give {_SOURCES}.", field="source", value=source, allowed=_SOURCES)
-    if isinstance(source, str):
-        if source.lstrip("\ufeff \t\r\n").startswith(("<", "#usda")):
-            _refuse_mappings(mappings, _name_of_text(source))
-            return Document(source, _name_of_text(source), None)
-        if source in CATALOGUE:
-            entry = CATALOGUE[source]
-            if mappings:
-                text, where = entry.expand(mappings), entry.xacro_path
-                return Document(text, f"{source} (expanded)", where, entry.base, entry.gravity)
-            return Document(read_file(entry.path), entry.path.name, entry.path, entry.base, entry.gravity)
+    if source in CATALOGUE:
+        entry = CATALOGUE[str(source)]
+        if mappings:
+            text, where = entry.expand(mappings), entry.xacro_path
+            return Document(text, f"{source} (expanded)", where, entry.base, entry.gravity)
+        return Document(read_file(entry.path), entry.path.name, entry.path, entry.base, entry.gravity)
+    is_text = isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith(("<", "#usda"))
+    if isinstance(source, str) and not is_text:
         _refuse_if_unknown(source)
-    path = Path(source)
-    if path.suffix.lower() == ".xacro":
+    path = None if is_text else Path(source)
+    if path is not None and path.suffix.lower() == ".xacro":
         return Document(expand_xacro(path, mappings), f"{path} (expanded)", path)
-    _refuse_mappings(mappings, str(path))
-    return Document(read_file(path), str(path), path)
+    name = _name_of_text(str(source)) if path is None else str(path)
+    if mappings:
+        message = f"mappings need a xacro file, and the name of {name[:200]} does not end in .xacro."
+        raise InputError(message, field="mappings", value=mappings)
+    if path is None:
+        return Document(str(source), name, None)
+    return Document(read_file(path), name, path)
 
 
 def _name_of_text(text: str) -> str:
@@ -160,12 +162,6 @@ def _name_of_text(text: str) -> str:
     found = re.search(r"#usda|<(mujoco|sdf|robot)\b", text)
     names = {"#usda": "USD text", "<mujoco": "MJCF text", "<sdf": "SDFormat text"}
     return names.get(found[0] if found else "", "URDF text")
-
-
-def _refuse_mappings(mappings: Mapping[str, object] | None, what: str) -> None:
-    if mappings:
-        message = f"mappings need a xacro file, and the name of {what[:200]} does not end in .xacro."
-        raise InputError(message, field="mappings", value=mappings)
 
 
 def _refuse_if_unknown(source: str) -> None:

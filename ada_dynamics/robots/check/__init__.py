@@ -26,6 +26,7 @@ from ada_dynamics.robots.readers import describe
 from ada_dynamics.robots.readers.description_builder import note_open_frames
 from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops
 from ada_dynamics.robots.readers.urdf_loops import ELEMENTS
+from ada_dynamics.robots.readers.values import unknown_names
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.structured_text.files import read_file
 from ada_dynamics.structured_text.lexical import slip
@@ -176,16 +177,13 @@ _KNOWN = {
 def _check_spelling(element: Element, where: str, out: CheckReport) -> None:
     """Report elements and attributes that are probably misspelt; readers ignore unknown ones."""
     children, attributes = _KNOWN[element.tag]
-    for child in element.children:
-        near = slip(child.tag, children)
+    for at, what, name in unknown_names(element, children, attributes):
+        near = slip(name, children if what == "element" else attributes)
         if near:
-            message = f"<{element.tag}> has an unknown element <{child.tag}>, which is ignored."
-            out.add("unknown-element", "warning", where, message, f"Did you mean <{near}>?", child.line)
-        elif child.tag in children and child.tag in _KNOWN:
+            shown, meant = (f"<{name}>", f"<{near}>") if what == "element" else (repr(name), repr(near))
+            message = f"<{element.tag}> has an unknown {what} {shown}, which is ignored."
+            out.add(f"unknown-{what}", "warning", where, message, f"Did you mean {meant}?", at.line)
+    for child in element.children:
+        if child.tag in children and child.tag in _KNOWN:
             is_part = element.tag == "robot"
             _check_spelling(child, f"{child.tag} {child.attributes.get('name', '')!r}" if is_part else where, out)
-    for name in element.attributes:
-        near = slip(name, attributes)
-        if near:
-            message = f"<{element.tag}> has an unknown attribute {name!r}, which is ignored."
-            out.add("unknown-attribute", "warning", where, message, f"Did you mean {near!r}?", element.line)

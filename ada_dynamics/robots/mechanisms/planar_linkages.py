@@ -67,23 +67,18 @@ def four_bar(
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=Y)
         parent, height = f"link_{i}", length
     builder.loop("closing", "revolute", "link_3", "base", (0.0, 0.0, l3), child_xyz=(d, 0.0, 0.0), axis=Y)
-    first, second, third = _four_bar_angles(l1, l2, l3, d, crank, crossed)
-    joints = {"joint_1": first, "joint_2": folded(second - first), "joint_3": folded(third - second)}
-    return closed(builder, joints)
-
-
-def _four_bar_angles(
-    l1: float, l2: float, l3: float, d: float, crank: float, crossed: bool
-) -> tuple[float, float, float]:
-    """Angles of the rods relative to +z [rad]."""
+    # angles of coupler and rocker relative to +z
     pin, pivot = l1 * along(crank), np.array([d, 0.0])
     if l1 == l3 and l2 == d and not crossed:
         # A parallelogram closes at every angle, also where the circles coincide.
-        return crank, 0.5 * np.pi, folded(crank + np.pi)
-    # In the open mode coupler and rocker meet on the side of the diagonal opposite to the crank's pivot.
-    side = -1 if pin[1] > 0.0 else 1
-    meeting = meeting_point("the four-bar linkage", pin, l2, pivot, l3, -side if crossed else side)
-    return crank, angle_of(meeting - pin), angle_of(pivot - meeting)
+        second, third = 0.5 * np.pi, folded(crank + np.pi)
+    else:
+        # In the open mode coupler and rocker meet on the side of the diagonal opposite to the crank's pivot.
+        side = -1 if pin[1] > 0.0 else 1
+        meeting = meeting_point("the four-bar linkage", pin, l2, pivot, l3, -side if crossed else side)
+        second, third = angle_of(meeting - pin), angle_of(pivot - meeting)
+    joints = {"joint_1": crank, "joint_2": folded(second - crank), "joint_3": folded(third - second)}
+    return closed(builder, joints)
 
 
 def five_bar(

@@ -51,7 +51,9 @@ def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: Loop
         InputError: `mimic` is unknown.
         ModelError: the document or the loops are invalid; the message names file, line, element and field.
     """
-    check_mimic(mimic)
+    if mimic not in MIMIC_CHOICES:
+        message = f"mimic is {mimic!r}; allowed: {', '.join(map(repr, MIMIC_CHOICES))}."
+        raise InputError(message, field="mimic", value=mimic, allowed=MIMIC_CHOICES)
     robot = describe(parse_xml(data, file), file, raising(file))
     if loops is not None:
         add_loops(robot, loops)
@@ -63,10 +65,3 @@ def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: Loop
     for problem in rigid_loops(robot):
         raise problem.error(robot.file)
     return robot
-
-
-def check_mimic(mimic: str) -> None:
-    """Raise InputError for an unknown treatment of mimic joints."""
-    if mimic not in MIMIC_CHOICES:
-        message = f"mimic is {mimic!r}; allowed: {', '.join(map(repr, MIMIC_CHOICES))}."
-        raise InputError(message, field="mimic", value=mimic, allowed=MIMIC_CHOICES)

@@ -51,7 +51,7 @@ from ada_dynamics.robots.readers.description_builder import (
     zero_poses,
 )
 from ada_dynamics.robots.readers.sdf import WORLD, SdfFrames, SdfJoint, loop_of, read_joint, resolve_frames
-from ada_dynamics.robots.readers.values import Attributes
+from ada_dynamics.robots.readers.values import Attributes, unknown_names
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 
@@ -136,22 +136,18 @@ def read_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:
 
 def _check_known(values: Attributes, children: Collection[str], attributes: Collection[str]) -> None:
     """Report unknown children and attributes of a loop element; loop joints have no limits, which are ignored."""
-    for child in values.element.children:
-        if child.tag == "dynamics":
-            dynamics = Attributes(child, values.where, values.sink)
-            for name in child.attributes:
-                if dynamics.number(name) != 0.0:
-                    message = f"has {name}, but a loop joint has no coordinate for it."
-                    dynamics.problem("loop-dissipation", message, "Cut the loop at another joint, or set it to zero.")
-        elif child.tag not in children and child.tag != "limit":
-            allowed = ", ".join(f"<{tag}>" for tag in children) or "none"
-            fix = f"{near(child.tag, sorted(children))}Known: {allowed}."
-            message = f"<{values.element.tag}> has an unknown element <{child.tag[:40]}>."
-            values.sink(Problem("unknown-element", child.line, values.where, message, fix))
-    for name in values.element.attributes:
-        if name not in attributes:
-            fix = f"{near(name, sorted(attributes))}Known: {', '.join(attributes)}."
-            values.problem("unknown-attribute", f"has an unknown attribute {name[:40]!r}.", fix)
+    for child in values.element.all("dynamics"):
+        dynamics = Attributes(child, values.where, values.sink)
+        for name in child.attributes:
+            if dynamics.number(name) != 0.0:
+                message = f"has {name}, but a loop joint has no coordinate for it."
+                dynamics.problem("loop-dissipation", message, "Cut the loop at another joint, or set it to zero.")
+    for at, what, name in unknown_names(values.element, (*children, "dynamics", "limit"), attributes):
+        known = sorted(children if what == "element" else attributes)
+        shown = f"<{name[:40]}>" if what == "element" else repr(name[:40])
+        message = f"<{values.element.tag}> has an unknown {what} {shown}."
+        fix = f"{near(name, known)}Known: {', '.join(known) or 'none'}."
+        values.sink(Problem(f"unknown-{what}", at.line, values.where, message, fix))
 
 
 def _read_kind(values: Attributes, words: Mapping[str, str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -35,6 +35,21 @@ def parse_numbers(text: str, least: int, most: int, unbounded: bool = False) -> 
         wanted = str(least) if least == most else f"{least} to {most}"
         raise BadNumber(f"has {len(parts)} numbers instead of {wanted}")
     return np.array(values)
+
+
+def unknown_names(
+    element: Element, children: Collection[str], attributes: Collection[str] | None
+) -> Iterator[tuple[Element, str, str]]:
+    """Yield the unknown children and attributes of an element: the element at fault, its kind, and its name.
+
+    Args:
+        element: the element.
+        children: known tags.
+        attributes: known attributes; None: all.
+    """
+    yield from ((child, "element", child.tag) for child in element.children if child.tag not in children)
+    if attributes is not None:
+        yield from ((element, "attribute", name) for name in element.attributes if name not in attributes)
 
 
 class ElementReader(ABC):

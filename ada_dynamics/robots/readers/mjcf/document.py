@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from ada_dynamics.model.rotations import (
     product,
     shortest_turn,
 )
-from ada_dynamics.robots.readers.values import ElementReader, parse_numbers
+from ada_dynamics.robots.readers.values import ElementReader, parse_numbers, unknown_names
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.structured_text.files import read_file
@@ -204,79 +205,73 @@ _EQUALITY = "name class active solref solimp"
 _ENDS = "body1 body2 site1 site2 anchor"
 _BODY = "inertial joint freejoint geom attach site camera light plugin composite flexcomp body frame replicate"
 _MOTORS = "general motor position velocity intvelocity orientation pid damper cylinder muscle adhesion dcmotor plugin"
-_MOTOR = (
-    "name class group joint jointinparent tendon site refsite body cranksite slidersite cranklength gear lengthrange "
-    "ctrlrange ctrllimited forcerange forcelimited actrange actlimited actdim actearly armature damping delay interp "
-    "nsample user input inheritrange dyntype gaintype biastype dynprm gainprm biasprm ffrange velrange posrange kp kv "
-    "ki imax slewmax dampratio timeconst tausmooth area diameter bias scale force range lmin lmax vmax fpmax fvmax "
-    "gain motorconst resistance inductance nominal saturation thermal cogging lugre controller plugin instance"
-)
-# Children and attributes of elements that are read; None: no check.
-_KNOWN: dict[str, tuple[str, str | None]] = {
-    "mujoco": (
-        "compiler option size statistic visual default extension asset worldbody deformable contact tendon equality "
-        "actuator sensor custom keyframe include",
-        None,
-    ),
-    "compiler": (
-        "lengthrange",
-        "alignfree angle assetdir autolimits balanceinertia boundinertia boundmass conflict convexhull coordinate "
-        "discardvisual eulerseq exactmeshinertia fitaabb fusestatic inertiafromgeom inertiagrouprange meshdir "
-        "passthrough savecanonical savecompiled saveinertial settotalmass strippath texturedir usethread",
-    ),
-    "option": (
-        "flag",
-        "timestep gravity wind magnetic density viscosity impratio integrator cone jacobian solver iterations "
-        "tolerance ls_iterations ls_tolerance noslip_iterations noslip_tolerance ccd_iterations ccd_tolerance "
-        "mpr_iterations mpr_tolerance sdf_iterations sdf_initpoints sleep_tolerance o_margin o_solref o_solimp "
-        "o_friction collision apirate actuatorgroupdisable",
-    ),
-    "flag": (
-        "",
-        "constraint equality frictionloss limit contact passive spring damper gravity clampctrl warmstart filterparent "
-        "actuation refsafe sensor midphase nativeccd eulerdamp autoreset island override energy fwdinv invdiscrete "
-        "multiccd sleep diagexact ipc speculative",
-    ),
-    "asset": ("mesh hfield skin texture material model", None),
-    "asset/mesh": (
-        "plugin",
-        "name class file content_type scale inertia refpos refquat vertex normal texcoord face builtin params "
-        "smoothnormal maxhullvert material",
-    ),
-    "default": (
-        f"default mesh texture material joint geom site camera light pair equality tendon {_MOTORS}",
-        "class",
-    ),
-    "worldbody": (_BODY, None),
-    "body": (_BODY, f"name childclass pos {_TURNS} mocap gravcomp fuse simple sleep user"),
-    "frame": (_BODY, f"name childclass pos {_TURNS} scale massscale"),
-    "replicate": (_BODY, "count sep offset euler childclass"),
-    "inertial": ("", f"pos {_TURNS} mass diaginertia fullinertia"),
-    "joint": ("", f"name class type pos axis ref springref springdamper group user actuatorgravcomp {_SOFT} {_EFFORT}"),
-    "freejoint": ("", "name group align"),
-    "geom": (
-        "plugin",
-        f"{_PLACE} type size fromto mass density shellinertia mesh hfield fitscale material rgba group user contype "
-        "conaffinity condim priority friction solmix solref solimp margin gap adhesion surfacevel fluidshape fluidcoef "
-        "castshadow",
-    ),
-    "site": ("", f"{_PLACE} type size fromto material mesh rgba group user"),
-    "equality": ("connect weld joint tendon flex flexvert flexstrain distance", None),
-    "equality/connect": ("", f"{_EQUALITY} {_ENDS}"),
-    "equality/weld": ("", f"{_EQUALITY} {_ENDS} relpose torquescale"),
-    "equality/joint": ("", f"{_EQUALITY} joint1 joint2 polycoef"),
-    "equality/tendon": ("", f"{_EQUALITY} tendon1 tendon2 polycoef"),
-    "default/equality": ("", _EQUALITY),
-    "default/tendon": ("", _TENDON),
-    "tendon": ("spatial fixed", None),
-    "tendon/spatial": ("site geom pulley", _TENDON),
-    "tendon/fixed": ("joint", _TENDON),
-    "fixed/joint": ("", "joint coef"),
-    "spatial/site": ("", "site"),
-    "spatial/geom": ("", "geom sidesite"),
-    "actuator": (_MOTORS, None),
-    **{f"{section}/{tag}": ("config", _MOTOR) for section in ("actuator", "default") for tag in _MOTORS.split()},
-}
+# Children | attributes of elements that are read, by parent/element; attributes are not checked where they are missing.
+_SCHEMA = f"""
+mujoco: compiler option size statistic visual default extension asset worldbody deformable contact tendon equality
+    actuator sensor custom keyframe include
+compiler: lengthrange
+    | alignfree angle assetdir autolimits balanceinertia boundinertia boundmass conflict convexhull coordinate
+    discardvisual eulerseq exactmeshinertia fitaabb fusestatic inertiafromgeom inertiagrouprange meshdir passthrough
+    savecanonical savecompiled saveinertial settotalmass strippath texturedir usethread
+option: flag
+    | timestep gravity wind magnetic density viscosity impratio integrator cone jacobian solver iterations tolerance
+    ls_iterations ls_tolerance noslip_iterations noslip_tolerance ccd_iterations ccd_tolerance mpr_iterations
+    mpr_tolerance sdf_iterations sdf_initpoints sleep_tolerance o_margin o_solref o_solimp o_friction collision apirate
+    actuatorgroupdisable
+flag: | constraint equality frictionloss limit contact passive spring damper gravity clampctrl warmstart filterparent
+    actuation refsafe sensor midphase nativeccd eulerdamp autoreset island override energy fwdinv invdiscrete multiccd
+    sleep diagexact ipc speculative
+asset: mesh hfield skin texture material model
+asset/mesh: plugin
+    | name class file content_type scale inertia refpos refquat vertex normal texcoord face builtin params smoothnormal
+    maxhullvert material
+default: default mesh texture material joint geom site camera light pair equality tendon {_MOTORS} | class
+worldbody: {_BODY}
+body: {_BODY} | name childclass pos {_TURNS} mocap gravcomp fuse simple sleep user
+frame: {_BODY} | name childclass pos {_TURNS} scale massscale
+replicate: {_BODY} | count sep offset euler childclass
+inertial: | pos {_TURNS} mass diaginertia fullinertia
+joint: | name class type pos axis ref springref springdamper group user actuatorgravcomp {_SOFT} {_EFFORT}
+freejoint: | name group align
+geom: plugin
+    | {_PLACE} type size fromto mass density shellinertia mesh hfield fitscale material rgba group user contype
+    conaffinity condim priority friction solmix solref solimp margin gap adhesion surfacevel fluidshape fluidcoef
+    castshadow
+site: | {_PLACE} type size fromto material mesh rgba group user
+equality: connect weld joint tendon flex flexvert flexstrain distance
+equality/connect: | {_EQUALITY} {_ENDS}
+equality/weld: | {_EQUALITY} {_ENDS} relpose torquescale
+equality/joint: | {_EQUALITY} joint1 joint2 polycoef
+equality/tendon: | {_EQUALITY} tendon1 tendon2 polycoef
+default/equality: | {_EQUALITY}
+default/tendon: | {_TENDON}
+tendon: spatial fixed
+tendon/spatial: site geom pulley | {_TENDON}
+tendon/fixed: joint | {_TENDON}
+fixed/joint: | joint coef
+spatial/site: | site
+spatial/geom: | geom sidesite
+actuator: {_MOTORS}
+motors: config
+    | name class group joint jointinparent tendon site refsite body cranksite slidersite cranklength gear lengthrange
+    ctrlrange ctrllimited forcerange forcelimited actrange actlimited actdim actearly armature damping delay interp
+    nsample user input inheritrange dyntype gaintype biastype dynprm gainprm biasprm ffrange velrange posrange kp kv ki
+    imax slewmax dampratio timeconst tausmooth area diameter bias scale force range lmin lmax vmax fpmax fvmax gain
+    motorconst resistance inductance nominal saturation thermal cogging lugre controller plugin instance
+"""
+
+
+def _read_schema() -> dict[str, tuple[list[str], list[str] | None]]:
+    known = {}
+    for entry in re.split(r"\n(?=\S)", _SCHEMA.strip()):
+        key, _, words = entry.partition(":")
+        children, mark, attributes = words.partition("|")
+        known[key] = (children.split(), attributes.split() if mark else None)
+    motors = known.pop("motors")
+    return known | {f"{section}/{tag}": motors for section in ("actuator", "default") for tag in _MOTORS.split()}
+
+
+_KNOWN = _read_schema()
 _UNREAD = {"plugin", "composite", "flexcomp", "attach", "config"}
 
 
@@ -286,31 +281,21 @@ def check_spelling(root: Element, robot: Description, sink: Sink) -> None:
     while pending:
         element, key = pending.pop()
         children, attributes = _KNOWN[key]
-        for name in element.attributes if attributes is not None else ():
-            _check(name, (attributes or "").split(), "attribute", element, element, robot, sink)
-        for child in element.children:
-            if child.tag not in children.split():
-                _check(child.tag, children.split(), "element", child, element, robot, sink)
+        where = f"<{element.tag}>" + (f" {element.attributes['name']!r}" if element.attributes.get("name") else "")
+        for at, what, name in unknown_names(element, children, attributes):
+            if ":" in name:
                 continue
+            meant = slip(name, children if what == "element" else attributes or ())
+            message = f"has an unknown {what} {f'<{name[:40]}>' if what == 'element' else repr(name[:40])}."
+            code = f"unknown-{what}"
+            if meant is not None:
+                sink(Problem(code, at.line, where, message, f"Did you mean {meant!r}?", at.file))
+            else:
+                robot.left_out.append(Problem(code, at.line, where, f"{message} It is not read.", "", at.file))
+        for child in element.children:
             found = next((one for one in (f"{element.tag}/{child.tag}", child.tag) if one in _KNOWN), None)
-            if found is not None and child.tag not in _UNREAD:
+            if found is not None and child.tag in children and child.tag not in _UNREAD:
                 pending.append((child, found))
-
-
-def _check(
-    name: str, known: list[str], what: str, at: Element, inside: Element, robot: Description, sink: Sink
-) -> None:
-    """Check an element in another one, or an attribute."""
-    if name in known or ":" in name:
-        return
-    where = f"<{inside.tag}>" + (f" {inside.attributes['name']!r}" if inside.attributes.get("name") else "")
-    meant = slip(name, known)
-    said = f"<{name[:40]}>" if what == "element" else repr(name[:40])
-    message = f"has an unknown {what} {said}."
-    if meant is not None:
-        sink(Problem(f"unknown-{what}", at.line, where, message, f"Did you mean {meant!r}?", at.file))
-    else:
-        robot.left_out.append(Problem(f"unknown-{what}", at.line, where, f"{message} It is not read.", "", at.file))
 
 
 # --- attributes and settings --------------------------------------------------------------------------------------
