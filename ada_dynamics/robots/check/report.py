@@ -23,7 +23,7 @@ class Finding:
         code: short name of the rule, such as "limit-missing".
         severity: "error" (results are wrong or impossible), "warning" (probable mistake) or "note" (information).
         where: link, joint or element.
-        message: what was found.
+        message: description of the problem.
         fix: how to correct it.
         line: line in the file.
     """
@@ -35,6 +35,10 @@ class Finding:
     fix: str = ""
     line: int | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain data."""
+        return asdict(self)
+
     def __str__(self) -> str:
         line = "" if self.line is None else f"line {self.line}: "
         return f"{self.severity}: {line}{self.where}: {self.message} {self.fix}".rstrip() + f" [{self.code}]"
@@ -42,7 +46,7 @@ class Finding:
 
 @dataclass
 class CheckReport(NotebookDisplay):
-    """Findings of `check`: those on motors first, the others in the order of their lines.
+    """Findings of `check`: findings on motors first, then by line.
 
     Attributes:
         source: file or catalogue name.
@@ -66,7 +70,7 @@ class CheckReport(NotebookDisplay):
             self.findings.append(Finding(code, severity, where, message, fix, line))
 
     def sort(self) -> None:
-        """Sort the findings: those on motors first, the others by line."""
+        """Sort the findings: findings on motors first, then by line."""
         self.findings.sort(key=lambda f: (f.code not in MOTORS, f.line is None, f.line or 0))
 
     def of(self, severity: str) -> list[Finding]:
@@ -95,14 +99,8 @@ class CheckReport(NotebookDisplay):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
-        return {
-            "source": self.source,
-            "robot": self.robot,
-            "ok": self.ok,
-            "counts": {severity: len(self.of(severity)) for severity in SEVERITIES},
-            "findings": [asdict(f) for f in self.findings],
-            "left_out": dict(self.left_out),
-        }
+        counts = {severity: len(self.of(severity)) for severity in SEVERITIES}
+        return {**asdict(self), "ok": self.ok, "counts": counts}
 
     def __str__(self) -> str:
         amounts = {severity: len(self.of(severity)) for severity in SEVERITIES}

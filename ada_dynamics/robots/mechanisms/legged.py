@@ -16,7 +16,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit.joints import recut
 from ada_dynamics.model.edit.parts import Parts, remove_loop
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
-from ada_dynamics.model.model import Model, link_poses
+from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots.mechanisms.parts import (
     DARK,
     DRIVEN,
@@ -192,31 +192,24 @@ _ARM = (
 _TIP = (0.0, 0.0, -0.1)  # of a hand, in the frame of its wrist [m]
 
 
-def two_feet(position: ArrayLike = (0.1, -0.05, 0.7), fixed: bool = True, hand: str = "") -> Mechanism:
+def two_feet(fixed: bool = True, hand: str = "") -> Mechanism:
     """Humanoid with a floating base and 24 revolute joints (6 per leg, 5 per arm, waist, chest), feet on the ground.
 
     The loop joints `left_foot` and `right_foot` fix the feet to the world: mobility 18. A third one, `right_hand`, can
     constrain the tip of the right hand to a wall perpendicular to x. All inertia tensors are full.
 
     Args:
-        position: position of the pelvis [m].
         fixed: if False, the loops are left out and the humanoid floats.
         hand: type of the hand's loop joint: "spherical" (sticking tip, mobility 15), "planar" (sliding palm), or ""
             without it.
     """
     builder, pose = _humanoid()
-    root = np.array([*np.asarray(position, dtype=float), 0.01, -0.02, 0.03, 1.0])
+    root = np.array([0.1, -0.05, 0.7, 0.01, -0.02, 0.03, 1.0])
     root[3:] /= np.linalg.norm(root[3:])
     floating = closed(builder, pose | {"root_joint": root}, "floating")
     if not fixed:
         return floating
-    _hold(builder, *floating, hand)
-    return Mechanism(builder.build(base="floating"), floating.q)
-
-
-def _hold(builder: Builder, floating: Model, q: np.ndarray, hand: str) -> None:
-    """Add loop joints from the world to both feet and to the tip of the right hand."""
-    poses = link_poses(floating, q)
+    poses = link_poses(*floating)
     for side in ("left", "right"):
         R, p = poses[f"{side}_ankle_roll"]
         builder.loop(f"{side}_foot", "fixed", "world", f"{side}_ankle_roll", p, parent_rotation=R)
@@ -225,6 +218,7 @@ def _hold(builder: Builder, floating: Model, q: np.ndarray, hand: str) -> None:
         axis = None if hand in ("spherical", "fixed") else X
         ends = ("world", "right_wrist", p + R @ _TIP)
         builder.loop("right_hand", hand, *ends, axis=axis, child_xyz=_TIP, child_rotation=R.T)
+    return Mechanism(builder.build(base="floating"), floating.q)
 
 
 def _humanoid() -> tuple[Builder, dict[str, ArrayLike]]:
