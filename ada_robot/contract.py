@@ -149,6 +149,7 @@ class Tally:
         refused: number of refused commands by reason.
         last_refusal: message of the latest refusal; "" before the first.
         last_accepted_at: time of the latest accepted command [s].
+        refused_at: time of the latest refused command [s]; 0 before the first.
     """
 
     def __init__(self) -> None:
@@ -156,6 +157,7 @@ class Tally:
         self.refused: Counter[str] = Counter()
         self.last_refusal = ""
         self.last_accepted_at: float | None = None
+        self.refused_at = 0.0
 
     def count(self, refusal: Refusal | None, now: float, times: int = 1) -> Refusal | None:
         """Count a refusal, or an accepted command (None), and return the argument."""
@@ -164,5 +166,5 @@ class Tally:
             self.last_accepted_at = now
         else:
             self.refused[refusal.reason] += times
-            self.last_refusal = refusal.text
+            self.last_refusal, self.refused_at = refusal.text, now
         return refusal

@@ -86,7 +86,6 @@ class CycleServer:
         self._was_driven = False  # motors were driven when the server began to end
         self._restart_statistics = False
         self._judged_at = -math.inf  # creation time of the latest checked command
-        self._refusals, self._refused_at = 0, 0.0
 
     def leave(self, why: str) -> None:
         """Bring the robot to rest, close it and end, starting with the next tick; callable from any thread."""
@@ -128,13 +127,7 @@ class CycleServer:
         cycle.step(self._clock(), commands, self._host_seen_at)
         if commands:
             self._judged_at = commands[-1].stamp
-        self._note_refusals()
         self._after_step()
-
-    def _note_refusals(self) -> None:
-        count = sum(self.cycle.check.refused.values())
-        if count != self._refusals:
-            self._refusals, self._refused_at = count, self._clock()
 
     def _after_step(self) -> None:
         cycle = self.cycle
@@ -298,7 +291,7 @@ class CycleServer:
             accepted=cycle.check.accepted,
             refused=cycle.check.refused,
             last_refusal=cycle.check.last_refusal,
-            refused_at=self._refused_at,
+            refused_at=cycle.check.refused_at,
             counts=self._driver.counts,
             periods=self._periods,
             missed_cycles=cycle.missed,

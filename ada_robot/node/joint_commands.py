@@ -146,7 +146,6 @@ class JointCommands(CommandGuard):
     """Commands to the joints of one robot.
 
     Attributes:
-        refused_at: time of the latest refusal on the steady clock [s].
         age: age of the latest message by its stamp [s]; None without a stamp.
     """
 
@@ -158,7 +157,6 @@ class JointCommands(CommandGuard):
         self._clock = clock
         self._index = {name: i for i, name in enumerate(self._joints)}
         self._modes = modes
-        self.refused_at = 0.0
         self.age: float | None = None
         self._commanded: Array | None = None  # positions of the latest demand; None in other modes
         self._taken: Array | None = None  # positions of the latest demand accepted by the safety cycle
@@ -214,10 +212,8 @@ class JointCommands(CommandGuard):
         self.count(Refusal(reason, text), 0.0)
 
     def count(self, refusal: Refusal | None, now: float, times: int = 1) -> Refusal | None:
-        """Count a refusal and record its time; see `Tally.count`."""
-        if refusal is not None:
-            self.refused_at = self._clock()
-        return super().count(refusal, now, times)
+        """Count a refusal with its time on the steady clock; see `Tally.count`."""
+        return super().count(refusal, now if refusal is None else self._clock(), times)
 
     def demand(self, command: Command, now: float, measured: Array) -> Demand | None:
         """Convert a message to a demand for all joints.
