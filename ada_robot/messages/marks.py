@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +23,10 @@ from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
-from ada_robot.messages.wrenches import JointLoads, LoadedState
+from ada_robot.messages.wrenches import JointLoads
+
+if TYPE_CHECKING:
+    from ada_robot.simulated.plant import Snapshot
 
 # all lengths are shares of the robot's size
 _HALF = 0.5  # length of arrows at the robot's weight, or its moment at half the size, and maximum length
@@ -74,7 +78,7 @@ class Marks:
         self._weight = (model.total_mass or 1.0) * strength
         self.problem: str | None = None
 
-    def at(self, state: LoadedState) -> list[Mark]:
+    def at(self, state: Snapshot) -> list[Mark]:
         """Return the marks of a state."""
         poses = self._dynamics.forward_kinematics(state.q)
         made = [*self._of_joints(state, poses), *self._of_loops(state, poses), *self._of_balance(state)]
@@ -94,7 +98,7 @@ class Marks:
         yield Mark(space, number, MarkKind.SPHERE, at.reshape(1, 3), (diameter * self._size,), colour)
 
     # --- quantities ---------------------------------------------------------------------------------------------
-    def _of_joints(self, state: LoadedState, poses: Mapping[str, Array]) -> Iterator[Mark]:
+    def _of_joints(self, state: Snapshot, poses: Mapping[str, Array]) -> Iterator[Mark]:
         if self._loads is None:
             return
         try:
@@ -110,7 +114,7 @@ class Marks:
             share = moment / (self._weight * _HALF * self._size)
             yield from self._arrow("joint_moment", i, pose[:3, 3], share, _MOMENT)
 
-    def _of_loops(self, state: LoadedState, poses: Mapping[str, Array]) -> Iterator[Mark]:
+    def _of_loops(self, state: Snapshot, poses: Mapping[str, Array]) -> Iterator[Mark]:
         if self._numbers is None:
             return
         gaps = np.abs(self._numbers.violation(state.q))
@@ -121,7 +125,7 @@ class Marks:
             place = pose[:3, 3] + pose[:3, :3] @ loop.child_xyz
             yield from self._sphere("loop", i, place, _LOOP, (red, green, blue, 1.0))
 
-    def _of_balance(self, state: LoadedState) -> Iterator[Mark]:
+    def _of_balance(self, state: Snapshot) -> Iterator[Mark]:
         touching = {name: w for name, w in state.contact.items() if name in self._frames and np.any(w)}
         places = contact_points(self._dynamics, state.q, {name: self._frames[name] for name in touching})
         for name, place in places.items():

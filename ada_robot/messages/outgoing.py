@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,31 +26,19 @@ from ada_dynamics.simulation.record.messages import JointStates, Message
 from ada_dynamics.spatial.orientation import quaternions
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
+from ada_robot.messages.incoming import StateNumbers
 from ada_robot.ros.robot_settings import COMMON_WORLD
+
+if TYPE_CHECKING:
+    from ada_robot.simulated.plant import Snapshot
 
 _WXYZ_TO_XYZW = np.array([1, 2, 3, 0])
 _ONES = np.ones(4)
 _NOTHING = np.zeros(0)
 
 
-class State(Protocol):
-    """State to be encoded."""
-
-    @property
-    def t(self) -> float:
-        """Time [s]."""
-
-    @property
-    def q(self) -> Array:
-        """Configuration."""
-
-    @property
-    def v(self) -> Array:
-        """Velocities."""
-
-    @property
-    def tau(self) -> Array:
-        """Motor efforts."""
+State: TypeAlias = "Snapshot | StateNumbers"
+"""State to be encoded: t, q, v, tau."""
 
 
 class FixedTransform(NamedTuple):

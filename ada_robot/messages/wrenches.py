@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,24 +24,14 @@ from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
-from ada_robot.messages.outgoing import State
+
+if TYPE_CHECKING:
+    from ada_robot.simulated.plant import Snapshot
 
 Efforts = Callable[[Array, Array], Array]  # (q, v) -> efforts
 
 ALL = "all"
 _NO_CONTACTS: Mapping[str, ContactFrame] = {}
-
-
-class LoadedState(State, Protocol):
-    """State with contact and external wrenches."""
-
-    @property
-    def external(self) -> Mapping[str, Array]:
-        """External wrenches by link, [f, n] at its origin in its axes."""
-
-    @property
-    def contact(self) -> Mapping[str, Array]:
-        """Contact wrenches by contact, [f, n] on its body, at the contact point in world axes."""
 
 
 class JointLoads:
@@ -86,7 +76,7 @@ class JointLoads:
         self._loops = {name: model.loops[name] for name in self.links if name in model.loops}
         self.not_unique: tuple[str, ...] = ()
 
-    def at(self, state: LoadedState) -> dict[str, Array]:
+    def at(self, state: Snapshot) -> dict[str, Array]:
         """Return the wrench [fx, fy, fz, nx, ny, nz] of each joint on its child link, at its origin in its axes.
 
         Raises:
@@ -100,7 +90,7 @@ class JointLoads:
             for name in self.links
         }
 
-    def _applied(self, state: LoadedState) -> Mapping[str, Array]:
+    def _applied(self, state: Snapshot) -> Mapping[str, Array]:
         """Return external and contact wrenches by link, at its origin in its axes."""
         touching = {name: wrench for name, wrench in state.contact.items() if np.any(wrench)}
         if not touching:
@@ -174,7 +164,7 @@ class WrenchMessages:
             joint: messages.wrench(frame if link == WORLD_LINK else prefix + link) for joint, link in links.items()
         }
 
-    def encode(self, state: LoadedState, stamp_ns: int) -> dict[str, bytes]:
+    def encode(self, state: Snapshot, stamp_ns: int) -> dict[str, bytes]:
         """Encode one message per joint.
 
         Args:

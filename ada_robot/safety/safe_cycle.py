@@ -19,7 +19,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ada_robot.driver import Feedback, RobotDriver, alarm_error, in_words
 from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.demands import Demands
+from ada_robot.safety.flight_recorder import FlightRecorder
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
@@ -42,16 +43,6 @@ LATEST_POSE = 0.1  # maximum age of the joint positions at activation [s], or th
 SLOWEST = 5  # minimum of the longest allowed gap, in periods
 UNDRIVEN = 2  # consecutive replies with undriven motors that count as a fault
 _log = logging.getLogger("ada_robot")
-
-
-class Recorder(Protocol):
-    """Records exchanges and events; must not block."""
-
-    def cycle(self, now: float, phase: Phase, demand: Demand | None, feedback: Feedback) -> None:
-        """Record one exchange."""
-
-    def event(self, now: float, text: str) -> None:
-        """Record an event."""
 
 
 class SafeCycle:
@@ -76,7 +67,7 @@ class SafeCycle:
         self,
         driver: RobotDriver[Any],
         settings: SafetySettings | None = None,
-        recorder: Recorder | None = None,
+        recorder: FlightRecorder | None = None,
         on_phase: Callable[[Phase], object] = lambda phase: None,
         *,
         clock: Clock = SYSTEM_CLOCK,

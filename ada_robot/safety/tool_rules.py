@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,11 +48,8 @@ class ToolState(NamedTuple):
     jacobian: Array
 
 
-class Tool(Protocol):
-    """Kinematics of a tool point."""
-
-    def __call__(self, position: Array) -> ToolState:
-        """Return position and Jacobian at joint positions [rad, m]."""
+Tool: TypeAlias = Callable[[Array], ToolState]
+"""Kinematics of a tool point: position and Jacobian at joint positions [rad, m]."""
 
 
 class ToolRules:
