@@ -163,11 +163,11 @@ class ConstraintQueries(QueryGroup):
 
     # --- Jacobian ------------------------------------------------------------------------------------------------
     def jacobian(self, q: ArrayLike) -> Array:
-        """Jacobian of the non-trivial constraints, (m, nv), with velocities in units of `coordinates.units` [m].
+        """Jacobian J of the non-trivial constraints, (m, nv): J v is the rate of `violation`, 0 if loops stay closed.
 
         Rows of angles are multiplied by the characteristic length; a model without loops has no rows.
         """
-        return self._jacobian(self._dynamics._arguments({"q": q})["q"])
+        return self._jacobian(self._dynamics._arguments({"q": q})["q"]) / self.coordinates.units
 
     def violation(self, q: ArrayLike) -> Array:
         """Violation of the non-trivial constraints [m], (m,) or (N, m), in the units of `jacobian`."""

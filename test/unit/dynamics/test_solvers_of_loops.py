@@ -178,13 +178,10 @@ def test_the_state_of_the_loops_is_that_of_the_reference(seed: int) -> None:
     assert (found.mobility, found.is_singular) == (case.oracle.mobility(case.q), False)
     assert found.largest_violation < 1e-12 and max(np.abs(x).max() for x in found.rate.values()) < 1e-12
     J, gap = dynamics.constraints.jacobian(off), dynamics.constraints.violation(off)
-    units = dynamics.constraints.coordinates.units  # of velocities: 1 for angles, the length for slides
     h = 1e-6  # central difference: rounding 1e-10, truncation 1e-12
     there = dynamics.project_to_constraints(case.q, v)[0]
     ahead, behind = (dynamics.constraints.violation(case.model.integrate(there, s * h * v)) for s in (1.0, -1.0))
-    np.testing.assert_allclose(
-        dynamics.constraints.jacobian(there) @ (v / units), (ahead - behind) / (2.0 * h), atol=1e-7
-    )
+    np.testing.assert_allclose(dynamics.constraints.jacobian(there) @ v, (ahead - behind) / (2.0 * h), atol=1e-7)
     assert J.shape == (len(gap), case.model.nv)
     assert dynamics.constraints.closure_error(off) == pytest.approx(
         dynamics.constraints.state(off).largest_violation, rel=1e-12
