@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.robots.catalogue import CATALOGUE
 
 BOOLEANS = ("true", "false")
 # RViz if it is installed, the browser view if viser is.
@@ -47,7 +48,17 @@ class Argument:
             if text not in self.choices:
                 raise unusable(self.name, text, str(unknown_name(f"value of {self.name}", text, self.choices)))
             return text
-        return _CHECKS[self.name](self.name, text) if self.name in _CHECKS else text
+        if self.name not in _CHECKS:
+            return text
+        normalize, allowed = _CHECKS[self.name]
+        try:
+            return normalize(text)
+        except ValueError:
+            pass
+        reason = f"it must be {allowed}."
+        if self.name == "robot" and "/" not in text and not Path(text).suffix:
+            reason = str(unknown_name("file or robot of the catalogue", text, CATALOGUE))
+        raise unusable(self.name, text, reason)
 
 
 def assignments(words: Iterable[str]) -> dict[str, str]:
@@ -74,33 +85,6 @@ def unusable(name: str, value: object, why: str) -> InputError:
     return InputError(f"{name}:={value}: {why}", field=name, value=value)
 
 
-def _number(name: str, text: str) -> str:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value < math.inf:
-        raise unusable(name, text, "it must be a number, 0 or more.")
-    return text
-
-
-def _real(name: str, text: str) -> str:
-    """Number of any sign, or empty text."""
-    try:
-        value = float(text or 0.0)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise unusable(name, text, "it must be a number, or empty.")
-    return text
-
-
-def _port(name: str, text: str) -> str:
-    if not text.isdecimal() or int(text) > _LAST_PORT:
-        raise unusable(name, text, f"it must be a port from 1 to {_LAST_PORT}, or 0 for any free one.")
-    return text
-
-
 def numbers(text: str) -> list[float]:
     """Parse numbers separated or enclosed by spaces, commas, semicolons or brackets.
 
@@ -108,14 +92,6 @@ def numbers(text: str) -> list[float]:
         ValueError: the text contains anything else.
     """
     return [float(word) for word in re.sub(r"[\[\],;]", " ", text).split()]
-
-
-def _pose(name: str, text: str, what: str = "x, y, z [m] and yaw [rad], such as '0.5 0 0 1.57'") -> str:
-    """Normalize a list of numbers; its length is checked by the node."""
-    try:
-        return " ".join(map(repr, numbers(text)))
-    except ValueError:
-        raise unusable(name, text, f"it must be numbers, {what}.") from None
 
 
 def joint_positions(text: str) -> dict[str, float]:
@@ -133,78 +109,62 @@ def joint_positions(text: str) -> dict[str, float]:
     return found
 
 
-def _goal(name: str, text: str) -> str:
+# --- normalized values; ValueError for values that are not allowed ---------------------------------------------------
+def _valid(text: str, is_valid: bool) -> str:
+    if not is_valid:
+        raise ValueError(text)
+    return text
+
+
+def _pose(text: str) -> str:
+    """Numbers, the count of which is checked by the node."""
+    return " ".join(map(repr, numbers(text)))
+
+
+def _goal(text: str) -> str:
     """Text for `joint_positions`; the controller checks the joints and their limits."""
-    try:
-        joint_positions(text)
-    except ValueError:
-        raise unusable(name, text, "it must be JOINT=POSITION [rad, m], such as shoulder=0.5,elbow=-0.2.") from None
+    joint_positions(text)
     return text
 
 
-def _mounting(name: str, text: str) -> str:
-    """Like `_pose`, with roll, pitch and yaw."""
-    return _pose(name, text, "x, y, z [m], roll, pitch, yaw [rad], such as '0 0 0.1 0 0 1.57'")
-
-
-def _file(name: str, text: str) -> str:
-    """Absolute path of an existing file; nodes may run in other directories."""
-    if not text:
-        return text
+def _file(text: str) -> str:
+    """Absolute path of an existing file, as nodes may run in other directories; or empty text."""
     path = Path(text).expanduser().absolute()
-    if not path.is_file():
-        raise unusable(name, text, f"file {path} does not exist.")
-    return str(path)
+    return _valid(str(path), path.is_file()) if text else text
 
 
-def _new_file(name: str, text: str) -> str:
-    """Absolute path of an output file in an existing directory."""
-    if not text:
-        return text
+def _new_file(text: str) -> str:
+    """Absolute path of an output file, or empty text."""
     path = Path(text).expanduser().absolute()
-    if path.is_dir() or not path.parent.is_dir():
-        raise unusable(name, text, f"{path} must be a file in an existing folder.")
-    return str(path)
+    return _valid(str(path), path.parent.is_dir() and not path.is_dir()) if text else text
 
 
-def _robot(name: str, text: str) -> str:
-    """Catalogue name, existing file, or empty text."""
-    from ada_dynamics.robots.catalogue import CATALOGUE
-
-    if not text or text in CATALOGUE:
-        return text
-    path = Path(text).expanduser().absolute()
-    if path.is_file():
-        return str(path)
-    if "/" in text or path.suffix:
-        raise unusable(name, text, f"file {path} does not exist.")
-    raise unusable(name, text, str(unknown_name("file or robot of the catalogue", text, CATALOGUE)))
-
-
-def _namespace(name: str, text: str) -> str:
+def _namespace(text: str) -> str:
     """Relative or absolute namespace; empty for none."""
-    if not text or text == "/":
-        return ""
-    if not _NAMESPACE.fullmatch(text):
-        words = "each part must start with a letter and contain only letters, digits and underscores"
-        raise unusable(name, text, f"{words}, such as left or /cell_1/left.")
-    return text
+    return "" if text == "/" else _valid(text, not text or _NAMESPACE.fullmatch(text) is not None)
 
 
-# Checks of arguments without choices; all others accept any text.
-_CHECKS: Mapping[str, Callable[[str, str], str]] = {
-    "angle_map": _file,
-    "base_pose": _pose,
-    "goal": _goal,
-    "loops": _file,
-    "mounting": _mounting,
-    "namespace": _namespace,
-    "params_file": _file,
-    "real_time_factor": _number,
-    "record": _new_file,
-    "robot": _robot,
-    "target": _real,
-    "view_port": _port,
+# Normalization and allowed values of arguments without choices; all others accept any text.
+_EXISTING = "the path of an existing file"
+_CHECKS: Mapping[str, tuple[Callable[[str], str], str]] = {
+    "angle_map": (_file, _EXISTING),
+    "base_pose": (_pose, "numbers, x, y, z [m] and yaw [rad], such as '0.5 0 0 1.57'"),
+    "goal": (_goal, "JOINT=POSITION [rad, m], such as shoulder=0.5,elbow=-0.2"),
+    "loops": (_file, _EXISTING),
+    "mounting": (_pose, "numbers, x, y, z [m], roll, pitch, yaw [rad], such as '0 0 0.1 0 0 1.57'"),
+    "namespace": (
+        _namespace,
+        "letters, digits and underscores, in parts that start with a letter, such as /cell_1/left",
+    ),
+    "params_file": (_file, _EXISTING),
+    "real_time_factor": (lambda text: _valid(text, 0.0 <= float(text) < math.inf), "a number, 0 or more"),
+    "record": (_new_file, "a file in an existing folder"),
+    "robot": (lambda text: text if text in CATALOGUE else _file(text), _EXISTING),
+    "target": (lambda text: _valid(text, math.isfinite(float(text or 0.0))), "a number, or empty"),
+    "view_port": (
+        lambda text: _valid(text, text.isdecimal() and int(text) <= _LAST_PORT),
+        f"a port from 1 to {_LAST_PORT}, or 0 for any free one",
+    ),
 }
 
 
