@@ -38,23 +38,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the emulator; return the exit status: 0, or 2 for invalid arguments."""
     if arguments is None:
         restore_sigint()
-    options = _parser().parse_args(arguments)
-    try:
-        if options.list or not options.device:
-            return _list(options.device)
-        return _serve(options)
-    except AdaError as problem:
-        print(f"{options.device}: {problem}", file=sys.stderr)
-        return 2
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m ada_hardware.emulation",
         description="Emulated robot or sensor on a pseudo-terminal or UDP port, for the driver of the real one.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_arguments(parser)
+    options = parser.parse_args(arguments)
+    try:
+        return run(options)
+    except AdaError as problem:
+        print(f"{options.device}: {problem}", file=sys.stderr)
+        return 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments, also for `ada hw emulate`."""
     parser.add_argument("device", nargs="?", default="", help="device name, see --list, or module:class")
     parser.add_argument("--list", action="store_true", help="list devices, or settings and faults of one, and exit")
     parser.add_argument("--listen", default="", help='"pty:", "pty:PATH" (a symbolic link), or udp://HOST:PORT')
@@ -71,7 +71,11 @@ def _parser() -> argparse.ArgumentParser:
         help="real-time priority 1 to 99 (SCHED_FIFO) if permitted; 0: none (default %(default)s)",
     )
     parser.add_argument("--until-eof", action="store_true", help="exit at the end of stdin")
-    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """List devices, or run the device until Ctrl-C."""
+    return _list(options.device) if options.list or not options.device else _serve(options)
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from ada_dynamics.errors import InputError
 from ada_hardware.opening import DRY, EMULATOR, open_device_packets, open_device_stream
@@ -20,29 +21,15 @@ def add_device_arguments(parser: argparse.ArgumentParser) -> None:
         "--url", metavar="ADDRESS", help="address of the device, such as /dev/ttyUSB0; see `ada hw list`"
     )
     parser.add_argument("--emulator", action="store_true", help="use an emulated device for the time of this command")
-    add_setting_argument(parser, "setting of the driver, or safety.NAME, sensor.NAME, emulator.NAME")
-    add_fault_argument(parser)
-
-
-def add_setting_argument(parser: argparse.ArgumentParser, whose: str) -> None:
-    """Declare --setting."""
+    repeated: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
     parser.add_argument(
         "--setting",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=f"{whose}; see `ada hw settings DEVICE`; may be repeated",
+        help="setting of the driver, or safety.NAME, sensor.NAME, emulator.NAME; see `ada hw settings DEVICE`; may be "
+        "repeated",
+        **repeated,
     )
-
-
-def add_fault_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare --fault."""
     parser.add_argument(
-        "--fault",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="fault of the emulated device or its wire, such as drop=0.1; may be repeated",
+        "--fault", help="fault of the emulated device or its wire, such as drop=0.1; may be repeated", **repeated
     )
 
 

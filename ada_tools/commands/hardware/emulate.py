@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ada hw emulate`: run an emulated device for other programs."""
 
-from __future__ import annotations
+from ada_hardware.emulation.__main__ import add_arguments, run
 
-import argparse
-from importlib import import_module
-
-from ada_hardware.registry import DEVICES, find
-from ada_tools.commands.hardware.arguments import add_fault_argument, add_setting_argument
+__all__ = ["DETAILS", "NAME", "SUMMARY", "add_arguments", "run"]
 
 NAME = "emulate"
 SUMMARY = "run an emulated device for other programs, on a pseudo-terminal or UDP"
@@ -20,29 +16,3 @@ examples:
   ada hw emulate pa10 --listen udp://127.0.0.1:41234 --fault drop=0.01
   ada hw emulate netft --setting force_unit=lb
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("device", metavar="DEVICE", help=f"one of {', '.join(DEVICES)}")
-    parser.add_argument(
-        "--listen", default="", metavar="ADDRESS", help='"pty:", "pty:PATH" (a symbolic link), or udp://HOST:PORT'
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of random faults (default %(default)s)")
-    parser.add_argument(
-        "--http", type=int, default=0, metavar="PORT", help="port of the device's web pages; 0: a free one"
-    )
-    parser.add_argument("--until-eof", action="store_true", help="end at the end of the input")
-    add_setting_argument(parser, "setting of the emulator, without prefix")
-    add_fault_argument(parser)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the device."""
-    find(options.device)
-    words = [options.device, f"--seed={options.seed}", f"--http={options.http}"]
-    words += [f"--listen={options.listen}"] if options.listen else []
-    words += ["--until-eof"] if options.until_eof else []
-    words += [f"--{name}={one}" for name in ("setting", "fault") for one in getattr(options, name)]
-    code: int = import_module("ada_hardware.emulation.__main__").main(words)
-    return code
