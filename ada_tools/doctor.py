@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import sys
-import threading
 import time
 import webbrowser
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from ada_dynamics.jit.target import Target
 from ada_dynamics.resources import NAME, how_to_install
 from ada_hardware.self_test.checks import Checks
 from ada_robot.ros.environment import ros_problem, wheels_version
-from ada_robot.timing.realtime import memory_limit, set_realtime_priority
+from ada_robot.timing.realtime import memory_limit, priority_limit
 from ada_tools.browser.page import has_screen
 from ada_tools.scenario.machine import processor
 
@@ -120,13 +119,7 @@ def _check_gpu(checks: Checks) -> None:
 
 
 def _check_real_time(checks: Checks) -> None:
-    """Tested in a temporary thread, so that the settings of this process do not change."""
-    problems: list[str] = []
-    thread = threading.Thread(target=lambda: problems.append(set_realtime_priority(1)))
-    thread.start()
-    thread.join()
-    problems.append(memory_limit())
-    wrong = "; ".join(filter(None, problems))
+    wrong = "; ".join(filter(None, (priority_limit(), memory_limit())))
     if wrong:
         checks.miss("real-time rights", f"control cycles of devices: {wrong}")
     else:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import threading
 
 _NICENESS = -10
 _PR_SET_TIMERSLACK = 29  # linux/prctl.h
@@ -42,6 +43,15 @@ def memory_limit() -> str:
     if limit != resource.RLIM_INFINITY and os.geteuid():
         return "unlocked memory (allow it by '@realtime - memlock unlimited' in /etc/security/limits.conf)"
     return ""
+
+
+def priority_limit() -> str:
+    """Return why this user may not set a real-time priority, tested in a temporary thread, or ""."""
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(set_realtime_priority(1)))
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 def set_realtime_priority(priority: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from ada_dynamics.resources import how_to_install
 from ada_hardware.self_test.connected_devices import ArcnetFound, PortFound, arcnet, net_ft, serial_ports
-from ada_robot.timing.realtime import set_realtime_priority
+from ada_robot.timing.realtime import priority_limit
 from ada_tools.commands.common import print_json
 
 NAME = "scan"
@@ -78,16 +78,5 @@ def _notes() -> list[str]:
     notes = []
     if importlib.util.find_spec("serial") is None:
         notes.append(f"serial lines need pyserial, which is not installed: {how_to_install('hardware')}")
-    lacks = _lacks_priority()
+    lacks = priority_limit()
     return [*notes, f"cycles of robots: {lacks}"] if lacks else notes
-
-
-def _lacks_priority() -> str:
-    """Reason why real-time priority is not available, tested in a temporary thread."""
-    import threading
-
-    found: list[str] = []
-    thread = threading.Thread(target=lambda: found.append(set_realtime_priority(1)))
-    thread.start()
-    thread.join()
-    return found[0]
