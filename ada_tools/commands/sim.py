@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.drawing.meshes import mesh_vertices
-from ada_dynamics.drawing.robot_drawing import skeleton
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.progress import Progress
@@ -30,14 +26,14 @@ from ada_tools.commands.view import add_page_arguments
 NAME = "sim"
 SUMMARY = "simulate a robot under gravity"
 DETAILS = """\
-Simulate a robot under gravity, without motors, and show it as a stick figure in the terminal or in the browser.
+Simulate a robot under gravity, without motors, and print its motion or show it in the browser.
 Robots with closed loops start in a closed configuration; loops remain closed and the energy constant.
 Robots with boxes or spheres as feet, such as khr1, stand on the ground.
 
 examples:
   ada sim pa10                              free fall of the arm
   ada sim pa10 --view                       in the browser: pause, push it, plots
-  ada sim pa10 --headless --duration 10     numbers only, ends after 10 s
+  ada sim pa10 --headless --duration 10     10 s, as numbers
   ada sim pa10 --headless --plot fall.png   joint angles and energies as a picture
   ada sim khr1 --headless --plot legs.png --joints left_knee right_knee
   ada sim khr1 --animate khr1.gif           an animation
@@ -46,8 +42,7 @@ examples:
   ada sim pa10 --record fall.mcap           for Foxglove, PlotJuggler, rerun and `ada view`
   ada sim robot.urdf --loops robot.loops.yaml --start 0.1 0.2 0.3
 """
-FRAMES_PER_SECOND = 25
-LINES = 10  # lines of the table without a terminal
+LINES = 10  # lines of the table
 STEP = 1e-3  # [s]
 _NEAR = 1e-6  # [rad, m] changes of the initial configuration below this are not reported
 _START = "from the catalogue; else loops closed near zero, upright arms with 45 deg in the second joint"
@@ -74,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-stops", action="store_true", help="ignore the position limits of joints")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--headless", action="store_true", help="print a table instead of an animation")
+    parser.add_argument("--headless", action="store_true", help="print a table, the default; excludes --view")
     parser.add_argument("--view", action="store_true", help="show in the browser, in real time; writes no files")
     add_page_arguments(parser)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (png, pdf, svg); needs matplotlib")
@@ -123,10 +118,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({**_figures(log), "seconds_of_computing": elapsed})
         return 0
-    if not options.headless and sys.stdout.isatty():
-        _play(log)
-    else:
-        _print_table(log)
+    _print_table(log)
     _print_summary(log, elapsed)
     if scene.moved > _NEAR and options.start is not None:
         print(f"start: closing the loops changed the given configuration by up to {scene.moved:.3g} [rad, m]")
@@ -249,26 +241,6 @@ def _rows(log: Log) -> list[int]:
     return sorted({int(i) for i in np.linspace(0, len(log.t) - 1, LINES + 1)})
 
 
-def _play(log: Log) -> None:
-    """Play the motion in the terminal in real time."""
-    if len(log.t) < 2:
-        return
-    width, height = shutil.get_terminal_size()
-    skip = max(1, round(1.0 / (FRAMES_PER_SECOND * (log.t[1] - log.t[0]))))
-    ends = np.array([end for line in skeleton(log.dynamics, log.q[0]) for end in line])
-    reach = 1.1 * float(np.max(np.linalg.norm(ends, axis=1), initial=0.1))
-    begin = time.monotonic()
-    sys.stdout.write("\x1b[2J\x1b[?25l")
-    try:
-        for i in range(0, len(log.t), skip):
-            picture = draw(skeleton(log.dynamics, log.q[i]), reach, width, height - 3)
-            sys.stdout.write(f"\x1b[H{picture}\nt = {log.t[i]:6.2f} s   (Ctrl-C ends)\x1b[K\n")
-            sys.stdout.flush()
-            time.sleep(max(0.0, begin + log.t[i] - time.monotonic()))
-    finally:
-        sys.stdout.write("\x1b[?25h")
-
-
 def _print_table(log: Log) -> None:
     model = log.model
     names = [name for name in model.joint_names if model.joints[name].nq == 1][:7]
@@ -290,31 +262,3 @@ def _print_summary(log: Log, elapsed: float) -> None:
         over = sorted(limit_violations(log.model, log.q).items(), key=lambda one: -one[1])
         if over:
             print(f"limits exceeded by {len(over)} joints, most by {over[0][0]!r}: {over[0][1]:.3g} [rad, m]")
-
-
-# Bits of a Braille character for its 4 rows by 2 columns of dots.
-_DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-_FIRST = 0x2800
-
-
-def draw(lines: Sequence[tuple[Array, Array]], reach: float, columns: int, rows: int) -> str:
-    """Draw line segments in space as text.
-
-    Args:
-        lines: pairs of end points [m].
-        reach: distance from the origin to the edge of the picture [m].
-        columns: width in characters.
-        rows: height in characters.
-    """
-    width, height = 2 * max(columns, 2), 4 * max(rows, 2)
-    scale = 0.5 * (min(width, height) - 1) / reach
-    cells = np.zeros((height // 4, width // 2), dtype=int)
-    for start, end in lines:
-        count = int(np.ceil(scale * float(np.linalg.norm(end - start)))) + 1
-        points = start + np.linspace(0.0, 1.0, count)[:, np.newaxis] * (end - start)
-        x = np.rint(0.5 * (width - 1) + scale * points[:, 0]).astype(int)
-        y = np.rint(0.5 * (height - 1) - scale * points[:, 2]).astype(int)
-        seen = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-        for px, py in zip(x[seen], y[seen], strict=True):
-            cells[py // 4, px // 2] |= _DOTS[py % 4, px % 2]
-    return "\n".join("".join(chr(_FIRST + cell) for cell in row) for row in cells)
