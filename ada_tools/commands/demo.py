@@ -8,7 +8,7 @@ import argparse
 from ada_tools.browser.demo_robots import DEMOS
 from ada_tools.browser.page import HOST, nearest_free
 from ada_tools.commands.common import seconds
-from ada_tools.commands.view import add_page_arguments
+from ada_tools.commands.view import add_page_arguments, page_options
 
 NAME = "demo"
 SUMMARY = "moving robots in the browser, which can be selected and pushed"
@@ -38,11 +38,6 @@ def run(options: argparse.Namespace) -> int:
     """Show the demo until Ctrl-C."""
     from ada_tools.browser.demo_page import show
 
-    show(
-        options.robot,
-        host=options.host,
-        port=nearest_free(options.host or HOST, options.port),
-        open_browser=not options.no_open,
-        duration=options.duration,
-    )
+    page = page_options(options)
+    show(options.robot, **{**page, "port": nearest_free(page["host"] or HOST, page["port"])})
     return 0

@@ -21,7 +21,7 @@ from ada_dynamics.simulation.methods import AUTO, METHODS
 from ada_dynamics.simulation.scene import scene_for
 from ada_dynamics.simulation.simulation import Simulation
 from ada_tools.commands.common import add_robot_arguments, check_files, print_json, robot_of, seconds, start_pose
-from ada_tools.commands.view import add_page_arguments
+from ada_tools.commands.view import add_page_arguments, page_options
 
 NAME = "sim"
 SUMMARY = "simulate a robot under gravity"
@@ -167,15 +167,7 @@ def _live(sim: Simulation, options: argparse.Namespace, words: str) -> int:
     from ada_tools.browser.live import live
 
     ground = None if sim.contact is None else 0.0
-    live(
-        sim,
-        host=options.host,
-        port=options.port,
-        open_browser=not options.no_open,
-        duration=options.duration,
-        ground=ground,
-        on_start=lambda _: print(words),  # printed only if the page was started
-    )
+    live(sim, ground=ground, on_start=lambda _: print(words), **page_options(options))  # words of a started page only
     return 0
 
 

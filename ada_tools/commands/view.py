@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from ada_dynamics.errors import InputError
 from ada_tools.browser.page import HOST, PORT
@@ -52,14 +53,15 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def page_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Options of a page, with its duration."""
+    page = {"host": options.host, "port": options.port, "duration": options.duration}
+    return {**page, "open_browser": not options.no_open}
+
+
 def run(options: argparse.Namespace) -> int:
     """Show the page until Ctrl-C."""
-    page = {
-        "host": options.host,
-        "port": options.port,
-        "open_browser": not options.no_open,
-        "duration": options.duration,
-    }
+    page = page_options(options)
     if Path(options.robot).suffix.lower() in LOGS:
         from ada_dynamics.simulation.log import Log
         from ada_tools.browser.playback import play
