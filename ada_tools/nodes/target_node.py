@@ -35,10 +35,9 @@ from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.qos import COMMANDS, streams
 from ada_robot.ros.run_node import run_node
-from ada_tools.nodes.interactive_markers import InteractiveMarkers, handle
 from ada_tools.nodes.settings import TargetSettings
+from ada_tools.nodes.target_marker import TargetMarker
 
-HANDLE = "target"
 _ROUND = 0.05  # [s] polling period of the controller target
 _GONE = 1.0  # [s] without a target, after which the marker is removed
 _SETTLED = 0.5  # [s] time for a controller to accept a dragged target
@@ -71,7 +70,7 @@ class TargetNode(Node):
         self._seen: float | None = None  # time of the last target, steady clock
         self._target: PoseStamped | None = None
         self._kept_until = 0.0  # the marker keeps the dragged pose until this time
-        self._handles = InteractiveMarkers(self, self._feedback)
+        self._marker = TargetMarker(self, f"target of {controller}", settings.scale, self._feedback)
         self._poses = Inbox(self, PoseStamped, f"{controller}/{TARGET}", _STREAM)
         self._joints = Inbox(self, JointState, f"{controller}/{JOINT_TARGET}", _STREAM)
         self._pose_references = self.create_publisher(PoseStamped, f"{controller}/{POSE_REFERENCE}", COMMANDS)
@@ -86,20 +85,14 @@ class TargetNode(Node):
             self._send_first(poses[-1].header.frame_id if poses else "")
         if poses:
             self._seen, self._target = now, poses[-1]
-            self._show(now, poses[-1])
+            shown, frame, pose = self._marker.shown, poses[-1].header.frame_id, poses[-1].pose
+            # A dragged marker stays where it is until the controller has accepted or rejected it.
+            is_free = now > self._kept_until
+            if shown is None or shown.header.frame_id != frame or (is_free and differ(shown.pose, pose) > _SAME):
+                self._marker.move(frame, pose)
         elif self._seen is not None and now - self._seen > _GONE:
             self._seen = self._target = None
-            self._handles.erase(HANDLE)
-
-    def _show(self, now: float, target: PoseStamped) -> None:
-        """Move the marker to the target unless it is being dragged."""
-        shown = self._handles.get(HANDLE)
-        if shown is None or shown.header.frame_id != target.header.frame_id:
-            description = f"target of {self._settings.controller}"
-            frame = target.header.frame_id
-            self._handles.put(handle(HANDLE, description, frame, target.pose, self._settings.scale))
-        elif now > self._kept_until and differ(shown.pose, target.pose) > _SAME:
-            self._handles.move(HANDLE, target.pose)
+            self._marker.erase()
 
     # --- new targets ------------------------------------------------------------------------------------------------
     def _send_first(self, frame: str) -> None:
@@ -135,7 +128,7 @@ class TargetNode(Node):
             self.refused += 1
             self.get_logger().warning(f"marker pose ignored: {problem}", throttle_duration_sec=5.0)
             return
-        self._handles.move(HANDLE, pose)
+        self._marker.move(frame, pose)
         self._send(frame, pose)
 
 
