@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
@@ -137,6 +137,13 @@ class Message:
         starts = (((at - len(HEADER)) // _DOUBLE, count) for _, at, count in self._slots)
         return np.array([start + i for start, count in starts for i in range(count)], dtype=np.intp)
 
+    @cached_property
+    def _parts(self) -> tuple[slice, slice]:
+        """Bytes of all words, and of all doubles."""
+        size = len(self._bytes) - len(HEADER)
+        words, doubles = (slice(len(HEADER), len(HEADER) + size // width * width) for width in (4, _DOUBLE))
+        return words, doubles
+
     def fill_one(self, time: int, numbers: Array) -> bytes:
         """Return one message; faster than `fill`.
 
@@ -144,8 +151,11 @@ class Message:
             time: time of the message [ns].
             numbers: numbers of all slots, concatenated.
         """
-        raw = self._raw.copy()
-        self._put(raw, divmod(time, NANOSECONDS), numbers)
+        raw, (words, doubles) = self._raw.copy(), self._parts
+        if self._stamps:
+            raw[words].view("<u4")[self._words] = divmod(time, NANOSECONDS)
+        if self._slots:
+            raw[doubles].view("<f8")[self._doubles] = numbers
         return raw.tobytes()
 
     def fill(self, times: Sequence[int] | NDArray[np.int64], values: dict[str, Array]) -> list[bytes]:
@@ -156,19 +166,13 @@ class Message:
             values: numbers by slot, one row per message.
         """
         ns = np.asarray(times, dtype=np.int64)
-        rows = np.tile(self._raw, (len(ns), 1))
-        stamps = np.stack(np.divmod(ns, NANOSECONDS), axis=1)[:, None]
-        numbers = [np.reshape(values[name], (len(ns), size)) for name, _, size in self._slots]
-        self._put(rows, stamps, np.concatenate([np.zeros((len(ns), 0)), *numbers], axis=1))
+        rows, (words, doubles) = np.tile(self._raw, (len(ns), 1)), self._parts
+        if self._stamps:
+            rows[:, words].view("<u4")[:, self._words] = np.stack(np.divmod(ns, NANOSECONDS), axis=1)[:, None]
+        if self._slots:
+            numbers = [np.reshape(values[name], (len(ns), size)) for name, _, size in self._slots]
+            rows[:, doubles].view("<f8")[:, self._doubles] = np.concatenate(numbers, axis=1)
         return [row.tobytes() for row in rows]
-
-    def _put(self, raw: NDArray[np.uint8], stamps: ArrayLike, numbers: Array) -> None:
-        """Set the times and numbers of one message, or of one message per row."""
-        size = len(self._bytes) - len(HEADER)
-        if len(self._words):
-            raw[..., len(HEADER) : len(HEADER) + size // 4 * 4].view("<u4")[..., self._words] = stamps
-        if len(self._doubles):
-            raw[..., len(HEADER) : len(HEADER) + size // _DOUBLE * _DOUBLE].view("<f8")[..., self._doubles] = numbers
 
 
 def joint_state(names: Sequence[str], given: Sequence[bool] = (True, True, True)) -> Message:
