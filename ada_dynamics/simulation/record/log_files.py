@@ -89,20 +89,16 @@ class Content:
 
     # --- columns of a row: t, q, v, a, tau, wrenches ---------------------------------------------------------------
     @cached_property
-    def widths(self) -> list[int]:
-        """Number of columns of t, q, v, a, tau, and of each wrench."""
-        return [1, self.model.nq, *3 * [self.model.nv], *[WRENCH] * (len(self.external) + len(self.contacts))]
+    def columns(self) -> list[slice]:
+        """Columns of t, q, v, a, tau, and of each wrench."""
+        nq, nv = self.model.nq, self.model.nv
+        widths = [1, nq, nv, nv, nv, *[WRENCH] * (len(self.external) + len(self.contacts))]
+        return [slice(end - width, end) for end, width in zip(np.cumsum(widths).tolist(), widths, strict=True)]
 
-    @cached_property
+    @property
     def width(self) -> int:
         """Number of columns."""
-        return sum(self.widths)
-
-    @cached_property
-    def columns(self) -> list[slice]:
-        """Columns of each part."""
-        ends = np.cumsum(self.widths).tolist()
-        return [slice(end - width, end) for end, width in zip(ends, self.widths, strict=True)]
+        return int(self.columns[-1].stop)
 
     def split(self, table: Array) -> list[Array]:
         """Return the columns of each part of a table."""
@@ -249,36 +245,23 @@ def _stacked(wrenches: Mapping[str, Array], rows: int) -> Array:
     return np.stack([*wrenches.values()]) if wrenches else np.empty((0, rows, 6))
 
 
-def read_arrays(path: Path) -> dict[str, Any]:
-    """Return all arrays of a file after a check of their size against that of the file, or a limit if compressed.
-
-    Raises:
-        OSError: the file cannot be read.
-        DAMAGE: one of these errors if the file is damaged.
-    """
+def _arrays_in(path: Path) -> dict[str, Any]:
+    """Return all arrays of a file after a check of their size against that of the file, or a limit if compressed."""
     with zipfile.ZipFile(path) as archive:
-        _check_members(archive.infolist(), path.stat().st_size)
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
-
-
-def _check_members(members: Sequence[zipfile.ZipInfo], size: int) -> None:
-    """Reject members that exceed the size limit, before they are read."""
+        members = archive.infolist()
     if len(members) > _MOST_MEMBERS:
         raise ValueError(f"it has {len(members)} members; the limit is {_MOST_MEMBERS}")
     if any(member.flag_bits & _ENCRYPTED for member in members):  # zipfile raises a RuntimeError only when it is read
         raise ValueError("a member of it is encrypted")
     expanded = sum(member.file_size for member in members)
-    if expanded > max(size, MOST_EXPANDED):
+    if expanded > max(path.stat().st_size, MOST_EXPANDED):
         raise ValueError(f"its members have {expanded} bytes after decompression; the limit is {MOST_EXPANDED}")
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
 
 
-def text_in(array: Any) -> str:
-    """Return the text of an array without dimensions.
-
-    Raises:
-        ValueError: the array is not a text; numpy accepts any four bytes as a character.
-    """
+def _text_in(array: Any) -> str:
+    """Return the text of an array without dimensions; numpy accepts any four bytes as a character."""
     codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
     if array.dtype.kind != "U" or array.ndim or np.max(codes, initial=0) > sys.maxunicode:
         raise ValueError("an array is not a text")
@@ -292,8 +275,8 @@ def _read_npz(path: Path) -> dict[str, Any]:
         RecordingError: the file is damaged, or is not a log.
     """
     try:
-        found = read_arrays(path)
-        texts = {key[5:]: text_in(value) for key, value in found.items() if key.startswith("text_")}
+        found = _arrays_in(path)
+        texts = {key[5:]: _text_in(value) for key, value in found.items() if key.startswith("text_")}
         content = Content.of_texts(texts)
         return {
             "model": content.model,
