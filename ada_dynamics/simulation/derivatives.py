@@ -21,6 +21,7 @@ from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.linearization import LinearizedSteps, RecordedTrajectory, TrajectoryGradient
 from ada_dynamics.simulation.options import finite_array, whole_steps
+from ada_dynamics.simulation.rollout import Rollout
 
 T = TypeVar("T")
 
@@ -33,14 +34,6 @@ class StepDerivatives(NamedTuple):
     A: Array  # (2 nv, 2 nv)
     B: Array  # (2 nv, nv)
     P: Array  # (2 nv, parameters)
-
-
-class Trajectory(NamedTuple):
-    """A simulated trajectory, R + 1 rows."""
-
-    t: Array  # [s]
-    q: Array
-    v: Array
 
 
 class SimulationDerivatives:
@@ -98,7 +91,7 @@ class SimulationDerivatives:
         hold: int = 1,
         parameters: Sequence[str] = (),
         t: float | None = None,
-    ) -> tuple[Trajectory, Callable[..., TrajectoryGradient]]:
+    ) -> tuple[Rollout, Callable[..., TrajectoryGradient]]:
         """Simulate with given torques; return the trajectory and its vector-Jacobian product (discrete adjoint).
 
         The linear map of each row is that of `step_derivatives` of the rows.
@@ -124,7 +117,7 @@ class SimulationDerivatives:
         recorded = self._with_fallback(lambda own: self._recorded(own, q, v, tau, hold, t), parameters)
         return self._path(recorded), recorded.gradient
 
-    def _reject_terminal_events(self, path: Trajectory) -> None:
+    def _reject_terminal_events(self, path: Rollout) -> None:
         """Raise an InputError for a terminal event between the rows."""
         for event in (one for one in self.context.events if one.terminal):
             values = [event.value(*row) for row in zip(path.t.tolist(), path.q, path.v, strict=True)]
@@ -149,9 +142,9 @@ class SimulationDerivatives:
             steps, steps.closed(start)[0], efforts, whole_steps("hold", hold), self.context.time(t)
         )
 
-    def _path(self, recorded: RecordedTrajectory) -> Trajectory:
+    def _path(self, recorded: RecordedTrajectory) -> Rollout:
         nq, states = self.context.system.model.nq, recorded.states
-        path = Trajectory(recorded.t, states[:, :nq].copy(), states[:, nq:].copy())
+        path = Rollout(recorded.t, states[:, :nq].copy(), states[:, nq:].copy())
         self._reject_terminal_events(path)
         return path
 

@@ -24,11 +24,11 @@ BLOCK, NUMBERS = 64, 2048  # states per block, or numbers in them: small enough 
 
 
 class Rollout(NamedTuple):
-    """Simulated states of N initial states, R rows each."""
+    """Simulated states of N initial states, or of one, R rows each."""
 
-    t: Array  # (R,)
-    q: Array  # (N, R, nq)
-    v: Array  # (N, R, nv)
+    t: Array  # (R,) [s]
+    q: Array  # (N, R, nq), or (R, nq)
+    v: Array  # (N, R, nv), or (R, nv)
 
 
 class _Blocks:

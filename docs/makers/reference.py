@@ -67,7 +67,7 @@ PAGES = (
             "ada_dynamics.contact.contact": "*",
             "ada_dynamics.simulation.servos": "ServoBank",
             "ada_dynamics.simulation.rollout": "Rollout",
-            "ada_dynamics.simulation.derivatives": "StepDerivatives Trajectory",
+            "ada_dynamics.simulation.derivatives": "StepDerivatives",
             "ada_dynamics.simulation.linearization": "TrajectoryGradient",
         },
     ),
