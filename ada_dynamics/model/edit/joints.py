@@ -112,27 +112,16 @@ def _between(model: Model, loop: LoopJoint, cut: Joint) -> list[str]:
 
 def _check_cut(model: Model, cut: Joint) -> None:
     if cut.type.closes_as is None:
-        raise InputError(
-            f"joint {cut.name!r} is {cut.kind}; a loop can be closed by {', '.join(LOOP_KINDS)} only.",
-            joint=cut.name,
-            field="kind",
-            value=cut.kind,
-            allowed=tuple(LOOP_KINDS),
-        )
+        text = f"joint {cut.name!r} is {cut.kind}; a loop can be closed by {', '.join(LOOP_KINDS)} only."
+        raise InputError(text, joint=cut.name, field="kind", value=cut.kind, allowed=tuple(LOOP_KINDS))
     followers = [j.name for j in model.joints.values() if j.mimic and cut.name in (j.name, j.mimic.joint)]
     if followers:
-        raise InputError(
-            f"joint {cut.name!r} cannot close a loop: joint {followers[0]!r} mimics another one.",
-            joint=cut.name,
-            field="mimic",
-        )
+        text = f"joint {cut.name!r} cannot close a loop: joint {followers[0]!r} mimics another one."
+        raise InputError(text, joint=cut.name, field="mimic")
     for what in LOADS:
         if getattr(cut, what):
-            raise InputError(
-                f"joint {cut.name!r} cannot close a loop: it has {what}, and loop joints have none.",
-                joint=cut.name,
-                field=what,
-            )
+            text = f"joint {cut.name!r} cannot close a loop: it has {what}, and loop joints have none."
+            raise InputError(text, joint=cut.name, field=what)
 
 
 def _as_loop(cut: Joint) -> LoopJoint:
