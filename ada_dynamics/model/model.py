@@ -17,7 +17,7 @@ from ada_dynamics.errors import CHANGED_COPIES, FrozenNameDict, InputError, Read
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, Fixed, JointType
-from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, product, turned
+from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, product, to_vec3, turned
 from ada_dynamics.model.tree import (
     WORLD,
     Bodies,
@@ -33,7 +33,6 @@ from ada_dynamics.model.tree import (
 )
 from ada_dynamics.spatial.orientation import pose_of
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import Vec3
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 
@@ -396,7 +395,7 @@ class Model(NotebookDisplay):
                 parts.append((at[0], self.links[joint.child], at[1]))
         bodies = Bodies(self._columns(moving, body_inertias(parts, len(moving))))
         loops = tuple(_aligned_loop(loop, frames, onto) for loop in self.loops.values())
-        return Tree(bodies, Frames(frames), Vec3(*self.gravity), self.nq, self.nv, loops)
+        return Tree(bodies, Frames(frames), to_vec3(np.array(self.gravity)), self.nq, self.nv, loops)
 
     def _columns(self, moving: Sequence[_Moving], inertias: Inertias) -> Columns:
         joints = [one.joint for one in moving]
@@ -407,9 +406,8 @@ class Model(NotebookDisplay):
         sources = [joint.mimic.joint if joint.mimic else joint.name for joint in joints]
         nothing = slice(0, 0)  # of a fixed joint
         q, v = ([slices.get(name, nothing) for name in sources] for slices in (self._q, self._v))
-        return Columns(
-            joints, [one.kind for one in moving], [one.carrier for one in moving], *placements, inertias, q, v
-        )
+        kinds, carriers = [one.kind for one in moving], [one.carrier for one in moving]
+        return Columns(joints, kinds, carriers, *placements, inertias, q, v)
 
     # --- pictures -----------------------------------------------------------------------------------------------
     def view(self, q: Array | None = None, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:
