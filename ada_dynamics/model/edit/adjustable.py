@@ -62,8 +62,7 @@ def adjustable(model: Model, names: Iterable[str]) -> Model:
         owner, _, rest = name.rpartition(".")
         side, _, direction = rest.rpartition("_")
         places.setdefault((owner, side), []).append(direction)
-    parts = Parts.of(model)
-    parts.name_actuated(model.actuated)
+    parts = Parts.of(model, list_actuated=True)
     for (owner, side), directions in places.items():
         if side:
             _adjust_loop(parts, model, owner, side, directions)

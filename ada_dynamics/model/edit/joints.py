@@ -58,14 +58,13 @@ def recut(model: Model, q: Array, loop: str, joint: str) -> tuple[Model, Array]:
         raise unknown_name(f"joint on loop {loop!r}", joint, path)
     cut = model.joints[joint]
     _check_cut(model, cut)
-    parts = Parts.of(model)
+    parts = Parts.of(model, list_actuated=True)
     old = parts.loops[loop]
     if has_free_root(model) and WORLD_LINK in (old.parent, old.child):
         parts.free_root_as_joint()
     elif not has_free_root(model):
         old = replace(old, parent=_grounded(model, old.parent), child=_grounded(model, old.child))
     turned = _between(model, old, cut)
-    parts.name_actuated(model.actuated)
     parts.actuated = [name for name in parts.actuated or [] if name != joint]
     parts.joints = {name: other for name, other in parts.joints.items() if name != joint}
     for name in turned:
@@ -240,10 +239,9 @@ def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:
     if not isinstance(positions, Mapping):
         raise WrongTypeError(f"positions are {positions!r:.100}; lock needs a mapping {{joint: position}}.")
     held = {name: _checked_position(model, name, value) for name, value in positions.items()}
-    parts = Parts.of(model)
+    parts = Parts.of(model, list_actuated=True)
     if ROOT_JOINT in held:
         parts.free_root_as_joint()
-    parts.name_actuated(model.actuated)
     for name, joint in model.joints.items():
         source = joint.mimic.joint if joint.mimic else name
         if source in held:
@@ -328,8 +326,7 @@ def split_universals(model: Model) -> Model:
     universals = [joint for joint in model.joints.values() if joint.kind == Universal.kind]
     if not universals:
         return model
-    parts = Parts.of(model)
-    parts.name_actuated(model.actuated)
+    parts = Parts.of(model, list_actuated=True)
     names: dict[str, list[str]] = {}
     joints: dict[str, Joint] = {}
     for name, joint in parts.joints.items():
@@ -391,8 +388,7 @@ def merge_turns(model: Model, joints: Sequence[str], name: str = "") -> Model:
     centre = p if _misses(frames, axes, p) < _MEET else _meeting_point(chain, frames, axes)
     limits = [joint.limits for joint in chain]
     turns = Turns(clean_rotation(np.array(axes) @ R), [own.lower for own in limits], [own.upper for own in limits])
-    parts = Parts.of(model)
-    parts.name_actuated(model.actuated)
+    parts = Parts.of(model, list_actuated=True)
     gone = [joint.name for joint in chain]
     moves = [one in model.actuated for one in gone]
     if any(moves) != all(moves):

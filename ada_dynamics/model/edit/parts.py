@@ -30,14 +30,14 @@ class Parts:
     gravity: Sequence[float]
 
     @staticmethod
-    def of(model: Model) -> Parts:
-        """Return the parts of a model."""
+    def of(model: Model, list_actuated: bool = False) -> Parts:
+        """Return the parts of a model; list its actuated joints before joints are added or removed."""
         joints = dict(model.joints)
         base = "fixed"
         if has_free_root(model):
             kind = joints.pop(ROOT_JOINT).kind
             base = next(name for name, own in BASES.items() if own == kind)
-        every = set(model.actuated) == set(model.joint_names)
+        every = set(model.actuated) == set(model.joint_names) and not list_actuated
         return Parts(
             model.name,
             dict(model.links),
@@ -55,11 +55,6 @@ class Parts:
         actuated = None if self.actuated is None else [NamedPlace(name, where, None) for name in self.actuated]
         parts = (list(self.links.values()), list(self.joints.values()), list(self.loops.values()))
         return Description(self.name, where, None, *parts, actuated).build(self.base, self.gravity)
-
-    def name_actuated(self, names: Iterable[str]) -> None:
-        """Set the list of actuated joints explicitly, before joints are added or removed."""
-        if self.actuated is None:
-            self.actuated = list(names)
 
     def free_root_as_joint(self) -> None:
         """Turn the joint of a floating base into an ordinary joint of a link "world" fixed to the world."""
@@ -88,15 +83,13 @@ class Parts:
         def loop(old: LoopJoint) -> LoopJoint:
             return replace(old, name=new(old.name), parent=new(old.parent), child=new(old.child))
 
-        return Parts(
-            self.name,
-            {new(name): replace(link, name=new(name)) for name, link in self.links.items()},
-            {new(name): joint(old) for name, old in self.joints.items()},
-            {new(name): loop(old) for name, old in self.loops.items()},
-            None if self.actuated is None else [new(name) for name in self.actuated],
-            self.base,
-            new(self.root),
-            self.gravity,
+        return replace(
+            self,
+            links={new(name): replace(link, name=new(name)) for name, link in self.links.items()},
+            joints={new(name): joint(old) for name, old in self.joints.items()},
+            loops={new(name): loop(old) for name, old in self.loops.items()},
+            actuated=None if self.actuated is None else [new(name) for name in self.actuated],
+            root=new(self.root),
         )
 
 
@@ -221,8 +214,7 @@ def merge(
             "both must be equal. Change one of them with `with_gravity`."
         )
     _refuse_worldly_loops(other)
-    ours, theirs = Parts.of(model), Parts.of(other)
-    ours.name_actuated(model.actuated)
+    ours, theirs = Parts.of(model, list_actuated=True), Parts.of(other)
     theirs.actuated = [name for name in other.actuated if not (name == ROOT_JOINT and has_free_root(other))]
     theirs = theirs.renamed(prefix)
     name = prefix + joint
