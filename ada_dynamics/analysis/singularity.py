@@ -48,11 +48,6 @@ def gram_determinant(J: ArrayLike) -> Array:
     return np.asarray(np.prod(s, axis=-1) ** 2, dtype=np.float64)
 
 
-def manipulability(J: ArrayLike) -> Array:
-    """Manipulability √det(J Jᵀ) (Yoshikawa)."""
-    return np.asarray(np.sqrt(gram_determinant(J)), dtype=np.float64)
-
-
 def _singular_values(J: ArrayLike) -> Array:
     matrix = np.asarray(J, dtype=np.float64)
     if matrix.ndim < 2 or 0 in matrix.shape[-2:]:
