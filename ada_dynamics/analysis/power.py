@@ -426,9 +426,9 @@ def _mask_unknown_work(work: dict[str, Array], unknown: Sequence[_UnknownWork], 
         work[name] = np.where(np.arange(len(t)) < row, work[name], np.nan)
     reasons = "; ".join(dict.fromkeys(one.why for one in found))
     warnings.warn(
-        f"the work of {', '.join(first)} is unknown from t = {t[min(first.values()) - 1]:g} s on, and so is the "
-        f"residual (NaN): {reasons}. Log each step of a fixed length (log_every=1), use a control_period that is a "
-        "multiple of the step, and omit no rows.",
+        f"PowerBalance.work of {', '.join(map(repr, first))} is unknown (NaN) from t = "
+        f"{t[min(first.values()) - 1]:g} s on, and so is the residual: {reasons}. Log each step of a fixed length "
+        "(log_every=1), use a control_period that is a multiple of the step, and omit no rows.",
         UnknownWorkWarning,
         stacklevel=3,
     )
