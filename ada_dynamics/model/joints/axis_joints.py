@@ -12,26 +12,25 @@ from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints.base import (
     ALONE,
+    AXISYMMETRIC,
+    FIRST_MOMENTS,
+    FORCES,
     MASS,
+    MOMENTS,
+    ROTATIONAL,
+    SLIDES,
+    TURNS,
     AxisJoint,
     Coordinate,
     JointType,
     RowKind,
-    first_moment,
-    force,
-    moment,
-    moment_of_inertia,
-    round_about,
-    sliding,
-    turning,
-    unit,
 )
 from ada_dynamics.model.rotations import to_mat3, to_vec3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import Scalar
+from ada_dynamics.spatial.vector import UNIT3, Scalar
 
 
 class Fixed(JointType):
@@ -53,12 +52,11 @@ class Fixed(JointType):
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """T = U."""
-        return (*(moment(unit(k)) for k in range(3)), *(force(unit(k)) for k in range(3)))
+        return (*MOMENTS, *FORCES)
 
     def unfelt(self) -> list[RigidInertia]:
         """All inertias."""
-        turning = [moment_of_inertia(i, j) for i in range(3) for j in range(i, 3)]
-        return [MASS, *(first_moment(k) for k in range(3)), *turning]
+        return [MASS, *FIRST_MOMENTS, *ROTATIONAL]
 
     def positions_at(self, R: Array, p: Array) -> Array:
         """Empty position."""
@@ -80,16 +78,16 @@ class Revolute(AxisJoint):
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [e_k; 0]."""
-        return (turning(unit(self.k)),)
+        return (TURNS[self.k],)
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """Moments about both other axes and all forces."""
         a, b = self.across
-        return (moment(unit(a)), moment(unit(b)), *(force(unit(i)) for i in range(3)))
+        return (MOMENTS[a], MOMENTS[b], *FORCES)
 
     def unfelt(self) -> list[RigidInertia]:
         """Mass on the axis and equal moments of inertia perpendicular to it."""
-        return [MASS, first_moment(self.k), round_about(self.k)]
+        return [MASS, FIRST_MOMENTS[self.k], AXISYMMETRIC[self.k]]
 
     def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         """Keep the inertia about the axis; move mass on it and equal moments perpendicular to it."""
@@ -124,20 +122,20 @@ class Prismatic(AxisJoint):
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Translation by q e_k."""
-        return Transform(IDENTITY, q[0] * unit(self.k))
+        return Transform(IDENTITY, q[0] * UNIT3[self.k])
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [0; e_k]."""
-        return (sliding(unit(self.k)),)
+        return (SLIDES[self.k],)
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """All moments and the forces along both other axes."""
         a, b = self.across
-        return (*(moment(unit(i)) for i in range(3)), force(unit(a)), force(unit(b)))
+        return (*MOMENTS, FORCES[a], FORCES[b])
 
     def unfelt(self) -> list[RigidInertia]:
         """Any rotational inertia."""
-        return [moment_of_inertia(i, j) for i in range(3) for j in range(i, 3)]
+        return [*ROTATIONAL]
 
     def positions_at(self, R: Array, p: Array) -> Array:
         """Distance along the axis."""
@@ -153,20 +151,20 @@ class Cylindrical(AxisJoint):
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rot(e_k, angle) and translation by distance e_k."""
-        return Transform(AxisRotation(self.k, expr.cos(q[1]), expr.sin(q[1])), q[0] * unit(self.k))
+        return Transform(AxisRotation(self.k, expr.cos(q[1]), expr.sin(q[1])), q[0] * UNIT3[self.k])
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [[0, e_k], [e_k, 0]]: the axis is the same in both frames."""
-        return (sliding(unit(self.k)), turning(unit(self.k)))
+        return (SLIDES[self.k], TURNS[self.k])
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """Moments and forces perpendicular to the axis."""
         a, b = self.across
-        return (moment(unit(a)), moment(unit(b)), force(unit(a)), force(unit(b)))
+        return (MOMENTS[a], MOMENTS[b], FORCES[a], FORCES[b])
 
     def unfelt(self) -> list[RigidInertia]:
         """Equal moments of inertia perpendicular to the axis."""
-        return [round_about(self.k)]
+        return [AXISYMMETRIC[self.k]]
 
     def positions_at(self, R: Array, p: Array) -> Array:
         """Distance and angle."""
@@ -198,21 +196,21 @@ class Helical(AxisJoint):
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rot(e_k, q) and translation by pitch q e_k."""
-        return Transform(AxisRotation(self.k, expr.cos(q[0]), expr.sin(q[0])), self.pitch * q[0] * unit(self.k))
+        return Transform(AxisRotation(self.k, expr.cos(q[0]), expr.sin(q[0])), self.pitch * q[0] * UNIT3[self.k])
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [e_k; pitch e_k]."""
-        return (Motion(unit(self.k), self.pitch * unit(self.k)),)
+        return (Motion(UNIT3[self.k], self.pitch * UNIT3[self.k]),)
 
     def active(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """The moment about the axis."""
-        return (moment(unit(self.k)),)
+        return (MOMENTS[self.k],)
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """Moments and forces perpendicular to the axis, and the wrench along it that does no work."""
         a, b = self.across
-        thread = Force(-self.pitch * unit(self.k), unit(self.k))
-        return (moment(unit(a)), moment(unit(b)), force(unit(a)), force(unit(b)), thread)
+        thread = Force(-self.pitch * UNIT3[self.k], UNIT3[self.k])
+        return (MOMENTS[a], MOMENTS[b], FORCES[a], FORCES[b], thread)
 
     def free_rows(self) -> tuple[RowKind, ...]:
         """Rotation with translation."""
@@ -220,7 +218,7 @@ class Helical(AxisJoint):
 
     def unfelt(self) -> list[RigidInertia]:
         """Equal moments of inertia perpendicular to the axis."""
-        return [round_about(self.k)]
+        return [AXISYMMETRIC[self.k]]
 
     def positions_at(self, R: Array, p: Array) -> Array:
         """Angle about the axis, including whole turns from the translation."""

@@ -211,7 +211,7 @@ class JointType(ABC):
     def kept_axes(self) -> tuple[int, ...]:
         """Coordinate axes with the same direction in both frames at any position."""
         turns = [column.angular for column in self.subspace(self.neutral().tolist())]
-        return tuple(k for k in range(3) if not any(any(cross(w, unit(k))) for w in turns))
+        return tuple(k for k in range(3) if not any(any(cross(w, UNIT3[k])) for w in turns))
 
     def unfelt(self) -> list[RigidInertia]:
         """Basis of inertias in the child frame that can be moved to the parent without changing the motion."""
@@ -294,53 +294,26 @@ def _forces_first(columns: Sequence[Force]) -> tuple[RowKind, ...]:
     return tuple(sorted(kinds, key=lambda kind: not kind.is_force))
 
 
+# --- along and about the coordinate axes ---
+TURNS = tuple(Motion(axis, ZERO3) for axis in UNIT3)  # unit rotations
+SLIDES = tuple(Motion(ZERO3, axis) for axis in UNIT3)  # unit translations
+MOMENTS = tuple(Force(axis, ZERO3) for axis in UNIT3)
+FORCES = tuple(Force(ZERO3, axis) for axis in UNIT3)
+
+
+def _rotational(*entries: tuple[int, int]) -> RigidInertia:
+    """Rotational inertia with unit entries."""
+    about = np.zeros((3, 3))
+    for i, j in entries:
+        about[i, j] = about[j, i] = 1.0
+    return RigidInertia(0.0, ZERO3, to_mat3(about))
+
+
 # --- inertias that can be moved across joints ---
 MASS = RigidInertia(1.0, ZERO3, ZERO33)  # at the origin
-
-
-def first_moment(k: int) -> RigidInertia:
-    """A unit first moment along axis k."""
-    return RigidInertia(0.0, unit(k), ZERO33)
-
-
-def moment_of_inertia(i: int, j: int) -> RigidInertia:
-    """Unit entries (i, j) and (j, i) of the rotational inertia."""
-    about = np.zeros((3, 3))
-    about[i, j] = about[j, i] = 1.0
-    return RigidInertia(0.0, ZERO3, to_mat3(about))
-
-
-def round_about(k: int) -> RigidInertia:
-    """Unit moments of inertia about both axes perpendicular to axis k."""
-    about = np.eye(3)
-    about[k, k] = 0.0
-    return RigidInertia(0.0, ZERO3, to_mat3(about))
-
-
-# --- vectors and wrenches ---
-def unit(k: int) -> Vec3:
-    """Coordinate axis k."""
-    return UNIT3[k]
-
-
-def turning(axis: Vec3) -> Motion:
-    """Unit rotation about an axis."""
-    return Motion(axis, ZERO3)
-
-
-def sliding(axis: Vec3) -> Motion:
-    """Unit translation along an axis."""
-    return Motion(ZERO3, axis)
-
-
-def moment(axis: Vec3) -> Force:
-    """Unit moment about an axis."""
-    return Force(axis, ZERO3)
-
-
-def force(axis: Vec3) -> Force:
-    """Unit force along an axis."""
-    return Force(ZERO3, axis)
+FIRST_MOMENTS = tuple(RigidInertia(0.0, axis, ZERO33) for axis in UNIT3)
+ROTATIONAL = tuple(_rotational((i, j)) for i in range(3) for j in range(i, 3))
+AXISYMMETRIC = (_rotational((1, 1), (2, 2)), _rotational((0, 0), (2, 2)), _rotational((0, 0), (1, 1)))  # about an axis
 
 
 def successive_turns_bias(axes: Sequence[Vec3], rates: Sequence[Scalar]) -> Vec3:

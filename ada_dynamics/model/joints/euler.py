@@ -9,22 +9,12 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.joints.base import (
-    MASS,
-    PLACE,
-    JointType,
-    angles,
-    force,
-    moment,
-    successive_turns_bias,
-    turning,
-    unit,
-)
+from ada_dynamics.model.joints.base import FORCES, MASS, PLACE, JointType, angles, successive_turns_bias
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3, cross
+from ada_dynamics.spatial.vector import UNIT3, ZERO3, Scalar, Vec3, cross
 
 # Below this sine of the second angle the inverse of S has lost half of its digits.
 SINE_AT_LOCK = 1e-8
@@ -52,11 +42,11 @@ class SphericalEuler(JointType):
 
     def _axes(self, q: Sequence[Scalar]) -> tuple[Vec3, Vec3, Vec3]:
         s2, c2, s3, c3 = expr.sin(q[1]), expr.cos(q[1]), expr.sin(q[2]), expr.cos(q[2])
-        return Vec3(-s2 * c3, s2 * s3, c2), Vec3(s3, c3, 0.0), unit(2)
+        return Vec3(-s2 * c3, s2 * s3, c2), Vec3(s3, c3, 0.0), UNIT3[2]
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """The three axes, in the child's frame."""
-        return tuple(turning(a) for a in self._axes(q))
+        return tuple(Motion(a, ZERO3) for a in self._axes(q))
 
     def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """The first two axes rotate in the child frame."""
@@ -67,11 +57,11 @@ class SphericalEuler(JointType):
         s2, c2, s3, c3 = expr.sin(q[1]), expr.cos(q[1]), expr.sin(q[2]), expr.cos(q[2])
         k = 1.0 / s2
         axes = Vec3(-k * c3, k * s3, 0.0), Vec3(s3, c3, 0.0), Vec3(k * c2 * c3, -k * c2 * s3, 1.0)
-        return tuple(map(moment, axes))
+        return tuple(Force(axis, ZERO3) for axis in axes)
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """All forces."""
-        return tuple(force(unit(i)) for i in range(3))
+        return FORCES
 
     def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """sin² q2 must not vanish."""
@@ -119,12 +109,12 @@ class FloatingEuler(JointType):
 
     def _axes(self, q: Sequence[Scalar]) -> tuple[Vec3, Vec3, Vec3]:
         s2, c2, s3, c3 = expr.sin(q[4]), expr.cos(q[4]), expr.sin(q[5]), expr.cos(q[5])
-        return Vec3(-s2, c2 * s3, c2 * c3), Vec3(0.0, c3, -s3), unit(0)
+        return Vec3(-s2, c2 * s3, c2 * c3), Vec3(0.0, c3, -s3), UNIT3[0]
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """Parent axes for the position, rotation axes for the angles."""
         R = self._rotation(q)
-        return (*(Motion(ZERO3, R.to_child(unit(i))) for i in range(3)), *(turning(a) for a in self._axes(q)))
+        return (*(Motion(ZERO3, R.to_child(UNIT3[i])) for i in range(3)), *(Motion(a, ZERO3) for a in self._axes(q)))
 
     def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """The parent axes rotate in the child frame."""
@@ -141,10 +131,10 @@ class FloatingEuler(JointType):
         s2, s3, c3 = expr.sin(q[4]), expr.sin(q[5]), expr.cos(q[5])
         k = 1.0 / expr.cos(q[4])
         return (
-            *(Force(ZERO3, R.to_child(unit(i))) for i in range(3)),
-            moment(Vec3(0.0, k * s3, k * c3)),
-            moment(Vec3(0.0, c3, -s3)),
-            moment(Vec3(1.0, k * s2 * s3, k * s2 * c3)),
+            *(Force(ZERO3, R.to_child(UNIT3[i])) for i in range(3)),
+            Force(Vec3(0.0, k * s3, k * c3), ZERO3),
+            Force(Vec3(0.0, c3, -s3), ZERO3),
+            Force(Vec3(1.0, k * s2 * s3, k * s2 * c3), ZERO3),
         )
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:

@@ -10,16 +10,15 @@ import numpy as np
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints.base import (
+    AXISYMMETRIC,
+    FORCES,
+    MOMENTS,
     PLACE,
+    SLIDES,
+    TURNS,
     Coordinate,
     JointType,
-    force,
-    moment,
-    round_about,
-    sliding,
     turn_about,
-    turning,
-    unit,
 )
 from ada_dynamics.model.rotations import align, plane_difference, plane_integrate
 from ada_dynamics.spatial.inertia import RigidInertia
@@ -51,11 +50,11 @@ class Planar(JointType):
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """Both axes of the plane and its normal, fixed in the child."""
-        return (sliding(unit(0)), sliding(unit(1)), turning(unit(2)))
+        return (SLIDES[0], SLIDES[1], TURNS[2])
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """Moments about both axes of the plane and the force along its normal."""
-        return (moment(unit(0)), moment(unit(1)), force(unit(2)))
+        return (MOMENTS[0], MOMENTS[1], FORCES[2])
 
     def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """Velocity in the parent axes."""
@@ -69,7 +68,7 @@ class Planar(JointType):
 
     def unfelt(self) -> list[RigidInertia]:
         """Equal moments of inertia about the axes of the plane."""
-        return [round_about(2)]
+        return [AXISYMMETRIC[2]]
 
     def positions_at(self, R: Array, p: Array) -> Array:
         """Position in the plane and rotation about its normal."""

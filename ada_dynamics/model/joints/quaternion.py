@@ -10,17 +10,7 @@ import numpy as np
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model import rotations
-from ada_dynamics.model.joints.base import (
-    MASS,
-    PLACE,
-    QUATERNION,
-    TURNING,
-    JointType,
-    force,
-    sliding,
-    turning,
-    unit,
-)
+from ada_dynamics.model.joints.base import FORCES, MASS, PLACE, QUATERNION, SLIDES, TURNING, TURNS, JointType
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.orientation import upper_quaternion
@@ -92,11 +82,11 @@ class Spherical(QuaternionJoint):
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [U; 0]."""
-        return tuple(turning(unit(i)) for i in range(3))
+        return TURNS
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """All forces."""
-        return tuple(force(unit(i)) for i in range(3))
+        return FORCES
 
     def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """eq. 3.34."""
@@ -148,7 +138,7 @@ class Floating(QuaternionJoint):
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = U, with the linear columns first (table 2.2, 6DOF-joint)."""
-        return (*(sliding(unit(i)) for i in range(3)), *(turning(unit(i)) for i in range(3)))
+        return (*SLIDES, *TURNS)
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """No constraint forces."""

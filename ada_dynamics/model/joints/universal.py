@@ -10,24 +10,21 @@ import numpy as np
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints.base import (
+    FORCES,
     MASS,
     NORMAL,
     SECOND,
     JointType,
     RowKind,
     angles,
-    force,
-    moment,
     successive_turns_bias,
-    turning,
-    unit,
 )
 from ada_dynamics.model.rotations import align, clean_rotation
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.vector import UNIT3, ZERO3, Scalar, Vec3
 
 
 class Universal(JointType):
@@ -59,12 +56,12 @@ class Universal(JointType):
 
     def _axes(self, q: Sequence[Scalar]) -> tuple[Vec3, Vec3]:
         s2, c2 = expr.sin(q[1]), expr.cos(q[1])
-        return Vec3(-s2, 0.0, c2), unit(1)
+        return Vec3(-s2, 0.0, c2), UNIT3[1]
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [(-s2, 0, c2), (0, 1, 0)]: orthonormal, so T_a = S."""
         first, second = self._axes(q)
-        return (turning(first), turning(second))
+        return (Motion(first, ZERO3), Motion(second, ZERO3))
 
     def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """The first axis rotates in the child frame."""
@@ -73,7 +70,7 @@ class Universal(JointType):
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """Moment about the common normal (c2, 0, s2) and all forces."""
         s2, c2 = expr.sin(q[1]), expr.cos(q[1])
-        return (moment(Vec3(c2, 0.0, s2)), *(force(unit(i)) for i in range(3)))
+        return (Force(Vec3(c2, 0.0, s2), ZERO3), *FORCES)
 
     def rows(self) -> tuple[RowKind, ...]:
         """All forces and the moment about the common normal."""
