@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.execution import pause_garbage_collection
-from ada_dynamics.model.checked_values import NO_TURN, CheckedValues, usual_axis
+from ada_dynamics.model.checked_values import NO_TURN, CheckedValues
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape, read_only
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
@@ -134,7 +134,7 @@ class Builder:
             child=child,
             xyz=xyz,
             rotation=self._values.orientation(rpy, rotation, f"joint {name!r}"),
-            axis=usual_axis(kind) if axis is None else axis,
+            axis=axis,
             axis2=axis2,
             limits=NO_LIMITS if limits is None else limits,
             damping=damping,
@@ -195,7 +195,7 @@ class Builder:
             parent_rotation=self._values.orientation(parent_rpy, parent_rotation, f"loop {name!r} in its parent"),
             child_xyz=child_xyz,
             child_rotation=self._values.orientation(child_rpy, child_rotation, f"loop {name!r} in its child"),
-            axis=usual_axis(kind) if axis is None else axis,
+            axis=axis,
             axis2=axis2,
             constants=constants,
         )

@@ -27,12 +27,6 @@ NO_TURN = (0.0, 0.0, 0.0)  # default roll, pitch and yaw
 BOUNDED = (*(kind for kind, cls in JOINT_TYPES.items() if cls.has_limits()), Spherical.kind)  # see `Joint.bounds`
 
 
-def usual_axis(kind: str) -> tuple[float, float, float]:
-    """Default first axis of a joint."""
-    known = JOINT_TYPES.get(joint_kind(kind))
-    return (0.0, 0.0, 1.0) if known is not None and known.axes == 2 else (1.0, 0.0, 0.0)
-
-
 # The checks use Python floats: five times faster than arrays for the few numbers of one part.
 def _all_finite(x: Array) -> bool:
     numbers = x.ravel().tolist()
@@ -162,7 +156,8 @@ class CheckedValues:
         count = JOINT_TYPES[kind].axes
         if count == 0:
             return _frozen(np.array([1.0, 0.0, 0.0])), None
-        first = self.direction(usual_axis(kind) if axis is None else axis, f"axis of {where}")
+        usual = (0.0, 0.0, 1.0) if count == 2 else (1.0, 0.0, 0.0)
+        first = self.direction(usual if axis is None else axis, f"axis of {where}")
         if count == 1:
             return first, None
         second = self.direction((0.0, 1.0, 0.0) if axis2 is None else axis2, f"axis2 of {where}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -77,14 +78,10 @@ def _adjust_loop(parts: Parts, model: Model, owner: str, side: str, directions: 
     if has_free_root(model) and WORLD_LINK in (parts.loops[owner].parent, parts.loops[owner].child):
         parts.free_root_as_joint()
     loop = parts.loops[owner]
-    is_parent = side == "parent"
-    link, xyz = (loop.parent, loop.parent_xyz) if is_parent else (loop.child, loop.child_xyz)
+    link, xyz = getattr(loop, side), getattr(loop, f"{side}_xyz")
     link = parts.root if link == WORLD_LINK and WORLD_LINK not in parts.links else link
-    carrier = _chain(parts, link, xyz, f"{owner}.{side}_", directions)
-    if is_parent:
-        parts.loops[owner] = replace(loop, parent=carrier, parent_xyz=np.zeros(3))
-    else:
-        parts.loops[owner] = replace(loop, child=carrier, child_xyz=np.zeros(3))
+    changed: Any = {side: _chain(parts, link, xyz, f"{owner}.{side}_", directions), f"{side}_xyz": np.zeros(3)}
+    parts.loops[owner] = replace(loop, **changed)
 
 
 def _chain(parts: Parts, link: str, xyz: Array, prefix: str, directions: list[str]) -> str:

@@ -17,7 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
 from ada_dynamics.model.description import ROOT_JOINT, WORLD_LINK
 from ada_dynamics.model.edit.parts import Parts, has_free_root
-from ada_dynamics.model.elements import LOADS, Joint, Limits, Link, LoopJoint
+from ada_dynamics.model.elements import LOADS, Joint, Link, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, Continuous, Fixed, Spherical, Universal
 from ada_dynamics.model.model import Model, displaced, link_poses, numbers
 from ada_dynamics.model.rotations import NO_MOVE, Pose, clean_rotation, compose, inverse, is_unit
@@ -248,7 +248,8 @@ def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:
             own = held[source]
             if joint.mimic:
                 own = joint.mimic.multiplier * own + joint.mimic.offset
-            parts.joints[name] = _fixed(joint, displaced(model, name, own))
+            R, p = displaced(model, name, own)
+            parts.joints[name] = Joint(name, Fixed.kind, joint.parent, joint.child, p, R)
     parts.actuated = [name for name in parts.actuated or [] if name not in held]
     return parts.build()
 
@@ -292,27 +293,6 @@ def _checked_position(model: Model, name: str, value: ArrayLike) -> Array:
         if problem.startswith(f"joint {name!r}"):
             raise InputError(f"position to lock at: {problem}")
     return own
-
-
-def _fixed(joint: Joint, pose: Pose) -> Joint:
-    """Return a fixed joint that replaces a moving one."""
-    R, p = pose
-    return replace(
-        joint,
-        kind=Fixed.kind,
-        xyz=p,
-        rotation=R,
-        axis2=None,
-        limits=Limits(),
-        damping=0.0,
-        friction=0.0,
-        armature=0.0,
-        stiffness=0.0,
-        rest=0.0,
-        constants={},
-        mimic=None,
-        turns=None,
-    )
 
 
 def split_universals(model: Model) -> Model:
