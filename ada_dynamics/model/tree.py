@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -159,13 +159,7 @@ class Bodies(Sequence[Body]):
     def __iter__(self) -> Iterator[Body]:
         return iter(self._all)
 
-    @overload
-    def __getitem__(self, index: int) -> Body: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Body, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Body | tuple[Body, ...]:
+    def __getitem__(self, index: Any) -> Any:
         return self._all[index]
 
 
@@ -202,9 +196,6 @@ class Frames(Mapping[str, Frame]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
-
-    def __reversed__(self) -> Iterator[str]:
-        return reversed(list(self._places))
 
     def __contains__(self, link: object) -> bool:
         return link in self._places
