@@ -41,10 +41,7 @@ def forward(dynamics: Dynamics, q: Array, v: Array, tau: Array) -> Array:
 def inverse(dynamics: Dynamics, q: Array, v: Array, a: Array) -> Array:
     """Joint efforts, (..., nv), as `Dynamics.inverse`, for models without loops; `dynamics` is a static argument."""
     if dynamics.model.loops:
-        text = (
-            f"model {dynamics.model.name!r} has loops, whose efforts are distributed to its motors; use "
-            "Dynamics.inverse_derivatives(coordinates='actuated'), or invert `forward`."
-        )
+        text = f"model {dynamics.model.name!r} has loops; use Dynamics.inverse_derivatives(coordinates='actuated')."
         raise InputError(text, field="inverse", value=dynamics.model.name)
     return _broadcast_call(dynamics.inverse, (dynamics.model.nv,), q, v, a)
 

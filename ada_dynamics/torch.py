@@ -44,10 +44,7 @@ def inverse(dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
         InputError: the model has loops; the distribution of efforts to the motors is not differentiated.
     """
     if dynamics.model.loops:
-        text = (
-            f"model {dynamics.model.name!r} has loops, whose efforts are distributed to its motors; use "
-            "Dynamics.inverse_derivatives(coordinates='actuated'), or invert `forward`."
-        )
+        text = f"model {dynamics.model.name!r} has loops; use Dynamics.inverse_derivatives(coordinates='actuated')."
         raise InputError(text, field="inverse", value=dynamics.model.name)
     return _broadcast_call(lambda *x: _Inverse.apply(dynamics, *x), q, v, a)
 
@@ -125,10 +122,7 @@ def _vjp(
     """Gradients by the arguments of a function, from vector-Jacobian products on the CPU, from matrices on a GPU."""
     if w.is_cuda:
         if not ambient_of(dynamics).is_plain:
-            text = (
-                f"model {dynamics.model.name!r} has quaternions or Euler angles, whose gradients are computed on "
-                "the CPU only: use CPU tensors, q.cpu()."
-            )
+            text = f"gradients by quaternions or Euler angles of {dynamics.model.name!r} need CPU tensors, q.cpu()."
             raise InputError(text, field="device", allowed=("cpu",))
         jacobians = (_tensor(x, w) for x in matrices(*_arrays(*state)))
         return (None, *((w[..., None, :] @ x)[..., 0, :] for x in jacobians))
