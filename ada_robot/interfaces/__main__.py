@@ -20,7 +20,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -132,15 +131,8 @@ def check_environment(environment: Mapping[str, str]) -> None:
         )
 
 
-class Compilers(NamedTuple):
-    """Commands of the compilers; the one for C++ links, too."""
-
-    c: tuple[str, ...]
-    cxx: tuple[str, ...]
-
-
-def _compilers(environment: Mapping[str, str]) -> Compilers:
-    """Return the compilers named by CC and CXX, or found on the path.
+def _compilers(environment: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the commands of the compilers, named by the variables CC and CXX, or found on the path.
 
     Raises:
         InputError: if a compiler or Python.h is missing; the message has the command that installs it.
@@ -162,7 +154,7 @@ def _compilers(environment: Mapping[str, str]) -> Compilers:
             f"not found: {' and '.join(lacks)}; without the built packages, nodes run and publish no /tf. On Debian "
             f"and Ubuntu: sudo apt install g++ python3-dev"
         )
-    return Compilers(found["CC"], found["CXX"])
+    return found
 
 
 def _found(definitions: Path) -> Path | None:
@@ -190,7 +182,7 @@ def _mark_of(definitions: Path) -> str:
     return "\n".join([made_by, f"definitions sha256 {digest.hexdigest()}", *wheels]) + "\n"
 
 
-def _build(definitions: Path, work: Path, compilers: Compilers) -> None:
+def _build(definitions: Path, work: Path, compilers: Mapping[str, Sequence[str]]) -> None:
     """Generate, compile and install a package.
 
     Raises:
@@ -215,7 +207,7 @@ def _build(definitions: Path, work: Path, compilers: Compilers) -> None:
     _install(definitions, work, _compiled(definitions.name, work, compilers))
 
 
-def _compiled(package: str, work: Path, compilers: Compilers) -> Path:
+def _compiled(package: str, work: Path, compilers: Mapping[str, Sequence[str]]) -> Path:
     """Compile all generated sources to one library: C messages, type support, and conversion to Python."""
     roots = [work / generator for generator in generate.SOURCES]
     wheels = [path for path in (ROOT / "include").iterdir() if path.is_dir() and not path.name.startswith("python")]
@@ -224,7 +216,7 @@ def _compiled(package: str, work: Path, compilers: Compilers) -> Path:
 
     def compile_one(source: Path) -> str:
         target = source.with_name(source.name + ".o")
-        command = (*compilers.c, "-std=gnu11") if source.suffix == ".c" else (*compilers.cxx, "-std=c++17")
+        command = (*compilers["CC"], "-std=gnu11") if source.suffix == ".c" else (*compilers["CXX"], "-std=c++17")
         _run([*command, "-O1", "-fPIC", "-w", "-c", str(source), "-o", str(target), *include])
         return str(target)
 
@@ -242,7 +234,7 @@ def _compiled(package: str, work: Path, compilers: Compilers) -> Path:
         "-Wl,--as-needed",
     ]
     libraries = [f"-L{ROOT / 'lib'}", *(f"-l{name}" for name in _RUNTIME)]
-    _run([*compilers.cxx, *options, "-o", str(library), *objects, *parts, *libraries])
+    _run([*compilers["CXX"], *options, "-o", str(library), *objects, *parts, *libraries])
     return library
 
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock
@@ -47,19 +47,6 @@ def decoded(raw: bytes, kind: Any) -> Any:
         reason = " ".join(str(problem).split())[:200]
         requested = f"{kind.__module__.partition('.')[0]}/{kind.__name__}"
         raise InputError(f"{len(raw)} bytes are no valid {requested}: {reason}.") from None
-
-
-class Taken(NamedTuple):
-    """Received message.
-
-    Attributes:
-        message: message.
-        sender: id of the publisher, the first bytes of endpoint_gid in `get_publishers_info_by_topic`; None if
-            unknown.
-    """
-
-    message: Any
-    sender: bytes | None
 
 
 class _Allocator(ctypes.Structure):
@@ -107,11 +94,15 @@ class Taker:
             if rcutils.rcutils_uint8_array_init(ctypes.byref(self._bytes), size, ctypes.byref(allocator)) != _OK:
                 self._libraries = None
 
-    def take(self, handle: Any) -> Taken | None:
+    def take(self, handle: Any) -> tuple[Any, bytes | None] | None:
         """Take the oldest waiting message, or None.
 
         Args:
             handle: entered handle of the subscription.
+
+        Returns:
+            Message, and id of its publisher, the first bytes of endpoint_gid in `get_publishers_info_by_topic`; None if
+            unknown.
         """
         pointer = getattr(handle, "pointer", None)
         if self._libraries is not None and pointer is not None:
@@ -128,10 +119,10 @@ class Taker:
                     return self.take(handle)
                 with suppress(InputError):  # skip invalid messages, like rclpy
                     message = decoded(ctypes.string_at(self._bytes.buffer, self._bytes.length), self._kind)
-                    return Taken(message, bytes(self._info.gid))
+                    return message, bytes(self._info.gid)
             return None
         taken = handle.take_message(self._kind, False)
-        return None if taken is None else Taken(taken[0], None)
+        return None if taken is None else (taken[0], None)
 
     def close(self) -> None:
         """Free the memory; messages taken afterwards have no sender."""
@@ -211,7 +202,7 @@ class Inbox:
         # like rclpy's executors and its `wait_for_message`
         return [taken[0] for taken in self._taken(lambda h: h.take_message(subscription.msg_type, subscription.raw))]
 
-    def fetch_sent(self) -> list[Taken]:
+    def fetch_sent(self) -> list[tuple[Any, bytes | None]]:
         """Return messages with their senders, see `fetch`; for subscriptions with `senders`."""
         return [] if self._taker is None else self._taken(self._taker.take)
 

@@ -135,15 +135,7 @@ class StateBounds:
         Raises:
             InputError: if one is not.
         """
-        given = np.asarray(q, dtype=np.float64)
-        bad = ~(np.abs(given) <= NO_LIMIT)
-        if bad.any():
-            i = int(np.argmax(bad))
-            text = (
-                f"position {i} of model {self._model.name!r} is {given[i]:.6g}; its magnitude must not exceed "
-                f"{NO_LIMIT:g} rad or m."
-            )
-            raise InputError(text, field="position", value=float(given[i]), allowed=(-NO_LIMIT, NO_LIMIT))
+        self._check_sizes("position", q, np.full(np.shape(q), NO_LIMIT), "rad or m")
 
     def check_velocities(self, v: ArrayLike) -> None:
         """Check initial velocities, including those of a floating base.
@@ -151,23 +143,21 @@ class StateBounds:
         Raises:
             InputError: if one is too large, or not finite.
         """
-        given = np.asarray(v, dtype=np.float64)
-        model = self._model
+        given, model = np.asarray(v, dtype=np.float64), self._model
         self.check_joints({}, {name: float(given[model.v_index(name)][0]) for name in self._single})
-        bad = ~(np.abs(given) <= SHARE * self._fastest)
+        unit = "rad/s or m/s, a tenth of the divergence threshold of the time step"
+        self._check_sizes("velocity", given, SHARE * self._fastest, unit)
+
+    def _check_sizes(self, what: str, values: ArrayLike, most: Array, unit: str) -> None:
+        given = np.asarray(values, dtype=np.float64)
+        bad = ~(np.abs(given) <= most)
         if bad.any():
             i = int(np.argmax(bad))
             text = (
-                f"velocity {i} of model {model.name!r} is {given[i]:.6g}; its magnitude must not exceed "
-                f"{SHARE * self._fastest[i]:.4g} rad/s or m/s, a tenth of the divergence threshold of the time "
-                "step."
+                f"{what} {i} of model {self._model.name!r} is {given[i]:.6g}; its magnitude must not exceed "
+                f"{most[i]:.4g} {unit}."
             )
-            raise InputError(
-                text,
-                field="velocity",
-                value=float(given[i]),
-                allowed=(-SHARE * self._fastest[i], SHARE * self._fastest[i]),
-            )
+            raise InputError(text, field=what, value=float(given[i]), allowed=(-most[i], most[i]))
 
     # --- the motion ---------------------------------------------------------------------------------------------
     def diverged(self, q: Array, v: Array) -> str:

@@ -65,12 +65,12 @@ def test_messages_come_with_their_senders_and_bytes_that_are_no_message_are_left
     for count, text in enumerate(("one", "two", "two", "one" * 20_000), start=1):
         publishers[text[:3]].publish(String(data=text))
         fetched(count)
-    assert [len(one.message.data) for one in found] == [3, 3, 3, 60_000]
-    assert [who[one.sender] for one in found] == [one.message.data[:3] for one in found]
+    assert [len(message.data) for message, _ in found] == [3, 3, 3, 60_000]
+    assert [who[sender] for _, sender in found] == [message.data[:3] for message, _ in found]
     for raw in (b"\x00\x01\x00\x00\xff\xff\xff\xff", serialize_message(String(data="good"))):
         publishers["one"].publish(raw)
     fetched(5)
-    assert [one.message.data for one in found[4:]] == ["good"]
+    assert [message.data for message, _ in found[4:]] == ["good"]
     with ros.paused():
         inbox.close()
     assert inbox.fetch_sent() == [] and inbox.publishers == 0
