@@ -18,7 +18,7 @@ from ada_dynamics.robots.check.links import crosses
 from ada_dynamics.robots.check.report import CheckReport, listed
 
 _ROUNDING = 1e-11  # share of the inertia that a joint carries; less about its own axis is a rounding error
-_MOST = 1000  # velocities up to which the mass matrix is factorized
+_FACTORIZED, _MOST = 200, 20_000  # velocities up to which the mass matrix is factorized, and its diagonal computed
 
 
 def check_motion(model: Model, robot: Description, guess: Array | None, out: CheckReport) -> None:
@@ -51,23 +51,25 @@ def check_motion(model: Model, robot: Description, guess: Array | None, out: Che
 def _unresisted(model: Model) -> list[str]:
     """Joints without inertia, for which the mass matrix is singular at a generic configuration.
 
-    The mass matrix is factorized from the leaves to the root; the pivots of such joints vanish.
+    The mass matrix is factorized from the leaves to the root; the pivots of such joints vanish. In large models only
+    the diagonal entries are compared with zero.
     """
     tree, found = model.tree, dict[str, None]()
     q = model.random_state(np.random.default_rng(7))[0].tolist()
-    M = np.array(mass_matrix(tree, q).dense(), dtype=float).reshape(tree.nv, tree.nv)
-    least, owners = np.zeros(tree.nv), [""] * tree.nv
+    pivots, least, owners = np.zeros(tree.nv), np.zeros(tree.nv), [""] * tree.nv
     for body, whole in zip(tree.bodies, composite_inertias(tree, transforms(tree, q)), strict=True):
-        largest = max(whole.about_origin[i][i] for i in range(3))
+        largest, square = max(whole.about_origin[i][i] for i in range(3)), body.multiplier**2
         for k, s in enumerate(body.joint.subspace(body.positions(q)), start=body.v.start):
             size = largest * sum(x * x for x in s.angular) + whole.mass * sum(x * x for x in s.linear)
-            least[k] = max(least[k], _ROUNDING * body.multiplier**2 * size)
+            least[k] = max(least[k], _ROUNDING * square * size)
+            pivots[k] += square * (s @ (whole @ s) + body.armature)
             if model.joints[body.name].mimic is None:
                 owners[k] = body.name
+    M = np.array(mass_matrix(tree, q).dense(), dtype=float) if 0 < tree.nv <= _FACTORIZED else None
     for i in reversed(range(tree.nv)):
-        if abs(M[i, i]) <= least[i]:
+        if abs(pivots[i] if M is None else M[i, i]) <= least[i]:
             found[owners[i]] = None
-        else:  # negative pivots are reported as an impossible inertia
+        elif M is not None:  # negative pivots are reported as an impossible inertia
             M[:i, :i] -= np.outer(M[:i, i], M[i, :i]) / M[i, i]
     return list(found)
 

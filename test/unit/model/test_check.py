@@ -141,6 +141,17 @@ def test_two_parallel_joints_with_nothing_between_them_are_singular():
     assert check(crossed).ok
 
 
+def test_a_joint_without_inertia_is_found_in_a_large_model_too():
+    chain = "".join(
+        f'<link name="l{i}">{INERTIAL}</link><joint name="j{i}" type="continuous"><parent link="{f"l{i - 1}" if i else "base"}"/>'
+        f'<child link="l{i}"/><axis xyz="0 1 0"/></joint>'
+        for i in range(250)
+    )
+    leaf = MORE_JOINT.format("continuous", "").replace('link="rod"', 'link="l249"')
+    report = check(f'<robot name="r"><link name="base"/>{chain}{leaf}')
+    assert [f.where for f in report.errors if f.code == "singular"] == ["joint 'tip_joint'"]
+
+
 def test_joints_tied_together_are_singular_only_if_all_of_them_are_free():
     finger = """<link name="f{0}">{1}</link><joint name="j{0}" type="continuous"><parent link="rod"/><child link="f{0}"/>
       {2}</joint>"""
