@@ -26,12 +26,12 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand, Mode
-from ada_robot.driver import Alarm, Feedback
+from ada_robot.driver import Feedback
 from ada_robot.processes import stderr_for_children
 from ada_robot.ros.environment import child_environment
 from ada_robot.safety.phases import Phase
 
-MEMORY_NAME = "ada_hardware.flight"  # name shown among the open files of a process
+_MEMORY_NAME = "ada_hardware.flight"  # name shown among the open files of a process
 EVENTS = 512
 EVENT_SIZE = 512  # size including time [bytes]
 _HEAD = 8192  # size of counters and description [bytes]
@@ -88,7 +88,7 @@ def new_memory(flight: Flight) -> int:
         Its descriptor, which the caller closes.
     """
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create(MEMORY_NAME, os.MFD_CLOEXEC)
+        descriptor = os.memfd_create(_MEMORY_NAME, os.MFD_CLOEXEC)
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
@@ -110,14 +110,9 @@ class FlightMemory:
         flight: description of the recorded robot.
     """
 
-    def __init__(self, descriptor: int, *, is_writer: bool = True) -> None:
-        """Map a memory made by `new_memory`; the caller closes the descriptor.
-
-        Args:
-            descriptor: descriptor of the memory.
-            is_writer: False maps it read-only, for which a read-only descriptor is sufficient.
-        """
-        self._map = self._mapped(descriptor, mmap.ACCESS_WRITE if is_writer else mmap.ACCESS_READ)
+    def __init__(self, descriptor: int) -> None:
+        """Map a memory made by `new_memory`; the caller closes the descriptor."""
+        self._map = self._mapped(descriptor)
         fields = json.loads(self._map[_TEXT_AT:_HEAD].rstrip(b"\0"))
         self.flight = Flight(**{**fields, "joints": tuple(fields["joints"])})
         self._counters = np.frombuffer(self._map, dtype=np.uint64, count=2)  # total number of rows and of events
@@ -128,8 +123,8 @@ class FlightMemory:
         self._count, self._event_count = (int(n) for n in self._counters)
 
     @staticmethod
-    def _mapped(descriptor: int, access: int = mmap.ACCESS_WRITE) -> mmap.mmap:
-        return mmap.mmap(descriptor, os.fstat(descriptor).st_size, access=access)
+    def _mapped(descriptor: int) -> mmap.mmap:
+        return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
 
     # --- the writer -----------------------------------------------------------------------------------------------
     def next_row(self) -> Array:
@@ -158,43 +153,11 @@ class FlightMemory:
         first = max(0, before - capacity + (overwritten if before >= capacity else 0))
         return copy[np.arange(first, before) % capacity]
 
-    def newest_row(self) -> Array | None:
-        """Return the last completed row; None before the first."""
-        count = int(self._counters[0])
-        return self._rows[(count - 1) % len(self._rows)].copy() if count else None
-
     def events(self) -> list[Event]:
         """Return the events, the oldest first."""
         count = int(self._counters[1])
         newest = [self._events[i % EVENTS].item() for i in range(max(0, count - EVENTS), count)]
         return [Event(time, text.decode(errors="replace")) for time, text in newest]
-
-
-class FlightState(NamedTuple):
-    """Content of a row written by `FlightRecorder.cycle`.
-
-    Attributes:
-        time: time of the cycle [s].
-        phase: phase of the robot.
-        demand: demand sent; None if no demand was sent.
-        feedback: feedback, with the code of the first alarm only.
-    """
-
-    time: float
-    phase: Phase
-    demand: Demand | None
-    feedback: Feedback
-
-
-def flight_state(row: Array) -> FlightState:
-    """Decode a row of the memory."""
-    now, phase, mode, flags, alarm, reported_at = row[:FIXED].tolist()
-    demanded, position, velocity, effort = row[FIXED:].reshape(VECTORS, -1)
-    demand = None if mode < 0 else Demand(MODES[int(mode)], demanded)
-    alarms = (Alarm(int(alarm), "see the program that drives the robot"),) if alarm else ()
-    is_fresh, is_driven = bool(int(flags) & FRESH), bool(int(flags) & DRIVEN)
-    feedback = Feedback(reported_at, position, velocity, effort, is_fresh, is_driven, alarms)
-    return FlightState(now, PHASES[int(phase)], demand, feedback)
 
 
 def record_folder(setting: str) -> Path:

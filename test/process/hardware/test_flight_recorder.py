@@ -29,7 +29,6 @@ from ada_robot.safety.flight_recorder import (
     Flight,
     FlightMemory,
     FlightRecorder,
-    flight_state,
     new_memory,
     record_folder,
     sibling_environment,
@@ -72,27 +71,6 @@ def test_rows_are_kept_bit_for_bit_and_the_oldest_overwritten(descriptor, tmp_pa
     recorder.cycle(1.0, Phase.STOPPED, None, Feedback(1.0, none, none, none, alarms=(Alarm(0x60, "x"),)))
     assert memory.rows()[-1, 4] == 0x60
     assert Flight("pa10", "pa10", tuple("abcdefg"), 0.002, 60_000).size < 20e6
-
-
-@pytest.mark.parametrize("mode", [None, *Mode])
-@pytest.mark.parametrize(("is_fresh", "is_driven"), [(True, False), (False, True), (True, True), (False, False)])
-def test_the_newest_row_has_the_phase_demand_and_feedback(descriptor, tmp_path, mode, is_fresh, is_driven):
-    recorder, memory = FlightRecorder(descriptor, tmp_path, 5), FlightMemory(descriptor, is_writer=False)
-    assert memory.newest_row() is None
-    numbers = np.array([1.5, -0.25])
-    alarms = (Alarm(0x60, "x"), Alarm(7, "y")) if is_driven else ()
-    feedback = Feedback(3.25, numbers, 2 * numbers, 3 * numbers, is_fresh, is_driven, alarms)
-    for now in range(60):  # the ring has 50 rows
-        phase = list(Phase)[now % len(Phase)]
-        recorder.cycle(float(now), phase, None if mode is None else Demand(mode, 4 * numbers), feedback)
-        state = flight_state(memory.newest_row())
-        assert (state.time, state.phase) == (float(now), phase)
-    assert (state.demand is None) if mode is None else (state.demand.mode is mode)
-    assert mode is None or state.demand.values.tolist() == [6.0, -1.0]
-    found = state.feedback
-    np.testing.assert_array_equal([found.position, found.velocity, found.effort], np.outer([1, 2, 3], numbers))
-    assert (found.time, found.is_fresh, found.is_driven) == (3.25, is_fresh, is_driven)
-    assert [alarm.code for alarm in found.alarms] == [alarm.code for alarm in alarms[:1]]
 
 
 def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):
