@@ -113,8 +113,8 @@ class SensorStatus:
         saturated: number of saturated samples.
         errors: number of samples with a device error.
         uncompensated: number of samples from which the tool could not be subtracted, since its motion was unknown.
-        bias: zero subtracted by the host, in the sensor frame [N, N m].
-        is_biased: a zero of host or device is in effect.
+        bias: zero that is subtracted, in the sensor frame [N, N m].
+        is_biased: a zero is in effect.
         passed_limit: description of the first exceeded limit since the last reset; "" without one.
         reopened: number of times the connection was reopened.
         counts: communication statistics.
@@ -194,7 +194,7 @@ class ForceSensor:
         self._rate = SampleRate()
         self._newest: Reading | None = None
         self._readings = self._saturated = self._errors = self._uncompensated = self._reopened = 0
-        self._is_biased_here = self._is_biased_in_device = self._is_to_reopen = False
+        self._is_biased = self._is_to_reopen = False
         self._last_sample = self._clock()
         self._cause = ""  # first cause of the loss; "" while samples are received
         self._failed_reopens = 0  # successive failed attempts to reopen
@@ -244,7 +244,7 @@ class ForceSensor:
             errors=self._errors,
             uncompensated=self._uncompensated,
             bias=self._pipeline.bias.copy(),
-            is_biased=self._is_biased_here or self._is_biased_in_device,
+            is_biased=self._is_biased,
             passed_limit=self._pipeline.limits.passed,
             reopened=self._reopened,
             counts=replace(self._driver.counts),
@@ -332,25 +332,21 @@ class ForceSensor:
         self.close()
 
     # --- requests -------------------------------------------------------------------------------------------------
-    def bias(self, *, in_device: bool = False, timeout: float | None = None) -> Array:
-        """Use the present wrench as zero: mean of `bias_samples` samples, or the zero function of the device.
+    def bias(self, *, timeout: float | None = None) -> Array:
+        """Use the present wrench as zero: mean of `bias_samples` samples.
 
         Args:
-            in_device: use the zero function of the device (lost at power-off) and clear the zero of the host.
             timeout: timeout of the samples [s]; default: twice their duration plus the silence timeout.
 
         Returns:
-            Zero that is subtracted from now on, in the sensor frame; zeros with `in_device`.
+            Zero that is subtracted from now on, in the sensor frame.
 
         Raises:
-            Refused: not open, not steady, saturated, device error, no zero function, or unknown motion of the tool.
+            Refused: not open, not steady, saturated, device error, or unknown motion of the tool.
             NoAnswer: not enough samples within the timeout.
         """
         use = self.settings
         wait = 2.0 * use.bias_samples * self.period + use.silence_timeout if timeout is None else timeout
-        if in_device:
-            self._do(self._bias_in_device)
-            return np.zeros(6)
         future: Future[Array] = Future()
         taking = ZeroTaking(use.bias_samples, use.steady_force, use.steady_moment)
         self._do(lambda: self._begin_zero(taking, future))
@@ -367,7 +363,7 @@ class ForceSensor:
             ) from None
 
     def clear_bias(self) -> None:
-        """Clear the zero of the host."""
+        """Clear the zero."""
         self._set_zero(np.zeros(6), is_biased=False)
 
     def reset(self) -> None:
@@ -516,7 +512,7 @@ class ForceSensor:
                 _log.exception("%s: the on_limit callback failed", self.name)
 
     def _reopen(self, ending: threading.Event) -> None:
-        """Reopen the connection after `reopen_after`; the zero of the host is kept, that of the device may be lost."""
+        """Reopen the connection after `reopen_after`; the zero is kept."""
         self._driver.close()
         if self._clock.wait(ending, self.settings.reopen_after):
             return
@@ -530,25 +526,19 @@ class ForceSensor:
             self._explain(f"{self._failed_reopens} failed attempts to reopen: {problem}")
             return
         self._identity = self._driver.identity()
-        self._is_biased_in_device = self._is_to_reopen = False
+        self._is_to_reopen = False
         self._last_sample = self._clock()  # restart the timeout; the first sample sets READING
         self._state = SensorState.SILENT
         self._explain("reopened, no sample received yet")
 
     def _set_zero(self, zero: Array, *, is_biased: bool) -> None:
-        """Set the zero of the host [N, N m]."""
+        """Set the zero [N, N m]."""
         self._pipeline.bias = zero
         self._pipeline.forget_filter()
-        self._is_biased_here = is_biased
-
-    def _bias_in_device(self) -> None:
-        """Use the zero function of the device and clear the zero of the host."""
-        self._driver.bias()
-        self.clear_bias()
-        self._is_biased_in_device = True
+        self._is_biased = is_biased
 
     def _begin_zero(self, taking: ZeroTaking, future: Future[Array]) -> None:
-        """Determine the zero of the host from the next samples."""
+        """Determine the zero from the next samples."""
         self._cancel_zero(Refused(f"{self.name}: superseded by another request for a zero.", field="bias"))
         self._zero = (taking, future)
 

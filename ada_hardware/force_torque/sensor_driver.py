@@ -3,7 +3,7 @@
 
 Zero, filter, tool and frames are handled by `pipeline` for all sensors. Only one thread may call it at a time:
 
-    open -> read, read, ... (bias and reset in between) -> close
+    open -> read, read, ... (reset in between) -> close
 
 A new sensor needs a codec, a driver, an emulator, and an entry in `registry`.
 """
@@ -168,15 +168,6 @@ class SensorDriver(ABC, Generic[S, W, R]):
     @abstractmethod
     def _end(self, wire: W) -> None:
         """Stop the records. Raises TransportError if the connection failed."""
-
-    @abstractmethod
-    def bias(self) -> None:
-        """Zero the device at the present wrench; the zero is lost at power-off.
-
-        Raises:
-            Refused: the device has no zero function.
-            TransportError: the connection failed.
-        """
 
     def reset(self) -> None:  # most devices have no latched state
         """Clear the latched state of the device, such as an exceeded threshold.

@@ -22,7 +22,6 @@ from ada_robot.settings import setting
 V = TypeVar("V")
 _TRIES = 5
 _ANSWER_TIME = 0.1  # [s] timeout of single requests
-_ZERO_REPEATS = 3  # ZERO is not acknowledged; as many repetitions as in tork-a/dynpick_driver
 
 
 @dataclass(frozen=True)
@@ -208,10 +207,6 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             return
         self._values = {"temperature [degC]": celsius}
         self._temperature_due = self._clock() + self.settings.temperature_interval
-
-    def bias(self) -> None:  # noqa: D102
-        for _ in range(_ZERO_REPEATS):
-            self._send(codec.ZERO)
 
     # --- bytes ----------------------------------------------------------------------------------------------------
     def _send(self, command: bytes) -> None:

@@ -14,7 +14,7 @@ from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.ft300.codec import FrameParser
 from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SerialSensorDriver
 from ada_hardware.transport.wires import ByteStream, Serial
-from ada_robot.errors import NoAnswer, Refused
+from ada_robot.errors import NoAnswer
 from ada_robot.settings import setting
 
 _TRIES, _WAIT = 3, 0.5  # tries of the start request, timeout [s]
@@ -81,12 +81,3 @@ class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
     def _sample(self, when: float, record: tuple[int, ...]) -> Sample:
         is_at_end = min(record) <= codec.LOWEST or max(record) >= codec.HIGHEST
         return Sample(when, np.array(record, dtype=np.float64) / self._scale, is_saturated=is_at_end)
-
-    def bias(self) -> None:
-        """Not supported: no zero command of the device is known.
-
-        Raises:
-            Refused: always.
-        """
-        text = f"{self.NAME}: the device has no known zero command; use the zero of the host (in_device=False)."
-        raise Refused(text, field="in_device", value=True, allowed=False)

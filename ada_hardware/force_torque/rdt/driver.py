@@ -114,7 +114,6 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
     """Sensor that streams RDT records until it is stopped."""
 
     SETTINGS: ClassVar[type] = RdtSettings
-    _BIAS = Request(codec.BIAS)
 
     def __init__(
         self, settings: T, *, wire: PacketPort | None = None, clock: Callable[[], float] = time.monotonic
@@ -191,9 +190,6 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
             number=record.number,
             status=record.status,
         )
-
-    def bias(self) -> None:  # noqa: D102
-        self._repeat(self._BIAS)
 
     def reset(self) -> None:
         """Clear the latched thresholds of the device."""
@@ -319,7 +315,6 @@ class OnRobotDriver(RdtDriver[OnRobotSettings]):
 
     NAME = "onrobot"
     SETTINGS: ClassVar[type] = OnRobotSettings
-    _BIAS = Request(codec.BIAS, 1)  # some programs send 255; 0 clears the zero
 
     @property
     def period(self) -> float:
