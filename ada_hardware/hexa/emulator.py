@@ -28,7 +28,7 @@ from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
 from ada_hardware.hexa.kinematics import NoPose
 from ada_hardware.hexa.packets import CommandPacket, Request, State, Status, decode_command, encode_status, is_newer
-from ada_hardware.hexa.plant import HexaPlant, Probe
+from ada_hardware.hexa.plant import TORQUE_LIMIT, HexaPlant, Probe
 from ada_hardware.hexa.settings import LEAST_HOLD, LIMITS, LOWER, PERIOD, RATE_LIMIT, UPPER, HexaEmulatorSettings
 from ada_robot.contract import Mode
 from ada_robot.limits import Limits
@@ -126,7 +126,6 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             contact,
             plate_mass=settings.plate_mass,
             substep=settings.substep,
-            torque_limit=settings.torque_limit,
         )
         self.ignored = 0
         self._zero: float | None = None  # start time of the periods
@@ -189,10 +188,9 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         if self.state_now is State.POSITION:
             wanted_rates = self._target_rates if self._rates_age < _RATES_LAST else np.zeros(LEGS)
             self._rates_age += 1
-            weight = self.plant.weight_torques if self.settings.carries_weight else np.zeros(LEGS)
-            use, angles = self.settings, self._angles()
-            gains = use.stiffness, use.damping, use.torque_limit
-            torques = servo_torques(*gains, self.target, wanted_rates, angles, self.plant.rates, weight)
+            use, plant = self.settings, self.plant
+            state = self.target, wanted_rates, self._angles(), plant.rates, plant.weight_torques
+            torques = servo_torques(use.stiffness, use.damping, TORQUE_LIMIT, *state)
         else:
             torques = self._efforts
         self.plant.drive((1.0 - self._faults["weak"]) * torques)

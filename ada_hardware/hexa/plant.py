@@ -91,7 +91,6 @@ class HexaPlant:
         geometry: HexaGeometry | None = None,
         plate_mass: float = 0.5,
         substep: float = SUBSTEP,
-        torque_limit: float = TORQUE_LIMIT,
     ) -> None:
         """Start at rest with brakes on.
 
@@ -101,7 +100,6 @@ class HexaPlant:
             geometry: dimensions.
             plate_mass: mass of the plate and everything mounted on it [kg].
             substep: step of the integrator (fourth-order Runge-Kutta); a divisor of the period [s].
-            torque_limit: torque limit of each motor, at most 20 N m.
 
         Raises:
             Unreachable: the pose is out of reach.
@@ -113,9 +111,6 @@ class HexaPlant:
         if self._per_period < 1 or abs(self._per_period * substep - PERIOD) > 1e-9 * PERIOD:
             text = f"HEXA: substep is {substep!r} s; {PERIOD:g} s must be a multiple of it."
             raise InputError(text, field="substep", value=substep)
-        if not 0.0 < torque_limit <= TORQUE_LIMIT:
-            text = f"HEXA: torque_limit is {torque_limit!r}; allowed are values up to {TORQUE_LIMIT:g} N m."
-            raise InputError(text, field="torque_limit", value=torque_limit, allowed=TORQUE_LIMIT)
         mechanism = hexa(pose[:3, 3], to_rpy(pose[:3, :3]), mass=plate_mass, geometry=geometry)
         model = mechanism.model
         touched = contact.contact() if isinstance(contact, Probe) else contact
@@ -129,7 +124,6 @@ class HexaPlant:
         )
         self._contact_frames = contact_frames(touched)
         self.period = PERIOD
-        self.torque_limit = torque_limit
         self._at = np.array([model.q_index(name).start for name in JOINTS])
         self._v_at = np.array([model.v_index(name).start for name in JOINTS])
         self._plate_q = model.q_index(PLATE)
@@ -149,7 +143,7 @@ class HexaPlant:
         """Open the brakes and apply motor torques, clipped to the limit, until the next command [N m]."""
         wanted = np.asarray(torques, dtype=np.float64)
         self.is_braked = False
-        self.simulation.servos.drive(np.clip(wanted, -self.torque_limit, self.torque_limit))
+        self.simulation.servos.drive(np.clip(wanted, -TORQUE_LIMIT, TORQUE_LIMIT))
 
     def run(self, periods: int = 1) -> None:
         """Advance the time by a number of periods."""

@@ -49,13 +49,11 @@ class HexaEmulatorSettings:
         400.0, "K_p of the servos; 200, 400 and 800 in figs. 12-14", unit="N m/rad", lower=1.0, upper=STIFFEST
     )
     damping: float = setting(DAMPING, "K_d of the servos", unit="N m s/rad", lower=0.1, upper=15.0)
-    carries_weight: bool = setting(True, "add weight compensation torques")
     rate_reference: str = setting(
         "difference",
         "rate reference of the damping term: difference of successive targets (as eq. 10), or none",
         choices=("difference", "none"),
     )
-    torque_limit: float = setting(TORQUE_LIMIT, "torque limit of each motor", unit="N m", lower=0.1, upper=TORQUE_LIMIT)
     plate_mass: float = setting(0.5, "mass of the plate and everything mounted on it", unit="kg", lower=0.01, upper=5.0)
     position: tuple[float, ...] = setting((0.0, 0.0, -0.55), "initial position of the plate", unit="m")
     rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "initial roll, pitch and yaw of the plate", unit="rad")

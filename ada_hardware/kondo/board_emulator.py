@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the emulated RCB boards: servo motion, boot delay, incomplete commands, failed servos.
+"""Base of the emulated RCB boards: servo motion, loss of power, incomplete commands, failed servos.
 
 Assumption (not documented): a board discards an incomplete command after 10 ms without a byte.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -74,7 +75,6 @@ class BoardEmulatorSettings:
 
     angle_map: str = setting("", "angle map file; empty: default of the robot")
     reply_delay: float = setting(0.001, "delay of a reply", unit="s", lower=0.0, upper=10.0)
-    boot_time: float = setting(0.0, "time without replies after power-on", unit="s", lower=0.0, upper=60.0)
     max_step: float = setting(30.0, "largest allowed step of a fast position command; 0: any", unit="deg", lower=0.0)
     free_is_allowed: bool = setting(False, "do not report commands that free servos as violations")
     seed: int = setting(0, "seed of the random numbers", lower=0)
@@ -100,7 +100,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
         self.map = AngleMap.read(settings.angle_map or resources.find("config", self.ANGLE_MAP), self.BOARD)
         self._parser, self._random = parser, random.Random(settings.seed)
         self._last_received: float | None = None
-        self._silent_until: float | None = None
+        self._silent_until = -math.inf  # [s]
 
     @abstractmethod
     def _execute_received(self, data: bytes) -> list[Reply]:
@@ -156,13 +156,11 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
         if self._last_received is not None and now - self._last_received > _GAP:
             self._parser.forget()
         self._last_received = now
-        if self._silent_until is not None and now < self._silent_until:
+        if now < self._silent_until:
             return []
         return self._execute_received(data)
 
     def advance(self, now: float) -> list[Reply]:
         """Advance running motions to the time `now`."""
         self._time = now
-        if self._silent_until is None:
-            self._silent_until = now + self.settings.boot_time
         return []

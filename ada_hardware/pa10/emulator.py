@@ -47,6 +47,7 @@ POSITION_LIMIT = 0x080
 _BEYOND = math.radians(1.0)  # distance beyond a limit that raises an alarm
 _TOLERANCE = 1.02
 _PERIOD = 0.002  # [s] cycle of the controller
+_REPLY_TIME = 0.0003  # [s] delay of an answer
 _FASTEST_BRAKE = 0.05  # [rad/s] at which brakes may close without wear
 _UPPER, _LOWER, _LOCKED, _UNPOWERED = (
     int(bit) for bit in (Bit.UPPER_LIMIT, Bit.LOWER_LIMIT, Bit.NOT_CONTROLLABLE, Bit.POWER_OFF)
@@ -264,7 +265,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
                 self.counts["answers"] += 1
                 shift = int(self._faults["sequence"])
                 answer = answer._replace(sequence=(answer.sequence + shift) % 128)
-                replies.append(Reply(encode_packet(answer), self.settings.reply_time + self._faults["slow"]))
+                replies.append(Reply(encode_packet(answer), _REPLY_TIME + self._faults["slow"]))
         return replies
 
     def _answer(self, packet: Packet) -> Packet | None:

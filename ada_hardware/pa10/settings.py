@@ -112,7 +112,6 @@ class Pa10EmulatorSettings:
     start: tuple[float, ...] = setting(
         (0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0), "initial angles of the seven axes", unit="rad"
     )
-    reply_time: float = setting(0.0003, "delay of an answer", unit="s", lower=0.0, upper=1.0)
     watchdog: float = setting(
         0.0, "watchdog timeout; 0: that of the variant (10 ms for ce, 400 ms for 7c)", unit="s", lower=0.0
     )

@@ -14,6 +14,7 @@ from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, Sens
 from ada_robot.settings import setting
 
 _MOST_AT_ONCE = 1000  # records returned by one call
+_ANSWER_TIME = 0.35e-3  # [s] delay of a record: 27 characters on the line
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,6 @@ class DynPickEmulatorSettings(SensorEmulatorSettings):
         (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0), "counts per N (three) and per N m (three)", lower=1e-6
     )
     rate: float = setting(1000.0, "records per second of a stream (assumed)", unit="Hz", lower=1.0, upper=1e4)
-    answer_time: float = setting(0.35e-3, "delay of a record: 27 characters on the line", unit="s", lower=0.0)
     is_old: bool = setting(False, "older unit without the commands p, F, T")
     temperature: float = setting(25.0, "temperature of the sensor", unit="degC", lower=-40.0, upper=125.0)
     version: str = setting("DynPick emulated 1.0", "reply to V")
@@ -71,7 +71,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         if command.isdigit():
             self._digit = command
         elif command == codec.READ:
-            return self._record(use.answer_time)
+            return self._record(_ANSWER_TIME)
         elif command == codec.START:
             self._stream(now)
         elif command == codec.STOP:
@@ -79,7 +79,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         elif command == codec.ZERO:
             self._take_zero()
         elif command == codec.VERSION:
-            return [Reply(use.version.encode() + codec.END, use.answer_time)]
+            return [Reply(use.version.encode() + codec.END, _ANSWER_TIME)]
         elif command in (codec.SENSITIVITY, codec.TEMPERATURE, b"F"):
             return [] if use.is_old else self._answer(command, digit)
         elif command not in (b"\r", b"\n"):
@@ -98,7 +98,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
             if digit and int(digit) in codec.DIVIDERS:
                 self._divider = int(digit)
             return []
-        return [Reply(data, self.settings.answer_time)]
+        return [Reply(data, _ANSWER_TIME)]
 
     def _records(self, due: int) -> list[Reply]:
         self._number = (self._number + max(due - _MOST_AT_ONCE, 0)) % 10

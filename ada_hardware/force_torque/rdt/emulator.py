@@ -38,7 +38,6 @@ class RdtEmulatorSettings(SensorEmulatorSettings):
     """Settings of an emulated RDT sensor."""
 
     rate: float = setting(1000.0, "records per second", unit="Hz", lower=1.0, upper=10_000.0)
-    first_number: int = setting(0, "number of the first record", lower=0, upper=_WRAP - 1)
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class _RdtEmulator(SensorEmulator[E]):
         self._deaf = 0
 
     def _begin(self) -> None:
-        self._number = self.settings.first_number
+        self._number = 0
         self._sample = 0
         self._left = 0  # records still to be sent; -1: endless
         self._per_packet = 1
@@ -91,7 +90,7 @@ class _RdtEmulator(SensorEmulator[E]):
                 return
             self._left = request.value or -1
             self._per_packet = 1 if request.command == codec.START else _BUFFERED
-            self._number = self.settings.first_number  # each start resets the sequence number
+            self._number = 0  # each start resets the sequence number
             self._stream(now)
         elif request.command == codec.STOP:
             self._is_streaming = False

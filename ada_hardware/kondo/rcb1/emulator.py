@@ -152,7 +152,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
             for board in self.boards:
                 board.duration_factor = 1.0 / (1.0 - value) if value < 1.0 else 1.0
             if value >= 1.0 or before >= 1.0:
-                self._lose_power(float("inf") if value >= 1.0 else self.settings.boot_time)
+                self._lose_power(float("inf") if value >= 1.0 else 0.0)
 
     def state(self) -> dict[str, object]:
         """Servo state, board IDs and switches."""

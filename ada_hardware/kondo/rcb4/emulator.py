@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emulated RCB-4 board with the servos of a KHR-3HV.
 
-Assumptions (not documented): a frame lasts 15 ms; a command with a wrong checksum is not answered (with `nacks`: it is
-refused); while the servo bus is off, servos hold and ignore commands; the measured position of a servo is target plus
-trim; at power-on the servos hold the home position. The program in ROM and stored motions are not emulated.
+Assumptions (not documented): a frame lasts 15 ms; a command with a wrong checksum is not answered; while the servo bus
+is off, servos hold and ignore commands; the measured position of a servo is target plus trim; at power-on the servos
+hold the home position. The program in ROM and stored motions are not emulated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ class Rcb4EmulatorSettings(BoardEmulatorSettings):
     battery: float = setting(11.1, "supply voltage", unit="V", lower=0.0, upper=24.0)
     trim: int = setting(0, "trim of all servos, in counts", lower=-500, upper=500)
     runs_program: bool = setting(True, "run the program in ROM at power-on")
-    nacks: bool = setting(False, "reply NACK to a command with a wrong checksum; otherwise do not reply")
 
 
 class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
@@ -79,15 +78,13 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
     def _execute_received(self, data: bytes) -> list[Reply]:
         if self._faults["wrong_speed"]:
             return [Reply(self._random.randbytes(len(data)), self.settings.reply_delay)]
-        refused, replies = self._parser.refused, []
+        replies = []
         for command in self._parser.feed(data):
             self._count += 1
             reply = codec.Reply(c.code_of(command), is_ack=False)
             if not (self._faults["nack"] and self._count % int(self._faults["nack"]) == 0):
                 reply = self._execute(command)
             replies.append(self._sent(command, reply))
-        if self.settings.nacks and self._parser.refused > refused:
-            replies.append(Reply(codec.encode_reply(codec.Reply(c.Code.ACK_CHECK, is_ack=False))))
         return replies
 
     def _motor(self, number: int) -> ServoMotion | None:
