@@ -10,6 +10,7 @@ The samples are taken at rest, or with a known motion of the sensor.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from ada_robot.errors import Refused
 
 INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, xy, xz, yz)
 LARGEST_CONDITION = 300.0  # with columns scaled to equal norm; about 1 for six orientations along ±x, ±y, ±z
+_MOMENT_WEIGHT = 10.0  # [1/m] of moments relative to forces
 _AXES_POSES = "gravity along +x, -x, +y, -y, +z and -z of the sensor"
 
 
@@ -186,9 +188,7 @@ class IdentifiedTool(NamedTuple):
     samples: int
 
 
-def identify_tool(
-    samples: Sequence[tuple[Array, ToolMotion]], *, with_inertia: bool = False, moment_weight: float = 10.0
-) -> IdentifiedTool:
+def identify_tool(samples: Sequence[tuple[Array, ToolMotion]], *, with_inertia: bool = False) -> IdentifiedTool:
     """Estimate tool and sensor zero from readings.
 
     w = tool_wrench(parameters, motion) + bias is linear in mass, m c, inertia about the sensor origin, and bias.
@@ -196,7 +196,6 @@ def identify_tool(
     Args:
         samples: raw wrench of the sensor and motion of the sensor.
         with_inertia: also estimate the inertia; requires fast rotations about all axes.
-        moment_weight: weight of moments relative to forces [1/m].
 
     Raises:
         InputError: fewer than three samples, or an invalid wrench.
@@ -206,24 +205,19 @@ def identify_tool(
         text = f"{len(samples)} samples; required are three or more, best six: {_AXES_POSES}."
         raise InputError(text, field="samples", value=len(samples), allowed="3 or more")
     rows, seen = _equations(samples, INERTIAL if with_inertia else 4)
-    weights = np.tile([1.0, 1.0, 1.0, moment_weight, moment_weight, moment_weight], len(samples))
+    weights = np.tile([1.0] * 3 + [_MOMENT_WEIGHT] * 3, len(samples))
     weighted = rows * weights[:, None]
     sizes = np.linalg.norm(weighted, axis=0)
-    if np.min(sizes) <= 1e-9 * np.max(sizes):
-        raise Refused(
-            _too_alike(np.inf, with_inertia),
-            field="inertia" if with_inertia else "condition",
-            value=np.inf,
-            allowed=LARGEST_CONDITION,
-        )
-    condition = float(np.linalg.cond(weighted / sizes))
+    is_determined = np.min(sizes) > 1e-9 * np.max(sizes)
+    condition = float(np.linalg.cond(weighted / sizes)) if is_determined else math.inf
     if condition > LARGEST_CONDITION:
-        raise Refused(
-            _too_alike(condition, with_inertia),
-            field="inertia" if with_inertia else "condition",
-            value=condition,
-            allowed=LARGEST_CONDITION,
+        more = "; for the inertia, rotate fast about all three axes" if with_inertia else ""
+        text = (
+            f"the orientations are too similar (condition {condition:.3g}, at most {LARGEST_CONDITION:g}): tool and "
+            f"zero cannot be separated. Use {_AXES_POSES}{more}."
         )
+        field = "inertia" if with_inertia else "condition"
+        raise Refused(text, field=field, value=condition, allowed=LARGEST_CONDITION)
     found = np.linalg.lstsq(weighted / sizes, seen * weights, rcond=None)[0] / sizes
     left = (seen - rows @ found).reshape(-1, 6)
     mass, com, inertia = _body(found[:-6], with_inertia)
@@ -265,11 +259,3 @@ def _body(
         inertia = found[4:] - [xx, yy, zz, -mass * c[0] * c[1], -mass * c[0] * c[2], -mass * c[1] * c[2]]
     i = inertia.tolist()
     return mass, (float(c[0]), float(c[1]), float(c[2])), (i[0], i[1], i[2], i[3], i[4], i[5])
-
-
-def _too_alike(condition: float, with_inertia: bool) -> str:
-    more = "; for the inertia, rotate fast about all three axes" if with_inertia else ""
-    return (
-        f"the orientations are too similar (condition {condition:.3g}, at most {LARGEST_CONDITION:g}): tool and zero "
-        f"cannot be separated. Use {_AXES_POSES}{more}."
-    )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_hardware.emulation.process import EmulatorProcess
@@ -46,7 +45,6 @@ def test_device(
     moves: bool = False,
     seconds: float = 2.0,
     joints: Sequence[str] = (),
-    place: Literal["process", "thread"] = "process",
     report: Callable[[Check], object] = lambda check: None,
 ) -> Checks:
     """Test a device.
@@ -56,7 +54,6 @@ def test_device(
         moves: the robot may move: each joint by some degrees, there and back.
         seconds: duration of the checks of communication, period and samples.
         joints: joints to be moved; empty: all.
-        place: place of the robot's cycle.
         report: called with each finished check.
 
     Raises:
@@ -73,7 +70,7 @@ def test_device(
     with plugged(what) as plug:
         try:
             if what.is_robot:
-                _test_robot(plug, checks, moves, seconds, joints, place)
+                _test_robot(plug, checks, moves, seconds, joints)
             else:
                 check_sensor(plug, checks, seconds)
         except TestEnded:
@@ -97,17 +94,10 @@ def check_joints(what: Target, joints: Sequence[str]) -> None:
             raise unknown_name("joint", name, known)
 
 
-def _test_robot(
-    plug: Plugged,
-    checks: Checks,
-    moves: bool,
-    seconds: float,
-    joints: Sequence[str],
-    place: Literal["process", "thread"],
-) -> None:
+def _test_robot(plug: Plugged, checks: Checks, moves: bool, seconds: float, joints: Sequence[str]) -> None:
     driver, safety = find_robot(plug, checks), plug.target.safety()
     rules = JointRules(driver.limits, safety)
-    robot = Robot(plug.target.kind.name, plug.settings, safety, place=place)
+    robot = Robot(plug.target.kind.name, plug.settings, safety)
     measure, is_real = checks.measure, plug.target.is_real
     try:
         try:

@@ -25,6 +25,7 @@ _FIRST = 2.0  # [s] timeout of the first reading
 _LOOK = 0.005  # [s] shortest sampling interval of noise, which must not disturb the reading thread
 _LOAD = -20.0  # [N] along z
 _LOAD_ERROR = 0.2  # [N]: 1 % of it
+_MEAN_OF = 100  # readings
 _PATIENCE = 5.0  # [s] beyond the timeouts of the sensor
 # Loads or status bits that saturate an emulated sensor
 _SATURATE: Mapping[str, tuple[str, float]] = {"onrobot": ("status", float(0x0080))}
@@ -231,15 +232,15 @@ EMULATED_SENSOR_CHECKS: Sequence[tuple[str, Callable[[ForceSensor, EmulatorProce
 )
 
 
-def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool], count: int = 100) -> Array:
-    """Return the mean of `count` readings, starting at the first one that satisfies `is_wanted`."""
+def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool]) -> Array:
+    """Return the mean of `_MEAN_OF` readings, starting at the first one that satisfies `is_wanted`."""
     found: list[Array] = []
     number = sensor.newest.number if sensor.newest is not None else 0
     end = time.monotonic() + _PATIENCE
-    while len(found) < count:
+    while len(found) < _MEAN_OF:
         reading = sensor.newer_than(number, max(end - time.monotonic(), 0.0))
         if reading is None:
-            raise HardwareError(f"{sensor.name}: {len(found)} of {count} readings received in {_PATIENCE:g} s.")
+            raise HardwareError(f"{sensor.name}: {len(found)} of {_MEAN_OF} readings received in {_PATIENCE:g} s.")
         number = reading.number
         if found or is_wanted(reading.wrench):
             found.append(reading.wrench)
