@@ -144,7 +144,7 @@ GroupOf: TypeAlias = Callable[[State, Sequence[int]], SubChain]
 def _in_joint_space(state: State, joints: Sequence[int]) -> SubChain:
     """Links that have no regular inertia separately."""
     part = sub_tree(state.tree, joints)
-    return SubChain(part, state.q, state.v, state.effort, state.w, state.external, ByMassMatrix, with_wrenches=True)
+    return ByMassMatrix(part, state.q, state.v, state.effort, state.w, state.external, with_wrenches=True)
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,14 @@ the robot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import Any
 
 from ada_dynamics.algorithms import aba, crba, kinematics, rnea
 from ada_dynamics.algorithms.articulated_body import NO_OPERATOR, ArticulatedBody
 from ada_dynamics.algorithms.joint_equations import Outcome, Release
-from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.tree import WORLD, Body, Tree
@@ -102,8 +102,11 @@ def link_columns(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], link: 
     return columns
 
 
-class SubChain:
-    """A sub-chain of a tree in a given state."""
+class SubChain(ABC):
+    """A sub-chain of a tree in a given state, with the factors of its mass matrix."""
+
+    inverse: Sequence[Scalar]  # D⁻¹
+    t: Sequence[Scalar]  # L⁻ᵀ (τ - h)
 
     def __init__(
         self,
@@ -113,10 +116,9 @@ class SubChain:
         effort: Sequence[Scalar],
         w: Mapping[int, Vec3],
         external: Mapping[int, Force],
-        method: Method,
         with_wrenches: bool = False,
     ) -> None:
-        """Compute the bias and factorize the mass matrix.
+        """Compute the motion of the links with zero joint accelerations.
 
         Args:
             part: the sub-chain.
@@ -125,29 +127,38 @@ class SubChain:
             effort: joint efforts of the tree.
             w: angular velocities of the links, in their axes.
             external: external wrenches on the links.
-            method: factorizes the mass matrix.
             with_wrenches: whether wrenches of the joints inside are computed; otherwise they are zero.
         """
-        self.part, self._with_wrenches = part, with_wrenches
-        tree = part.tree
-        self._q = local_position(part, q)
-        self._v, tau = local_motion(part, v, effort, w)
-        self._outside = {i: external[link] for i, link in enumerate(part.links) if link in external}
-        X = kinematics.transforms(tree, self._q)
+        self.part, self.tree, self._with_wrenches = part, part.tree, with_wrenches
+        self.q = local_position(part, q)
+        self.v, self.tau = local_motion(part, v, effort, w)
+        self._external = {i: external[link] for i, link in enumerate(part.links) if link in external}
+        self.X = kinematics.transforms(self.tree, self.q)
         # a floating sub-chain is weightless: weight is an acceleration of the world, which acts through its joints
-        upward = ZERO3 if part.floats else -tree.gravity
-        self._carried = kinematics.motions(tree, X, self._q, self._v, None, kinematics.at_rest(upward))
-        state = PieceState(tree, self._q, X, self._carried, tau, self._outside)
-        self._factors = method(state)
+        upward = ZERO3 if part.floats else -self.tree.gravity
+        self._moving = kinematics.motions(self.tree, self.X, self.q, self.v, None, kinematics.at_rest(upward))
         self._pulled: dict[int, list[Motion]] = {}  # Z of each handle
+
+    @abstractmethod
+    def pulled(self, link: int) -> list[Motion]:
+        """Z = L⁻ᵀ Jᵀ of a link, one row per velocity."""
+
+    @abstractmethod
+    def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """L⁻¹ y."""
+
+    def needed(self) -> list[Force]:
+        """Wrench of inertia and weight of each body, minus the external wrench."""
+        wrenches = [rnea.needed_force(body.inertia, m) for body, m in zip(self.tree.bodies, self._moving, strict=True)]
+        for i, given in self._external.items():
+            wrenches[i] = wrenches[i] - given
+        return wrenches
 
     def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
         """Φ and B of eqs. 4.7 and 4.8, with handles on some links (given by their bodies in the whole tree)."""
         place = {link: self.part.links.index(link) for link in handles}
-        self._pulled = {link: self._factors.pulled(i) for link, i in place.items()}
-        eased = {
-            link: [-d * m for m, d in zip(z, self._factors.inverse, strict=True)] for link, z in self._pulled.items()
-        }
+        self._pulled = {link: self.pulled(i) for link, i in place.items()}
+        eased = {link: [-d * m for m, d in zip(z, self.inverse, strict=True)] for link, z in self._pulled.items()}
         operators = {
             (i, j): NO_OPERATOR.less_outer(eased[i], self._pulled[j], i == j)
             for i in handles
@@ -156,145 +167,103 @@ class SubChain:
         }
         bias = {}
         for link, i in place.items():
-            own = Motion(self._carried[i].wd, self._carried[i].a)
-            for m, value in zip(eased[link], self._factors.t, strict=True):
+            own = Motion(self._moving[i].wd, self._moving[i].a)
+            for m, value in zip(eased[link], self.t, strict=True):
                 own = own - value * m
             bias[link] = own
         return ArticulatedBody(handles, operators, bias)
 
     def release(self, forces: Mapping[int, Force]) -> Release:
         """q̈ of each joint inside (eq. 4.9), by body of the whole tree, for forces on the handles."""
-        t = list(self._factors.t)
+        t = list(self.t)
         for link, force in forces.items():
             t = [x + z @ force for x, z in zip(t, self._pulled[link], strict=True)]
-        a = self._factors.rates([d * x for d, x in zip(self._factors.inverse, t, strict=True)])
-        tree = self.part.tree
-        wrenches = [NO_FORCE] * len(tree.bodies)
+        a = self.rates([d * x for d, x in zip(self.inverse, t, strict=True)])
+        wrenches = [NO_FORCE] * len(self.tree.bodies)
         if self._with_wrenches:
-            given = dict(self._outside)
+            given = dict(self._external)
             for link, force in forces.items():
                 i = self.part.links.index(link)
                 given[i] = given.get(i, NO_FORCE) + force
-            wrenches = rnea.joint_wrenches(tree, self._q, self._v, a, given, gravity=not self.part.floats)
+            wrenches = rnea.joint_wrenches(self.tree, self.q, self.v, a, given, gravity=not self.part.floats)
         inside = {link: i for i, link in enumerate(self.part.links) if link in self.part.joints}
-        return Release({link: (Outcome([], a[tree.bodies[i].v]), wrenches[i]) for link, i in inside.items()}, {})
+        return Release({link: (Outcome([], a[self.tree.bodies[i].v]), wrenches[i]) for link, i in inside.items()}, {})
 
 
-@dataclass(frozen=True)
-class PieceState:
-    """A sub-chain in a given state."""
-
-    tree: Tree
-    q: Sequence[Scalar]
-    X: Sequence[Transform]
-    moving: Sequence[Moving]  # with zero joint accelerations
-    tau: Sequence[Scalar]
-    external: Mapping[int, Force]
-
-    def needed(self) -> list[Force]:
-        """Wrench of inertia and weight of each body, minus the external wrench."""
-        wrenches = [rnea.needed_force(body.inertia, m) for body, m in zip(self.tree.bodies, self.moving, strict=True)]
-        for i, given in self.external.items():
-            wrenches[i] = wrenches[i] - given
-        return wrenches
-
-
-class Elimination(Protocol):
-    """Factors of the mass matrix, as assembly and disassembly use them."""
-
-    inverse: Sequence[Scalar]  # D⁻¹
-    t: Sequence[Scalar]  # L⁻ᵀ (τ - h)
-
-    def pulled(self, link: int) -> list[Motion]:
-        """Z = L⁻ᵀ Jᵀ of a link, one row per velocity."""
-        ...
-
-    def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
-        """L⁻¹ y."""
-        ...
-
-
-class ByMassMatrix:
+class ByMassMatrix(SubChain):
     """Composite inertias, followed by elimination of one velocity after the other."""
 
-    def __init__(self, state: PieceState) -> None:
-        """Args: the sub-chain."""
-        self._state = state
-        self._factors = factorise(crba.mass_matrix(state.tree, state.q))
-        self.inverse: Sequence[Scalar] = self._factors.inverse
-        wrenches = state.needed()
-        needed: list[Scalar] = [0.0] * state.tree.nv
-        for body in reversed(state.tree.bodies):
-            needed[body.v] = rnea.joint_efforts(body, state.q[body.q], wrenches[body.index])
+    def __init__(self, *state: Any, **options: Any) -> None:
+        """Args: as for `SubChain`."""
+        super().__init__(*state, **options)
+        self._factors = factorise(crba.mass_matrix(self.tree, self.q))
+        self.inverse = self._factors.inverse
+        wrenches = self.needed()
+        needed: list[Scalar] = [0.0] * self.tree.nv
+        for body in reversed(self.tree.bodies):
+            needed[body.v] = rnea.joint_efforts(body, self.q[body.q], wrenches[body.index])
             if body.parent != WORLD:
-                wrenches[body.parent] = wrenches[body.parent] + state.X[body.index].to_parent(wrenches[body.index])
-        self.t: Sequence[Scalar] = self._factors.forward([a - b for a, b in zip(state.tau, needed, strict=True)])
+                wrenches[body.parent] = wrenches[body.parent] + self.X[body.index].to_parent(wrenches[body.index])
+        self.t = self._factors.forward([a - b for a, b in zip(self.tau, needed, strict=True)])
 
     def pulled(self, link: int) -> list[Motion]:
         """Z of a link."""
-        return self._factors.forward(link_columns(self._state.tree, self._state.X, self._state.q, link))
+        return self._factors.forward(link_columns(self.tree, self.X, self.q, link))
 
     def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
         """L⁻¹ y."""
         return self._factors.backward(y)
 
 
-class ByArticulatedInertia:
+class ByArticulatedInertia(SubChain):
     """Elimination by articulated inertias, eqs. 2.26-2.34 within the sub-chain."""
 
-    def __init__(self, state: PieceState) -> None:
-        """Args: the sub-chain."""
-        self._state = state
-        tree = state.tree
-        inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in tree.bodies]
-        wrenches = state.needed()
-        t: list[Scalar] = [0.0] * tree.nv
-        inverse: list[Scalar] = [0.0] * tree.nv
-        self._L: list[Force] = [NO_FORCE] * tree.nv  # U/D
-        for body in reversed(tree.bodies):
+    def __init__(self, *state: Any, **options: Any) -> None:
+        """Args: as for `SubChain`."""
+        super().__init__(*state, **options)
+        inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in self.tree.bodies]
+        wrenches = self.needed()
+        t: list[Scalar] = [0.0] * self.tree.nv
+        inverse: list[Scalar] = [0.0] * self.tree.nv
+        self._L: list[Force] = [NO_FORCE] * self.tree.nv  # U/D
+        for body in reversed(self.tree.bodies):
             i, v = body.index, body.v
-            free = aba.eliminate_joint(body, state.q[body.q], state.tau[v], inertia[i], wrenches[i])
+            free = aba.eliminate_joint(body, self.q[body.q], self.tau[v], inertia[i], wrenches[i])
             self._L[v] = [pivot.U_over_D for pivot in free.pivots]
             inverse[v] = free.inverse_D
-            t[v] = _efforts_left(body.joint.subspace(state.q[body.q]), state.tau[v], wrenches[i], self._L[v])
+            t[v] = _efforts_left(body.joint.subspace(self.q[body.q]), self.tau[v], wrenches[i], self._L[v])
             if body.parent != WORLD:
-                inertia[body.parent] = inertia[body.parent] + state.X[i].to_parent(free.inertia)
-                wrenches[body.parent] = wrenches[body.parent] + state.X[i].to_parent(free.wrench)
-        self.t: Sequence[Scalar] = t
-        self.inverse: Sequence[Scalar] = inverse
+                inertia[body.parent] = inertia[body.parent] + self.X[i].to_parent(free.inertia)
+                wrenches[body.parent] = wrenches[body.parent] + self.X[i].to_parent(free.wrench)
+        self.t, self.inverse = t, inverse
 
     def pulled(self, link: int) -> list[Motion]:
         """Z of a link: the projection of six unit forces on the joints on their path to the base."""
-        tree = self._state.tree
-        rows = [NO_MOTION] * tree.nv
+        rows = [NO_MOTION] * self.tree.nv
         forces = [Force(e, ZERO3) for e in UNIT3] + [Force(ZERO3, e) for e in UNIT3]
         while link != WORLD:
-            body = tree.bodies[link]
-            for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(self._state.q[body.q]), strict=True):
+            body = self.tree.bodies[link]
+            for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(self.q[body.q]), strict=True):
                 felt = [s @ force for force in forces]
                 rows[k] = Motion(Vec3(*felt[:3]), Vec3(*felt[3:]))
                 forces = [force - x * self._L[k] for force, x in zip(forces, felt, strict=True)]
-            forces = [self._state.X[link].to_parent(force) for force in forces]
+            forces = [self.X[link].to_parent(force) for force in forces]
             link = body.parent
         return rows
 
     def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
         """L⁻¹ y."""
-        tree = self._state.tree
-        result: list[Scalar] = [0.0] * tree.nv
+        result: list[Scalar] = [0.0] * self.tree.nv
         accelerations: list[Motion] = []
-        for body in tree.bodies:
+        for body in self.tree.bodies:
             v = body.v
             pivots = [aba.Pivot(L, x) for L, x in zip(self._L[v], y[v], strict=True)]
             above = NO_MOTION
             if body.parent != WORLD:
-                above = self._state.X[body.index].to_child(accelerations[body.parent])
-            result[v], own = aba.joint_acceleration(body, self._state.q[body.q], pivots, above)
+                above = self.X[body.index].to_child(accelerations[body.parent])
+            result[v], own = aba.joint_acceleration(body, self.q[body.q], pivots, above)
             accelerations.append(own)
         return result
-
-
-Method: TypeAlias = Callable[[PieceState], Elimination]
 
 
 def _efforts_left(subspace: Sequence[Motion], tau: Sequence[Scalar], wrench: Force, L: Sequence[Force]) -> list[Scalar]:

@@ -13,8 +13,7 @@ from ada_dynamics.dynamics import derivative_quantities, quantities
 from ada_dynamics.dynamics.closed import ROBUST, ClosedDynamics
 from ada_dynamics.dynamics.closed_quantities import joint_wrenches
 from ada_dynamics.dynamics.kernel_store import KernelStore
-from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
-from ada_dynamics.dynamics.loop_programs import loop_kernel
+from ada_dynamics.dynamics.loop_programs import articulated, assembly
 from ada_dynamics.dynamics.quantities import Order, Quantity
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
@@ -163,7 +162,7 @@ class Kernels(KernelStore):
                 allowed=("specialised",),
             )
         if (name, external) not in self._loops:
-            algorithm = self._algorithm if self._algorithm in LOOP_ALGORITHMS and name == "forward" else "aba"
-            made = loop_kernel(self.model.uniform_tree, name, external, algorithm)
+            tree, by_assembly = self.model.uniform_tree, self._algorithm == "ada" and name == "forward"
+            made = assembly.forward(tree, external) if by_assembly else articulated.kernel(tree, name, external)
             self._loops.setdefault((name, external), made)
         return self._loops[name, external]

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ada_dynamics.algorithms import ada
 from ada_dynamics.algorithms.assembly import State
-from ada_dynamics.algorithms.joint_space import ByArticulatedInertia, ByMassMatrix, Method, SubChain, sub_tree
+from ada_dynamics.algorithms.joint_space import ByArticulatedInertia, ByMassMatrix, SubChain, sub_tree
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid.partition import assembly_order, bound, cut_joints
 from ada_dynamics.jit.estimate import instructions
@@ -25,7 +25,7 @@ from ada_dynamics.spatial.vector import Scalar
 # Constraint rows in use by loop.
 Rows: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...] | None
 
-METHODS: tuple[Method, ...] = (ByMassMatrix, ByArticulatedInertia)
+METHODS: tuple[type[SubChain], ...] = (ByMassMatrix, ByArticulatedInertia)
 # Candidate sizes of sub-chains; tracing a program takes some hundredths of a second per ten joints.
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16)
 # Cuts of trees up to this size are also changed one by one; each change is traced.
@@ -38,7 +38,7 @@ def solve(
     external: Mapping[int, Force] | None,
     cuts: tuple[int, ...],
     rows: Mapping[str, Sequence[int]] | None,
-    method: Method,
+    method: type[SubChain],
 ) -> list[Scalar]:
     """Compute the joint accelerations of a tree that is cut at the joints of some bodies.
 
@@ -52,7 +52,7 @@ def solve(
     """
 
     def sub_chain(at: State, joints: Sequence[int]) -> SubChain:
-        return SubChain(sub_tree(at.tree, joints), at.q, at.v, at.effort, at.w, at.external, method)
+        return method(sub_tree(at.tree, joints), at.q, at.v, at.effort, at.w, at.external)
 
     q, v, tau = state
     return ada.solve(tree, q, v, tau, external, assembly_order(tree, cuts), rows, sub_chain).accelerations
@@ -114,7 +114,7 @@ def traced(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> Function:
     return _traced(tree, cuts, rows, cheapest_method(tree, cuts, rows))
 
 
-def _traced(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: Method) -> Function:
+def _traced(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: type[SubChain]) -> Function:
     used = None if rows is None else dict(rows)
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> dict[str, Any]:
@@ -124,11 +124,11 @@ def _traced(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: Method) -> Fu
 
 
 @lru_cache(maxsize=1024)
-def _instructions(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: Method) -> float:
+def _instructions(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: type[SubChain]) -> float:
     return instructions(_traced(tree, cuts, rows, method))
 
 
-def cheapest_method(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> Method:
+def cheapest_method(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> type[SubChain]:
     """The factorization of the sub-chains that needs fewer instructions."""
     return min(METHODS, key=lambda method: _instructions(tree, cuts, rows, method))
 

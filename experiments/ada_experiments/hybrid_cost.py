@@ -17,7 +17,7 @@ import numpy as np
 
 from ada_dynamics.algorithms import ada, lagrange
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.loop_programs import loop_kernel
+from ada_dynamics.dynamics.loop_programs import assembly
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, cost, trace
 from ada_dynamics.hybrid import cut_selection
@@ -81,7 +81,7 @@ class _Chain:
 
     def _kernels(self) -> dict[str, Any]:
         model, tree = self.model, self.model.tree
-        kernels: dict[str, Any] = {ADA: loop_kernel(model.uniform_tree, "forward", False, "ada")}
+        kernels: dict[str, Any] = {ADA: assembly.forward(model.uniform_tree, external=False)}
         if self._with_lagrange:
             inputs = {"q": model.nq, "v": model.nv, "tau": model.nv}
             solve = lambda q, v, tau: {"a": lagrange.forward_dynamics(tree, q, v, tau)}  # noqa: E731

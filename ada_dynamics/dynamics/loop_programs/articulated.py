@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
@@ -17,19 +16,15 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
     PROGRAM,
     Kind,
-    Passes,
+    LoopProgram,
     Row,
-    constants_size,
-    constants_table,
     flat,
-    kernel_of,
     mat,
-    program_of,
     symbolic_body,
     upper,
 )
 from ada_dynamics.expr import select
-from ada_dynamics.jit.generic import GenericKernel, GenericProgram
+from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -176,46 +171,31 @@ def _inverse_2(at: At) -> dict[str, Any]:
     return {"efforts": tuple(total), "wrench": (*passed.moment, *passed.force)}
 
 
-_FORWARD: Passes = (
-    (True, _forward_1, {**_START, "inertia": ("own", INERTIA)}),
-    (
-        False,
-        _forward_2,
-        {"pivots": ("own", PIVOTS), "inertia": ("parent", INERTIA), "wrench": ("parent", WRENCH)},
+_TABLES = (lambda kind, k, *x: At(body_of(kind, k), *x), row_size, SPRING, MOVING + 6)
+PROGRAMS = {
+    "forward": LoopProgram(
+        "forward",
+        "tau",
+        (
+            (True, _forward_1, {**_START, "inertia": ("own", INERTIA)}),
+            (
+                False,
+                _forward_2,
+                {"pivots": ("own", PIVOTS), "inertia": ("parent", INERTIA), "wrench": ("parent", WRENCH)},
+            ),
+            (True, _forward_3, {"rates": ("out", 0), "acceleration": ("own", ACCELERATION)}),
+        ),
+        *_TABLES,
     ),
-    (True, _forward_3, {"rates": ("out", 0), "acceleration": ("own", ACCELERATION)}),
-)
-_INVERSE: Passes = (
-    (True, _inverse_1, _START),
-    (False, _inverse_2, {"efforts": ("out", 0), "wrench": ("parent", WRENCH)}),
-)
+    "inverse": LoopProgram(
+        "inverse",
+        "a",
+        ((True, _inverse_1, _START), (False, _inverse_2, {"efforts": ("out", 0), "wrench": ("parent", WRENCH)})),
+        *_TABLES,
+    ),
+}
 
 
-@lru_cache(maxsize=64)
-def program(name: str, external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
-    """The loop program "forward" or "inverse" for a set of joint types, with or without external wrenches."""
-    passes, third = (_FORWARD, "tau") if name == "forward" else (_INVERSE, "a")
-    sizes = row_size(kinds), constants_size(kinds, SPRING)
-    return program_of(name, third, external, kinds, passes, lambda kind, k, *x: At(body_of(kind, k), *x), sizes)
-
-
-# --- a robot for a program ------------------------------------------------------------------------------------------
-def loop_kernel(tree: Tree, name: str, external: bool) -> GenericKernel:
+def kernel(tree: Tree, name: str, external: bool) -> GenericKernel:
     """The kernel that runs "forward" or "inverse" on a tree whose joint axes are all on z."""
-    kinds = kinds_of(tree)
-    numbered = tuple(sorted(set(kinds)))
-    base = np.zeros(row_size(numbered))
-    base[MOVING + 6 : MOVING + 9] = [-g for g in tree.gravity]
-    third, result = ("tau", "a") if name == "forward" else ("a", "tau")
-    return kernel_of(
-        tree,
-        name,
-        result,
-        third,
-        external,
-        kinds,
-        numbered,
-        constants_table(tree, kinds, inertias_table(tree)),
-        base,
-        lambda: program(name, external, numbered),
-    )
+    return PROGRAMS[name].kernel(tree, external, kinds_of(tree), inertias_table(tree))

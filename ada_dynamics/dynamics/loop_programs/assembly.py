@@ -8,7 +8,6 @@ at the joint, with the joint's placement taken in; all that is left to do is to 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,19 +29,15 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
     PROGRAM,
     Kind,
-    Passes,
+    LoopProgram,
     Row,
-    constants_size,
-    constants_table,
     flat,
     joint_on_z,
-    kernel_of,
     mat,
-    program_of,
     symbolic_body,
     upper,
 )
-from ada_dynamics.jit.generic import GenericKernel, GenericProgram
+from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.joints import JOINT_TYPES, Revolute
 from ada_dynamics.model.tree import WORLD, Body, Tree
@@ -252,17 +247,19 @@ def row_size(kinds: Sequence[Kind]) -> int:
     return BACK + max(map(back_size, kinds))
 
 
-_PASSES: Passes = (
-    (True, _rigid, {"w": ("own", W), "bias": ("own", BIAS), "phi": ("own", PHI), "turn": ("own", TURN)}),
-    (False, _close, {"back": ("own", BACK), "phi": ("parent", PHI), "bias": ("parent", BIAS)}),
-    (True, _open, {"rates": ("out", 0), "force": ("own", FORCE), "rest": ("parent", FORCE)}),
+ADA = LoopProgram(
+    "forward_ada",
+    "tau",
+    (
+        (True, _rigid, {"w": ("own", W), "bias": ("own", BIAS), "phi": ("own", PHI), "turn": ("own", TURN)}),
+        (False, _close, {"back": ("own", BACK), "phi": ("parent", PHI), "bias": ("parent", BIAS)}),
+        (True, _open, {"rates": ("out", 0), "force": ("own", FORCE), "rest": ("parent", FORCE)}),
+    ),
+    At,
+    row_size,
+    SPRING,
+    BIAS + 3,
 )
-
-
-@lru_cache(maxsize=64)
-def program(external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
-    """The loop program for a set of kinds of joints, with or without external wrenches."""
-    return program_of("ada", "tau", external, kinds, _PASSES, At, (row_size(kinds), constants_size(kinds, SPRING)))
 
 
 # --- tables of a robot ----------------------------------------------------------------------------------------------
@@ -295,22 +292,7 @@ def operators_table(tree: Tree) -> Array:
     return rows
 
 
-def forward_kernel(tree: Tree, external: bool) -> GenericKernel:
+def forward(tree: Tree, external: bool) -> GenericKernel:
     """The kernel of forward dynamics by ADA on a tree whose joint axes are all on z."""
     regular = regularize_inertias(tree).tree
-    kinds = kinds_of(regular)
-    numbered = tuple(sorted(set(kinds)))
-    base = np.zeros(row_size(numbered))
-    base[BIAS + 3 : BIAS + 6] = [-g for g in tree.gravity]
-    return kernel_of(
-        regular,
-        "forward_ada",
-        "a",
-        "tau",
-        external,
-        kinds,
-        numbered,
-        constants_table(regular, kinds, operators_table(regular)),
-        base,
-        lambda: program(external, numbered),
-    )
+    return ADA.kernel(regular, external, kinds_of(regular), operators_table(regular))

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,17 +93,12 @@ def symbolic_body(kind: Kind, k: Row, inertia: RigidInertia, spring: int, joint:
     )
 
 
-def constants_size(kinds: Sequence[Kind], spring: int) -> int:
-    """Doubles of constants per body."""
-    return spring + 2 * any(kind.has_spring for kind in kinds) + _own_size(kinds)
-
-
 def _own_size(kinds: Iterable[Kind]) -> int:
     """Largest number of parameters of these joint types; they are the last entries of a row of constants."""
     return max(len(JOINT_TYPES[kind.name].constants) for kind in kinds)
 
 
-def constants_table(tree: Tree, kinds: Sequence[Kind], of_program: Array) -> Array:
+def _constants_table(tree: Tree, kinds: Sequence[Kind], of_program: Array) -> Array:
     """One row of constants per body, with those of the program."""
     columns, count = tree.columns, _own_size(kinds)
     own = np.zeros((len(kinds), count))
@@ -113,78 +110,72 @@ def constants_table(tree: Tree, kinds: Sequence[Kind], of_program: Array) -> Arr
 
 
 # --- programs ---------------------------------------------------------------------------------------------------------
-# direction, step, and where each result goes: a region and an offset in it
-Passes = Sequence[tuple[bool, Step, Stores]]
+@dataclass(frozen=True, eq=False)
+class LoopProgram:
+    """Steps of an algorithm at one joint, and places of numbers.
 
-
-def program_of(
-    name: str,
-    third: str,
-    external: bool,
-    kinds: Sequence[Kind],
-    passes: Passes,
-    operands: Callable[..., Any],
-    sizes: tuple[int, int],
-) -> GenericProgram:
-    """Trace the steps of all passes for each kind of joint.
-
-    `operands` builds the operands of a step from the kind, its constants, the workspace of body and parent, q, v, the
-    third input and the external wrench or None; `sizes` are the doubles of workspace and of constants per body.
+    Attributes:
+        name: with the kinds of joints it identifies the kernel.
+        third: name of the third input, besides q and v: the result is the other of a and tau.
+        passes: direction, step, and where each result goes: a region and an offset in it.
+        operands: builds the operands of a step from the kind, its constants, the workspace of body and parent, q, v,
+            the third input and the external wrench or None.
+        row_size: doubles of workspace per body, of some kinds of joints.
+        spring: place of the spring in the constants of a body.
+        acceleration: place of the linear acceleration in the workspace of a body.
     """
-    size, constants = sizes
-    places: dict[str, Place] = {"q": "q", "v": "v", third: "v", **({"wrenches": 6} if external else {})}
+
+    name: str
+    third: str
+    passes: Sequence[tuple[bool, Step, Stores]]
+    operands: Callable[..., Any]
+    row_size: Callable[[Sequence[Kind]], int]
+    spring: int
+    acceleration: int
+
+    def kernel(self, tree: Tree, external: bool, kinds: Sequence[Kind], of_program: Array) -> GenericKernel:
+        """Generic kernel with the tables of a robot, a row for each body: its kind, and constants of the program."""
+        numbered = tuple(sorted(set(kinds)))
+        indices = {kind: i for i, kind in enumerate(numbered)}
+        base = np.zeros(self.row_size(numbered))
+        base[self.acceleration : self.acceleration + 3] = [-g for g in tree.gravity]
+        tables = RobotTables(
+            kinds=np.array([indices[kind] for kind in kinds], dtype=np.int32),
+            parents=np.array(tree.columns.parents, dtype=np.int32),
+            places_q=np.array([own.start for own in tree.columns.q], dtype=np.int64),
+            places_v=np.array([own.start for own in tree.columns.v], dtype=np.int64),
+            constants=_constants_table(tree, kinds, of_program),
+            base=base,
+        )
+        sizes = {"q": tree.nq, "v": tree.nv, self.third: tree.nv}
+        if external:
+            sizes["wrenches"] = 6 * len(tree.bodies)
+        result = "a" if self.third == "tau" else "tau"
+        signature = Signature(f"{self.name}_loop", tuple(sizes.items()), ((result, (tree.nv,)),))
+        key = f"{self.name}|{external}|{numbered}"
+        return GenericKernel(signature, lambda: _traced(self, external, numbered), key, tables)
+
+
+@lru_cache(maxsize=64)
+def _traced(program: LoopProgram, external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
+    """The steps of all passes for each kind of joint, with or without external wrenches."""
+    size, third = program.row_size(kinds), program.third
+    constants = program.spring + 2 * any(kind.has_spring for kind in kinds) + _own_size(kinds)
+    wrenches = {"wrenches": 6} if external else {}
 
     def code(kind: Kind, step: Step, stores: Stores) -> JointCode:
         joint = JOINT_TYPES[kind.name]
         inputs = {"k": constants, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, third: joint.nv}
 
         def body(k: Row, own: Row, parent: Row, q: Row, v: Row, **rest: Row) -> dict[str, Any]:
-            return step(operands(kind, k, own, parent, q, v, rest[third], rest.get("wrenches")))
+            return step(program.operands(kind, k, own, parent, q, v, rest[third], rest.get("wrenches")))
 
-        function = trace(f"step_{kind.name}", inputs | ({"wrenches": 6} if external else {}), body)
+        function = trace(f"step_{kind.name}", inputs | wrenches, body)
         return JointCode(function, {result: stores[result] for result in function.outputs})
 
-    traced = (JointPass(outward, tuple(code(kind, step, stores) for kind in kinds)) for outward, step, stores in passes)
-    return GenericProgram(name, tuple(traced), constants, size, places)
-
-
-def kernel_of(
-    tree: Tree,
-    name: str,
-    result: str,
-    third: str,
-    external: bool,
-    kinds: Sequence[Kind],
-    numbered: Sequence[Kind],
-    constants: Array,
-    base: Array,
-    program: Callable[[], GenericProgram],
-) -> GenericKernel:
-    """Generic kernel with the tables of a robot.
-
-    Args:
-        tree: the mechanism.
-        name: name of the program; with the kinds of joints it identifies the kernel.
-        result: name of the result, one number per velocity.
-        third: name of the third input, besides q and v.
-        external: True if external wrenches are an input.
-        kinds: kind of each body.
-        numbered: all kinds, in the order of the program's code blocks.
-        constants: a row for each body.
-        base: workspace row of the world.
-        program: builds the program.
-    """
-    indices = {kind: i for i, kind in enumerate(numbered)}
-    tables = RobotTables(
-        kinds=np.array([indices[kind] for kind in kinds], dtype=np.int32),
-        parents=np.array(tree.columns.parents, dtype=np.int32),
-        places_q=np.array([own.start for own in tree.columns.q], dtype=np.int64),
-        places_v=np.array([own.start for own in tree.columns.v], dtype=np.int64),
-        constants=constants,
-        base=base,
+    passes = tuple(
+        JointPass(outward, tuple(code(kind, step, stores) for kind in kinds))
+        for outward, step, stores in program.passes
     )
-    sizes = {"q": tree.nq, "v": tree.nv, third: tree.nv}
-    if external:
-        sizes["wrenches"] = 6 * len(tree.bodies)
-    signature = Signature(f"{name}_loop", tuple(sizes.items()), ((result, (tree.nv,)),))
-    return GenericKernel(signature, program, f"{name}|{external}|{tuple(numbered)}", tables)
+    places: dict[str, Place] = {"q": "q", "v": "v", third: "v", **wrenches}
+    return GenericProgram(program.name, passes, constants, size, places)
