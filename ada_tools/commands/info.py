@@ -4,21 +4,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics import expr
 from ada_dynamics.constraints.report import ConstraintReport, constraint_report
-from ada_dynamics.dynamics import Dynamics, quantities
-from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.front import kernel_of
-from ada_dynamics.errors import AdaError, ModelError
-from ada_dynamics.jit import Kernel
+from ada_dynamics.errors import AdaError
 from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.check import check
@@ -39,9 +32,6 @@ examples:
   ada info stewart
   ada info robot.urdf --loops robot.loops.yaml
 """
-
-# Maps a model to plain data (for --json) and text lines; sections without lines are omitted.
-Section = Callable[[Model], tuple[dict[str, Any], list[str]]]
 
 _DEEPEST = 60  # maximum indentation in characters
 _MOST_ROWS = 400  # maximum lines of a table or tree in text
@@ -64,29 +54,15 @@ def run(options: argparse.Namespace) -> int:
     source, arguments = source_of(options.robot), mappings(options)
     model = load(source, options.base, mimic=options.mimic, mappings=arguments, loops=options.loops)
     report = check(source, options.base, arguments, options.loops)
-    guess = start_pose(options, model)
-    sections = {"loops": _filled(partial(loops_section, guess=guess), model)}
-    if "problem" not in sections["loops"][0]:  # loops that cannot be closed have no dynamics
-        sections["operations per call"] = _filled(partial(cost_section, guess=guess), model)
+    loops, loop_lines = loops_section(model, start_pose(options, model))
     if options.json:
-        counts = report.to_dict()["counts"]
-        print_json({**describe(model), "check": counts, **{name: data for name, (data, _) in sections.items()}})
+        print_json({**describe(model), "check": report.to_dict()["counts"], "loops": loops})
         return 0
     lines = [*_summary(model), "", *_shortened(tree_lines(model)), "", *_shortened(_limit_table(model))]
-    for name, (_, text) in sections.items():
-        lines += ["", name, *_shortened(text)] if text else []
+    lines += ["", "loops", *_shortened(loop_lines)] if loop_lines else []
     lines += ["", str(report).splitlines()[0] + ("" if not report.findings else f"; see: ada check {options.robot}")]
     print("\n".join(lines))
     return 0
-
-
-def _filled(section: Section, model: Model) -> tuple[dict[str, Any], list[str]]:
-    """A section, or the reason why it is not available, so that the other sections are still shown."""
-    try:
-        return section(model)
-    except (AdaError, ArithmeticError) as problem:
-        reason = f"not available: {problem}"
-        return {"problem": reason}, [reason]
 
 
 # --- plain data -------------------------------------------------------------------------------------------------
@@ -227,37 +203,6 @@ def _shortened(lines: list[str]) -> list[str]:
     return [*lines[:_MOST_ROWS], f"... {len(lines) - _MOST_ROWS} more lines; --json has all of them"]
 
 
-def cost_section(model: Model, guess: NDArray[np.float64] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """Operations per call of the specialised kernels; robots that are too large for these get a note only.
-
-    Args:
-        model: robot model.
-        guess: approximate configuration for closing the loops.
-    """
-    if model.nv == 0:
-        return {}, ["no moving joint"]
-    try:
-        dynamics = Dynamics(model, q0=guess)
-        algorithm, forward, inverse = dynamics.algorithm, kernel_of(dynamics, "forward"), kernel_of(dynamics, "inverse")
-    except ModelError as problem:
-        return {"problem": str(problem)}, [str(problem)]
-    if not isinstance(forward, Kernel) or not isinstance(inverse, Kernel) or kernels_of(dynamics).large:
-        text = f"generic kernels are used: the model has {model.nv} velocities, too many for specialised code"
-        return {"kernel": "generic"}, [text]
-    made = {
-        f"forward ({algorithm}{', loops closed' if model.loops else ''})": forward.function,
-        "inverse": inverse.function,
-        "mass_matrix": quantities.of_tree(model.tree, "mass_matrix").trace(),
-    }
-    rows = []
-    for name, function in made.items():
-        count = expr.cost(function)
-        rows.append((name, count.flops, count.divisions, count.sincos_pairs))
-    head = ("quantity", "flops", "divisions", "sincos pairs")
-    data = {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
-    return {"algorithm": algorithm, **data}, table(head, rows)
-
-
 # --- loops ------------------------------------------------------------------------------------------------------
 def loops_section(model: Model, guess: NDArray[np.float64] | None = None) -> tuple[dict[str, Any], list[str]]:
     """Loops, mobility, redundancy, motors and unique joint forces; empty for a model without loops.
@@ -272,7 +217,7 @@ def loops_section(model: Model, guess: NDArray[np.float64] | None = None) -> tup
     lines = [_loop_text(model, loop) for loop in model.loops.values()]
     try:
         seen = constraint_report(model, guess)
-    except ModelError as problem:
+    except (AdaError, ArithmeticError) as problem:  # the loops themselves are still shown
         return {**listed, "problem": str(problem)}, [*lines, str(problem)]
     return {**listed, **_constraint_data(seen)}, [*lines, *_constraint_text(seen)]
 
