@@ -252,24 +252,19 @@ class Frame:
     """
 
     def __init__(self, tree: PinocchioTree, joint: int, inside: Any) -> None:
-        pin, model, data = tree.pin, tree.model, tree.data
-        pose = data.oMi[joint] * inside if joint else inside
+        pin = tree.pin
         self.joint, self.inside = joint, inside
+        pose, at = tree.data.oMi[joint] * inside, (tree.model, tree.data, joint, inside, pin.LOCAL_WORLD_ALIGNED)
         self.R: Array = pose.rotation.copy()
         self.p: Array = pose.translation.copy()
-        velocity = inside.actInv(data.v[joint]) if joint else pin.Motion.Zero()
-        acceleration = inside.actInv(data.a[joint]) if joint else pin.Motion.Zero()
-        self.w: Array = self.R @ velocity.angular
-        self.v: Array = self.R @ velocity.linear
-        self.dw: Array = self.R @ acceleration.angular
-        self.dv: Array = self.R @ (acceleration.linear + np.cross(velocity.angular, velocity.linear))
-        J = np.zeros((6, model.nv))
-        if joint:
-            local = np.reshape(pin.getJointJacobian(model, data, joint, pin.LOCAL), (6, -1))
-            J = inside.toActionMatrixInverse() @ local
-        J = J @ tree.G
-        self.Jv: Array = self.R @ J[:3]
-        self.Jw: Array = self.R @ J[3:]
+        velocity, acceleration = pin.getFrameVelocity(*at), pin.getFrameClassicalAcceleration(*at)
+        self.w: Array = velocity.angular.copy()
+        self.v: Array = velocity.linear.copy()
+        self.dw: Array = acceleration.angular.copy()
+        self.dv: Array = acceleration.linear.copy()
+        J = np.reshape(pin.getFrameJacobian(*at), (6, -1)) @ tree.G
+        self.Jv: Array = J[:3]
+        self.Jw: Array = J[3:]
 
 
 # Joints of pinocchio by joint type.
