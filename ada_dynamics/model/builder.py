@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.checked_values import NO_TURN, CheckedValues
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Description, NamedPlace
 from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape, read_only
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.model.problems import NamedPlace
 from ada_dynamics.model.turns import Turns
 
 P = TypeVar("P", bound=Part)

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description, free_name
+from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description, NamedPlace, free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.problems import NamedPlace
 
 
 @dataclass

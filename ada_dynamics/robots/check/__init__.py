@@ -12,9 +12,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.description import BASES, ODD_SHAPES, Base, Description
+from ada_dynamics.model.description import (
+    BASES,
+    ODD_SHAPES,
+    Base,
+    Description,
+    Problem,
+    Sink,
+    rigid_loops,
+    structure_problems,
+)
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.problems import Problem, Sink, rigid_loops, structure_problems
 from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.check.joints import check_joints

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, get_args
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.description import Description
-from ada_dynamics.model.problems import Sink, raising, rigid_loops
+from ada_dynamics.model.description import Description, Sink, raising, rigid_loops
 from ada_dynamics.robots.readers.description_builder import note_open_frames
 from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops
 from ada_dynamics.robots.readers.mjcf import describe_mjcf

@@ -16,9 +16,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from ada_dynamics.model.description import Description, free_name
+from ada_dynamics.model.description import Description, NamedPlace, Problem, Sink, free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
-from ada_dynamics.model.problems import NamedPlace, Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
 from ada_dynamics.robots.readers.values import ChildTexts
 from ada_dynamics.robots.readers.xml import Element

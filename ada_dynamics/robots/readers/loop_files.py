@@ -13,10 +13,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, unknown_name
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Description, NamedPlace, Problem
 from ada_dynamics.model.elements import Joint, Limits, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
-from ada_dynamics.model.problems import NamedPlace, Problem
 from ada_dynamics.model.rotations import UNIT
 from ada_dynamics.robots.readers.values import is_perpendicular, rpy_rotation
 from ada_dynamics.structured_text.fields import Fields

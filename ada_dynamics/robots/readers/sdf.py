@@ -19,9 +19,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link, LoopJoint, Mimic, Shape
-from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, compose, conjugated, inverse, turned
 from ada_dynamics.robots.readers.description_builder import (
     DRAKE_JOINT,

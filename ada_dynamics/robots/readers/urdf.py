@@ -18,9 +18,8 @@ from functools import partial
 import numpy as np
 
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link, Mimic, Shape
-from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import UNIT, clean_relative, conjugated
 from ada_dynamics.model.turns import Turns
 from ada_dynamics.robots.readers.description_builder import DRAKE_JOINT

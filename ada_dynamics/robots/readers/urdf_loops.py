@@ -37,10 +37,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.errors import unknown_name
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import Joint, LoopJoint, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, joint_kind
-from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, Pose
 from ada_dynamics.robots.readers.description_builder import (
     joints_above,

@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.description import Problem, Sink
 from ada_dynamics.model.elements import SHAPE_SIZES, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, SPRUNG
-from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, clean_rotation
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy

@@ -10,8 +10,7 @@ are elements that change the motion and have no counterpart (forces of tendons, 
 from __future__ import annotations
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.description import Description
-from ada_dynamics.model.problems import NamedPlace, Problem, Sink
+from ada_dynamics.model.description import Description, NamedPlace, Problem, Sink
 from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses, set_springs_and_dampers
 from ada_dynamics.robots.readers.mjcf.couplings import (
     Equalities,

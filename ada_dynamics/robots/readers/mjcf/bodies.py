@@ -16,9 +16,8 @@ import numpy as np
 
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import Joint, Limits, Link
-from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, about, compose, turned
 from ada_dynamics.robots.readers.description_builder import DescriptionBuilder
 from ada_dynamics.robots.readers.mjcf.document import MAIN, MjcfSettings, MjcfValues

@@ -14,9 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from ada_dynamics.errors import unknown_name
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import LoopJoint, Mimic
-from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import UNIT, Pose, compose, inverse, product, shortest_turn, turned
 from ada_dynamics.robots.readers.mjcf.bodies import WORLD, MjcfJoint, MjcfWorld, first_of_polynomial, range_of
 from ada_dynamics.robots.readers.mjcf.document import ACTUATOR, MAIN, MjcfSettings, MjcfValues, rotation_of

@@ -13,8 +13,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.description import Description
-from ada_dynamics.model.problems import Problem, Sink
+from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.rotations import (
     NO_MOVE,
     UNIT,

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
+from ada_dynamics.model.description import Problem, Sink
 from ada_dynamics.model.elements import PLAIN, Shape
-from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import UNIT, Pose, compose, conjugated, shortest_turn
 from ada_dynamics.model.tree import point_inertia
 from ada_dynamics.robots.readers.mjcf.document import MjcfSettings, MjcfValues, folder_of, rotation_of
