@@ -134,18 +134,18 @@ def unknown_name(what: str, name: object, allowed: Iterable[str]) -> UnknownName
     return error
 
 
-def invalid(field: str, value: object, allowed: object, where: str = "", **facts: Any) -> InputError:
-    """Return the error for a value that is not allowed.
+def invalid(field: str, value: object, requirement: object, where: str = "", **facts: Any) -> InputError:
+    """Return the error for a value that does not meet a requirement.
 
     Args:
         field: name of the argument or parameter.
         value: its value.
-        allowed: what it must be, such as "a positive number".
-        where: beginning of the message, such as the name of a task.
+        requirement: what it must be, such as "a positive number"; also the attribute `allowed`, unless that is given.
+        where: beginning of the message, such as the name of an event.
         facts: further attributes of the error.
     """
-    text = f"{where}{field} is {value!r:.100}; it must be {allowed}."
-    return InputError(text, field=field, value=value, allowed=allowed, **facts)
+    text = f"{where}{field} is {value!r:.100}; it must be {requirement}."
+    return InputError(text, field=field, value=value, **{"allowed": requirement, **facts})
 
 
 class NameDict(dict[str, T]):

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import substitute
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError, InputError, invalid
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.derivatives import directional
 from ada_dynamics.expr.graph import Expr
@@ -27,7 +27,7 @@ from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.options import invalid, is_positive
+from ada_dynamics.simulation.options import is_positive
 from ada_dynamics.spatial.vector import Scalar
 
 if TYPE_CHECKING:

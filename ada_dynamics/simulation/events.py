@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import Bound, TurnAngle
-from ada_dynamics.simulation.options import as_tuple, invalid
+from ada_dynamics.simulation.options import as_tuple
 
 RELATIVE = 4e-16  # relative tolerance of the time of an event
 _MOST_TRIALS = 100

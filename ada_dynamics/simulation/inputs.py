@@ -16,12 +16,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact import stops as joint_stops
 from ada_dynamics.contact.contact import Contact, contact_rate
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.control import CompiledController, Sampler
 from ada_dynamics.simulation.methods import Rates
-from ada_dynamics.simulation.options import as_tuple, invalid, is_positive
+from ada_dynamics.simulation.options import as_tuple, is_positive
 from ada_dynamics.simulation.profiles import WrenchProfile, rectangle
 from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.state_equations import Loads

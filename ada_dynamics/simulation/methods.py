@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.simulation.options import invalid
+from ada_dynamics.errors import invalid
 
 IntegratorName: TypeAlias = Literal["auto", "rkf45", "rk4", "semi_implicit", "dop853", "tsit5"]
 

@@ -9,25 +9,12 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 
 
 def is_positive(value: object) -> bool:
     """Return True if the value is a finite number greater than zero."""
     return isinstance(value, int | float | np.number) and 0.0 < float(value) < np.inf
-
-
-def invalid(field: str, value: object, requirement: str, where: str = "", **facts: Any) -> InputError:
-    """Return the error for an argument that does not meet a requirement.
-
-    Args:
-        field: name of the argument.
-        value: its value.
-        requirement: what it must be.
-        where: beginning of the message, such as the name of an event.
-        facts: further attributes of the error.
-    """
-    return InputError(f"{where}{field} is {value!r:.100}; it must be {requirement}.", field=field, value=value, **facts)
 
 
 def whole_steps(name: str, value: float) -> int:

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.applied_wrench import AppliedWrench, profile_wrench
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, invalid, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.options import finite_array, invalid, is_positive
+from ada_dynamics.simulation.options import finite_array, is_positive
 from ada_dynamics.spatial.vector import Vec3
 
 Six = tuple[float, ...]

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.projection import CLOSED
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.execution import run_pieces
 from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor
 from ada_dynamics.simulation.context import SimulationContext, closed_states
 from ada_dynamics.simulation.executors import KernelExecutor, StepKernels
 from ada_dynamics.simulation.integrator import FAILURES, Integrator
-from ada_dynamics.simulation.options import NotCopyable, finite_array, invalid, is_positive, whole_steps
+from ada_dynamics.simulation.options import NotCopyable, finite_array, is_positive, whole_steps
 
 BLOCK, NUMBERS = 64, 2048  # states per block, or numbers in them: small enough for the cache of the processor
 

@@ -20,7 +20,7 @@ from ada_dynamics.display import View, open_page
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.dynamics.computation import options_of
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError, InputError, invalid
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.progress import reporting
@@ -39,7 +39,7 @@ from ada_dynamics.simulation.inputs import Forces, Inputs
 from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.log import Log, LogBuffer
 from ada_dynamics.simulation.methods import IntegratorName, Method, method_for, warn_if_unstable
-from ada_dynamics.simulation.options import NotCopyable, finite_array, invalid, is_positive, whole_steps
+from ada_dynamics.simulation.options import NotCopyable, finite_array, is_positive, whole_steps
 from ada_dynamics.simulation.profiles import Axes, WrenchProfile
 from ada_dynamics.simulation.rollout import Rollout, SimulationBatch
 from ada_dynamics.simulation.run_loop import RunLoop
