@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -121,17 +122,14 @@ def with_parts(model: Model, *changed: Link | Joint | LoopJoint) -> Model:
         ModelError: the parts do not fit together.
     """
     parts = Parts.of(model)
+    tables: dict[type, Any] = {Link: parts.links, Joint: parts.joints, LoopJoint: parts.loops}
     for part in changed:
-        for kind, own in ((Link, parts.links), (Joint, parts.joints), (LoopJoint, parts.loops)):
-            if isinstance(part, kind):
-                if part.name not in own:
-                    raise unknown_name("loop" if kind is LoopJoint else kind.__name__.lower(), part.name, own)
-                own[part.name] = part  # type: ignore[assignment]
-                break
-        else:
-            raise WrongTypeError(
-                f"part is {part!r:.100}; it must be a Link, Joint or LoopJoint, such as model.links has."
-            )
+        own = tables.get(type(part))
+        if own is None:
+            raise WrongTypeError(f"part is {part!r:.100}; it must be a Link, Joint or LoopJoint, as model.links has.")
+        if part.name not in own:
+            raise unknown_name(part.where.partition(" ")[0], part.name, own)
+        own[part.name] = part
     return parts.build()
 
 
