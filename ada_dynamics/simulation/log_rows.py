@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -107,28 +107,6 @@ class LogRows:
 
     def __len__(self) -> int:
         return len(self.t)
-
-
-class Recorder(Protocol):
-    """Receiver of the rows of a running simulation: `LogBuffer` or `record.recorder.McapRecorder`."""
-
-    def append(
-        self,
-        t: Array,
-        q: Array,
-        v: Array,
-        a: Array,
-        tau: Array,
-        external: Mapping[str, Array],
-        contact: Mapping[str, Array],
-    ) -> None:
-        """Record rows."""
-
-    def event(self, event: EventRecord) -> None:
-        """Record an event."""
-
-    def singular_configuration(self, t: float) -> None:
-        """Record the time of a passage through a singular configuration [s]."""
 
 
 class LogBuffer:

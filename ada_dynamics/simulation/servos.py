@@ -53,27 +53,6 @@ class JointServos:
             for value, what in zip(gains, ("stiffness", "damping"), strict=True):
                 finite_number(value, f"servos: {what} of joint {name!r}")
 
-    def gains(self, dynamics: Dynamics, q: Array) -> dict[str, tuple[float, float]]:
-        """Return stiffness and damping of all actuated joints.
-
-        Args:
-            dynamics: dynamics of the robot.
-            q: configuration at which inertias are evaluated.
-
-        Raises:
-            InputError: a joint is unknown or is not actuated.
-        """
-        motors = motor_joints(dynamics.model)
-        for name in self.joints:
-            if name not in motors:
-                raise unknown_name("joint with a motor", name, motors)
-        carried = _carried_inertias(dynamics, q, motors)
-        made = {
-            name: (self.bandwidth**2 * inertia, 2.0 * self.damping_ratio * self.bandwidth * inertia)
-            for name, inertia in zip(motors, carried.tolist(), strict=True)
-        }
-        return {**made, **{name: (float(k), float(d)) for name, (k, d) in self.joints.items()}}
-
 
 class ServoBank:
     """Servos of a simulation with their commands; a command acts from the next step on.
@@ -96,16 +75,22 @@ class ServoBank:
             dynamics: dynamics of the robot.
             settings: gains.
             q: configuration at which inertias are evaluated.
+
+        Raises:
+            InputError: a joint of the settings is unknown or is not actuated.
         """
         model = dynamics.model
-        gains = settings.gains(dynamics, q)
-        self.names = list(gains)
-        self.stiffness, self.damping = np.array(list(gains.values())).reshape(-1, 2).T.copy()
+        self.names = list(motor_joints(model))
         self._row = {name: i for i, name in enumerate(self.names)}
         self.q_index = np.array([model.q_index(name).start for name in self.names], dtype=np.intp)
         self.v_index = np.array([model.v_index(name).start for name in self.names], dtype=np.intp)
         self.limits = model.effort_limit[self.v_index]
         inertia = _free_inertias(dynamics, q, self.v_index)  # of each joint, with all others free
+        carried = _carried_inertias(dynamics, q, self.names, inertia)
+        self.stiffness = settings.bandwidth**2 * carried
+        self.damping = 2.0 * settings.damping_ratio * settings.bandwidth * carried
+        rows = self.rows(settings.joints)
+        self.stiffness[rows], self.damping[rows] = np.reshape([*settings.joints.values()], (-1, 2)).T
         rates = np.maximum(self.damping / inertia, np.sqrt(self.stiffness / inertia))
         self.fastest_rate = float(np.max(rates, initial=0.0, where=np.isfinite(rates)))
         self._table = np.zeros((len(self.names), COMMAND_SIZE))
@@ -127,7 +112,7 @@ class ServoBank:
         try:
             return np.array([self._row[name] for name in names], dtype=np.intp)
         except KeyError as problem:
-            raise unknown_name("joint with a servo", problem.args[0], self.names) from None
+            raise unknown_name("joint with a motor", problem.args[0], self.names) from None
 
     def hold(
         self, positions: ArrayLike, velocities: ArrayLike = 0.0, efforts: ArrayLike = 0.0, rows: Rows = _ALL
@@ -176,7 +161,7 @@ class ServoBank:
         self.changes += 1
 
 
-def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Array:
+def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str], free: Array) -> Array:
     """Return the inertia at each motor: of its branch, through the loops, or of the floating robot on it."""
     model = dynamics.model
     at = np.array([model.v_index(name).start for name in motors], dtype=np.intp)
@@ -185,7 +170,7 @@ def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Ar
     M = dynamics.mass_matrix(q)
     carried = np.diag(M)[at].copy()
     if model.loops:
-        carried = np.maximum(carried, _free_inertias(dynamics, q, at))
+        carried = np.maximum(carried, free)
     if model.floating_joint:  # a point mass at the centre of mass of the robot
         com = dynamics.com(q)
         for i, name in enumerate(motors):
