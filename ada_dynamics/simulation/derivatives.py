@@ -137,7 +137,7 @@ class SimulationDerivatives:
                 f"q or v has several rows; a trajectory starts from one state: ({model.nq},) and ({model.nv},).",
                 field="q",
             )
-        efforts = finite_array("tau", tau, (max(1, len(np.atleast_1d(tau))), model.nv))
+        efforts = finite_array("tau", tau, ("R", model.nv))
         return RecordedTrajectory(
             steps, steps.closed(start)[0], efforts, whole_steps("hold", hold), self.context.time(t)
         )

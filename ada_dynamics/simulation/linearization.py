@@ -331,26 +331,19 @@ class LinearizedSteps:
         """Transform derivatives at the states X from coordinates of the tree to other coordinates."""
         if coordinates == TREE:
             return found
-        dynamics, nq, kept = self.system.dynamics, self.model.nq, self.kept(coordinates)
+        constraints, nq, nv = self.system.dynamics.constraints, self.model.nq, self.model.nv
+        own = constraints.indices(coordinates)
+        kept = [*own, *(nv + j for j in own)]  # in [d_q; d_v]
         q, v = map(np.ascontiguousarray, np.split(X, [nq], axis=1))
-        changes, is_near = state_map_and_nearness(dynamics.constraints, q, v, coordinates)
-
+        changes, is_near = state_map_and_nearness(constraints, q, v, coordinates)
         A = found.A[:, kept] @ changes
 
         def result(i: int, q: Array) -> tuple[Array]:
-            return (found.A[i][kept] @ dynamics.constraints.state_map(q, v[i], coordinates),)
+            return (found.A[i][kept] @ constraints.state_map(q, v[i], coordinates),)
 
         if is_near.any():
-            warn_if_digits_are_lost(dynamics.constraints, "derivatives of steps", q, is_near, (A,), result)
+            warn_if_digits_are_lost(constraints, "derivatives of steps", q, is_near, (A,), result)
         return LinearMap(found.after, A, found.B[:, kept], found.P[:, kept])
-
-    def kept(self, coordinates: Coordinates) -> list[int]:
-        """Return the indices of the coordinates in [d_q; d_v]."""
-        nv = self.model.nv
-        if coordinates == TREE:
-            return list(range(2 * nv))
-        own = self.system.dynamics.constraints.indices(coordinates)
-        return [*own, *(nv + j for j in own)]
 
     def _advance_directions(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> tuple[Array, Array]:
         """Return the states after some steps and their derivatives in each direction, (N, n, directions)."""

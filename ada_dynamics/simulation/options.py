@@ -24,20 +24,34 @@ def whole_steps(name: str, value: float) -> int:
     return int(value)
 
 
-def finite_array(name: str, value: object, *shapes: tuple[int, ...], where: str = "", **facts: Any) -> Array:
-    """Return an array after a check that its values are finite and its shape is one of these."""
+def finite_array(name: str, value: object, *shapes: tuple[int | str, ...], where: str = "", **facts: Any) -> Array:
+    """Return an array after a check that its values are finite and its shape is one of these.
+
+    A length that is a name, such as "N", is any positive number.
+    """
     try:
         found = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):  # not numbers, or ragged
         found = np.full((), np.nan)
-    if found.shape in shapes and np.isfinite(found).all():
+    has_shape = any(_fits(found.shape, shape) for shape in shapes)
+    if has_shape and np.isfinite(found).all():
         return found
-    names = {0: "a finite number", 1: "{0[0]} finite numbers"}
-    required = " or ".join(names.get(len(shape), "finite numbers of shape {0}").format(shape) for shape in shapes)
-    if found.ndim and found.shape not in shapes:
-        problem = f"{where}{name} has shape {found.shape}; it must be {required}."
-        raise InputError(problem, field=name, value=found.shape, allowed=shapes, **facts)
-    raise invalid(name, value, required, where, allowed=shapes, **facts)
+    names = {0: "a finite number", 1: "{0} finite numbers"}
+    shown = (names.get(len(shape), "finite, ({0})").format(", ".join(map(str, shape))) for shape in shapes)
+    required = " or ".join(shown)
+    if not found.ndim:
+        raise invalid(name, value, required, where, allowed=shapes, **facts)
+    if has_shape:
+        at = np.argwhere(~np.isfinite(found))[0].tolist()
+        problem = f"{name}{at} is {found[tuple(at)]}"
+    else:
+        problem = f"{name} has shape {found.shape}"
+    raise InputError(f"{where}{problem}; it must be {required}.", field=name, value=value, allowed=shapes, **facts)
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | str, ...]) -> bool:
+    same = (n == m or (isinstance(m, str) and n > 0) for n, m in zip(shape, wanted, strict=False))
+    return len(shape) == len(wanted) and all(same)
 
 
 def as_tuple(name: str, given: object) -> tuple[object, ...]:

@@ -237,16 +237,10 @@ def _reject_terminal_events(context: SimulationContext) -> None:
 
 def _initial_states(context: SimulationContext, q: ArrayLike, v: ArrayLike | None) -> Array:
     model = context.system.model
-    positions = np.asarray(q, dtype=np.float64)
-    if positions.ndim != 2 or not len(positions):
-        raise InputError(
-            f"q has shape {positions.shape}; it must be (N, {model.nq}), one row per initial state.", field="q"
-        )
-    speeds = np.zeros((len(positions), model.nv)) if v is None else np.asarray(v, dtype=np.float64)
-    if speeds.shape != (len(positions), model.nv):
-        raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {model.nv}).", field="v")
+    positions = finite_array("q", q, ("N", model.nq))
+    speeds = finite_array("v", np.zeros((len(positions), model.nv)) if v is None else v, (len(positions), model.nv))
     is_free = kernels_of(context.system.dynamics).closed is None and not model.has_manifold_coordinates
-    if is_free and positions.shape[1] == model.nq and np.isfinite(positions).all() and np.isfinite(speeds).all():
+    if is_free:
         return np.hstack([positions, speeds])
     return closed_states(model, context.system.dynamics, positions, speeds, _closed_at_rest(context, positions, speeds))
 
