@@ -40,7 +40,7 @@ class Inexpressible(ModelError):
 
 @dataclass
 class Draft:
-    """A model, and the problems and notes of writing it."""
+    """A model, the parts that the format cannot represent, and notes on parts left out or written in another form."""
 
     model: Model
     refused: list[str] = field(default_factory=list)
@@ -49,10 +49,6 @@ class Draft:
     def refuse(self, what: str, why: str, instead: str) -> None:
         """Add a part that the format cannot represent, with the reason and an alternative."""
         self.refused.append(f"{what} {why}: {instead}")
-
-    def note(self, text: str) -> None:
-        """Add a note on a part that is left out or written in another form."""
-        self.notes.append(text)
 
     @property
     def floats(self) -> bool:
@@ -94,7 +90,7 @@ class Draft:
             elif joint.kind == "spherical" and math.isfinite(joint.limits.upper) and not has_whole:
                 self.refuse(f"Joint {joint.name!r}", "is spherical with a limit", "write it as sidecar or MJCF.")
             elif joint.turns is not None:
-                self.note(f"the rotation axes of spherical joint {joint.name!r} are left out.")
+                self.notes.append(f"the rotation axes of spherical joint {joint.name!r} are left out.")
 
     def check_loop_kinds(self, allowed: Sequence[str], others: str) -> None:
         """Refuse loop joints of types that the format lacks."""

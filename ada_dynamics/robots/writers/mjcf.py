@@ -58,15 +58,15 @@ def _check_names(draft: Draft) -> None:
     if WORLD in draft.model.links and (draft.model.root != WORLD or draft.floats):
         draft.refuse("Link 'world'", "is not the world, as MuJoCo requires", "rename it.")
     if any(math.isfinite(joint.limits.velocity) for joint in draft.joints):
-        draft.note("velocity limits are left out: MJCF has none.")
+        draft.notes.append("velocity limits are left out: MJCF has none.")
     fixed = [joint.name for joint in draft.joints if joint.kind == "fixed"]
     shapes = [shape for link in draft.model.links.values() for shape in (*link.visuals, *link.collisions)]
     if not all(map(_is_geom, shapes)):
-        draft.note("meshes and shapes without volume are left out.")
+        draft.notes.append("meshes and shapes without volume are left out.")
     if any(link.collisions for link in draft.model.links.values()):
-        draft.note("collision shapes collide with the ground but not with each other (conaffinity 0).")
+        draft.notes.append("collision shapes collide with the ground but not with each other (conaffinity 0).")
     if fixed:
-        draft.note(f"the names of {len(fixed)} fixed joints are left out; a body without joints is fixed.")
+        draft.notes.append(f"the names of {len(fixed)} fixed joints are left out; a body without joints is fixed.")
 
 
 # --- bodies -----------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class _Chains:
                 self.refuse(link.name)
                 continue
             self.folded.add(link.name)
-            draft.note(f"link {link.name!r} has no mass; its joint is written in body {on[0].child!r}.")
+            draft.notes.append(f"link {link.name!r} has no mass; its joint is written in body {on[0].child!r}.")
 
     def refuse(self, link: str) -> None:
         """Refuse a massless body that moves."""
@@ -236,7 +236,7 @@ def _joints(joint: Joint, frame: Pose, draft: Draft) -> list[Element]:
     taken = [name for name in names if name in draft.model.joints]
     if taken:
         draft.refuse(f"Joint {joint.name!r}", f"needs two names, and {taken[0]!r} is in use", "rename one.")
-    draft.note(f"joint {joint.name!r} is {joint.kind} and written as {names[0]!r} and {names[1]!r}.")
+    draft.notes.append(f"joint {joint.name!r} is {joint.kind} and written as {names[0]!r} and {names[1]!r}.")
     axes = (joint.axis, joint.axis if joint.axis2 is None else joint.axis2)
     return [_joint(name, kind, joint, axis, frame, draft) for name, kind, axis in zip(names, types, axes, strict=True)]
 

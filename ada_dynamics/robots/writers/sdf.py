@@ -84,7 +84,7 @@ def sdf(draft: Draft) -> dict[str, str]:
         name = free_name(f"{model.root}_on_world", {*model.joints, *model.loops, *model.links})
         children.append(make("joint", {"name": name, "type": "fixed"}, ends))
     elif draft.floats:
-        draft.note("SDFormat has no floating base: load the file with the same base.")
+        draft.notes.append("SDFormat has no floating base: load the file with the same base.")
     children += [_joint(joint, draft) for joint in draft.joints if joint.kind in KINDS.words]
     children += [loop_element(loop, draft) for loop in model.loops.values() if loop.kind in LOOP_TYPES]
     attributes = {"version": VERSION}
@@ -117,7 +117,7 @@ def _zero_poses(draft: Draft) -> dict[str, Pose]:
 def _check_names(draft: Draft) -> None:
     model = draft.model
     if any(link.mass == 0.0 for link in model.links.values() if link.name != WORLD):
-        draft.note("some links have no mass, which Gazebo refuses.")
+        draft.notes.append("some links have no mass, which Gazebo refuses.")
     if WORLD in model.links and (model.root != WORLD or draft.floats):
         draft.refuse("Link 'world'", "is not the world, as SDFormat requires", "rename it.")
     for name in model.links:

@@ -37,9 +37,9 @@ def tree_of(draft: Draft) -> Element:
     """Return the <robot> without its loops."""
     draft.check_kinds(KINDS)
     if draft.floats:
-        draft.note("URDF has no floating base: load the file with the same base.")
+        draft.notes.append("URDF has no floating base: load the file with the same base.")
     if draft.has_own_gravity:
-        draft.note(f"URDF has no gravity: load the file with gravity={draft.model.gravity}.")
+        draft.notes.append(f"URDF has no gravity: load the file with gravity={draft.model.gravity}.")
     source = _source(draft)
     looks = {link.attributes.get("name", ""): link for link in source.all("link")} if source else {}
     links = [_link(link, looks.get(link.name)) for link in draft.model.links.values()]
@@ -100,7 +100,7 @@ def _joint(joint: Joint, draft: Draft) -> Element:
     attributes = {"name": joint.name, "type": joint.kind}
     if joint.kind not in STANDARD:  # tools for URDF 1.0 refuse files with other types
         attributes |= {"type": "floating", EXACT_TYPE: joint.kind}
-        draft.note(f"joint {joint.name!r} is {joint.kind}; tools for URDF 1.0 read it as floating.")
+        draft.notes.append(f"joint {joint.name!r} is {joint.kind}; tools for URDF 1.0 read it as floating.")
     if draft.is_passive(joint):
         attributes["actuated"] = "false"
     children = [

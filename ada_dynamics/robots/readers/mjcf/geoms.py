@@ -12,7 +12,6 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,14 +114,6 @@ class MassProperties:
     inertia: Array
 
 
-class MeshShape(NamedTuple):
-    """A mesh as a shape: scale, pose of its file's frame in the geom's, and address."""
-
-    scale: Array
-    pose: Pose
-    address: str
-
-
 class Meshes:
     """The meshes of a document; files are read if a body's mass depends on them."""
 
@@ -152,8 +143,8 @@ class Meshes:
                 return None
         return self._found.get(name)
 
-    def shape(self, name: str, user: MjcfValues) -> MeshShape | None:
-        """Return the shape of a geom's mesh, or None after reporting a problem."""
+    def shape(self, name: str, user: MjcfValues) -> tuple[Array, Pose, str] | None:
+        """Scale, pose of the file's frame in the geom, and address of a geom's mesh, or None after a report."""
         element = self._element(name, user)
         if element is None:
             return None
@@ -172,7 +163,7 @@ class Meshes:
         if reason:
             user.problem("mesh-not-drawn", f"has no shape for drawing and contact: its mesh {name!r} {reason}.")
             return None
-        return MeshShape(np.diag(along).copy(), (R.T, -scale * (R.T @ shift)), self._address(values))
+        return np.diag(along).copy(), (R.T, -scale * (R.T @ shift)), self._address(values)
 
     def _address(self, values: MjcfValues) -> str:
         """Address relative to the main file."""
@@ -453,7 +444,8 @@ def read_shape(values: MjcfValues, meshes: Meshes, around: Pose) -> tuple[Shape 
         found = meshes.shape(values.text("mesh"), values)
         if found is None:
             return None, False, False
-        size, pose, address = found.scale, compose(values.pose(), found.pose), found.address
+        size, in_geom, address = found
+        pose = compose(values.pose(), in_geom)
     elif kind not in _KINDS or values.has("mesh"):
         if kind not in _GROUNDS:
             fitted = " that is fitted to a mesh" if values.has("mesh") else ""
