@@ -222,7 +222,7 @@ def singularity_distance(
     several = np.atleast_2d(poses)
     parts = []
     for i in range(0, len(several), _MATRIX_CHUNK):
-        found = null_space(dynamics.constraints.jacobian(several[i : i + _MATRIX_CHUNK]), choices.mobility)
+        found = null_space(dynamics.constraints.scaled_jacobian(several[i : i + _MATRIX_CHUNK]), choices.mobility)
         parts.append(_distances(found, moved(several[i : i + _MATRIX_CHUNK]), list(choices.motors), rank))
     whole = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
     return SingularityDistance(*(x if poses.ndim == 2 else np.asarray(x[0]) for x in whole))

@@ -210,7 +210,7 @@ class _PoseTarget:
             left, residual = left[~done], residual[~done]
             if not len(left):
                 break
-            A = np.concatenate([self.dynamics.constraints.jacobian(at[left]), self._jacobian(at[left])], axis=-2)
+            A = np.concatenate([self.dynamics.constraints.scaled_jacobian(at[left]), self._jacobian(at[left])], axis=-2)
             at[left] = model.integrate(at[left], _damped_steps(A, residual) * choices.units)
         moved = np.flatnonzero(np.isfinite(found).all(axis=-1))
         found[moved[~self._is_same_branch(q[moved], found[moved])]] = np.nan
@@ -233,7 +233,7 @@ class _PoseTarget:
     def _link_motions(self, q: Array) -> tuple[Array, Array]:
         """Null-space basis N, and J_x N of the nonzero rows."""
         choices = self.dynamics.constraints.coordinates
-        N = null_space(self.dynamics.constraints.jacobian(q), choices.mobility).basis()
+        N = null_space(self.dynamics.constraints.scaled_jacobian(q), choices.mobility).basis()
         return N, (self._jacobian(q) @ N)[..., self.moving, :]
 
     def is_near_singular(self, q: Array) -> NDArray[np.bool_]:

@@ -167,7 +167,11 @@ class ConstraintQueries(QueryGroup):
 
         Rows of angles are multiplied by the characteristic length; a model without loops has no rows.
         """
-        return self._jacobian(self._dynamics._arguments({"q": q})["q"]) / self.coordinates.units
+        return self.scaled_jacobian(q) / self.coordinates.units
+
+    def scaled_jacobian(self, q: ArrayLike) -> Array:
+        """`jacobian` for velocities divided by `coordinates.units`, so that all columns are lengths [m]."""
+        return self._jacobian(self._dynamics._arguments({"q": q})["q"])
 
     def violation(self, q: ArrayLike) -> Array:
         """Violation of the non-trivial constraints [m], (m,) or (N, m), in the units of `jacobian`."""

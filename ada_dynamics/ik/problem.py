@@ -124,7 +124,7 @@ class IkProblem:
         if not self.dynamics.model.loops:
             return np.broadcast_to(self._free_basis, (*q.shape[:-1], *self._free_basis.shape))
         choices = self.dynamics.constraints.coordinates
-        basis = null_space(self.dynamics.constraints.jacobian(q), choices.mobility).basis()
+        basis = null_space(self.dynamics.constraints.scaled_jacobian(q), choices.mobility).basis()
         return np.asarray(choices.units[:, None] * basis)
 
     def evaluate(self, q: Array) -> Evaluation:
@@ -223,7 +223,7 @@ class IkProblem:
         size = np.max(np.abs(gaps), axis=-1, initial=0.0)
         for _ in range(_CLOSING_STEPS):
             was_closed = size <= most
-            back = np.linalg.pinv(dynamics.constraints.jacobian(q), rcond=_RANK) @ gaps[..., None]
+            back = np.linalg.pinv(dynamics.constraints.scaled_jacobian(q), rcond=_RANK) @ gaps[..., None]
             moved = dynamics.model.integrate(q, -dynamics.constraints.coordinates.units * back[..., 0])
             gaps_there = dynamics.constraints.violation(moved)
             there = np.max(np.abs(gaps_there), axis=-1, initial=0.0)
