@@ -38,6 +38,7 @@ _KNOWN = (
     "stiffness",
     "shown",
     "full_angle",
+    "whole",
 )
 FLOWN_APART = (
     ControllerError,
@@ -62,6 +63,7 @@ class WallSettings(NamedTuple):
     stiffness: float  # stiffness of each contact point [N/m]
     shown: float  # impulse of the plotted motion [N s]
     full_angle: float  # angle of the strategies of chapter 6 [rad]
+    whole: bool = True  # also cases that neither claims nor statements are about
 
 
 def read_settings(scenario: Scenario) -> WallSettings:
@@ -77,6 +79,7 @@ def read_settings(scenario: Scenario) -> WallSettings:
         part.positive("stiffness", units.STIFFNESS),
         part.positive("shown", impulse),
         part.positive("full_angle", units.ANGLE),
+        part.flag("whole", True),
     )
 
 
@@ -101,7 +104,12 @@ def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     chosen = read_settings(scenario)
     found: Bearable = {}
     keys = [
-        (pose, key, side, point) for pose in chosen.poses for key in CHAINS for side in SIDES for point in chosen.points
+        (pose, key, side, point)
+        for pose in chosen.poses
+        for key in CHAINS
+        for side in SIDES
+        for point in chosen.points
+        if chosen.whole or key != "ground" or (pose, side, point) == ("leaning", "from behind", "body")
     ]
     for i, (pose, key, side, point) in enumerate(keys):
         progress(i / len(keys), f"{pose}, {CHAINS[key].name}, {point}, {side}")
@@ -112,11 +120,12 @@ def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcom
             else 0.0
         )
     progress(1.0, "strategies of chapter 6")
-    chapter_6 = {name: _by_strategy(chosen, name) for name in ("upper_body_rotation", "combined")}
+    names = ("upper_body_rotation", "combined") if chosen.whole else ()
+    chapter_6 = {name: _by_strategy(chosen, name) for name in names}
     logs = {(pose, key): _shown(chosen, pose, key) for pose in chosen.poses for key in CHAINS}
     outcome = Outcome(_claims(found, logs, chosen), _figures(found, logs, chosen, output), [_table(found, chosen)])
     outcome.quantities = _quantities(found, logs)
-    outcome.notes = [*_NOTES, _chapter_6_note(chapter_6, found)]
+    outcome.notes = [*_NOTES, *([_chapter_6_note(chapter_6, found)] if chapter_6 else [])]
     return outcome
 
 
@@ -210,8 +219,9 @@ def _moved(log: Log | None, at_the_end: bool = False) -> float:
 
 def _table(found: Bearable, chosen: WallSettings) -> Table:
     columns = ("pose", "", *(f"{point.replace('_', ' ')}, {side}" for side in SIDES for point in chosen.points))
+    pushes = [(side, point) for side in SIDES for point in chosen.points]
     rows = [
-        (pose, chain.name, *(f"{found[pose, key, side, point]:.2f}" for side in SIDES for point in chosen.points))
+        (pose, chain.name, *(f"{found.get((pose, key, *push), np.nan):.2f}" for push in pushes))
         for pose in chosen.poses
         for key, chain in CHAINS.items()
     ]
@@ -228,7 +238,10 @@ def _figures(
         for side in SIDES:
             curves = [
                 Series(
-                    chain.name, places + _APART * i, np.array([found[pose, key, side, p] for p in chosen.points]), "o"
+                    chain.name,
+                    places + _APART * i,
+                    np.array([found.get((pose, key, side, p), np.nan) for p in chosen.points]),
+                    "o",
                 )
                 for i, (key, chain) in enumerate(CHAINS.items())
             ]
