@@ -7,7 +7,6 @@ import csv
 import errno
 import json
 import resource
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -215,16 +214,10 @@ def test_rows_are_pushed_to_the_disk_once_a_second(tmp_path: Path) -> None:
 
 
 def test_a_worker_hands_over_what_it_has_when_its_time_is_over(tmp_path: Path, measure: Any) -> None:
-    clock, chunks = ManualClock(), []
-
-    class Noting(Counting):
-        def submit(self, function: Any, *arguments: Any) -> Future[Any]:
-            chunks.extend(arguments)
-            return super().submit(function, *arguments)
-
+    clock, executor = ManualClock(), Counting()
     measure("slow", lambda scenario, log: clock.advance(0.4) or 1.0)
-    sweep.run_sweep(starts(4, measures=["slow"]), tmp_path, Noting(), 1)
-    rows = work(Chunk(chunks[0].task, (0, 1, 2, 3), 1.0), clock)
+    sweep.run_sweep(starts(4, measures=["slow"]), tmp_path, executor, 1)
+    rows = work(Chunk(executor.chunks[0].task, (0, 1, 2, 3), 1.0), clock)
     assert [row["run"] for row in rows] == [0, 1, 2]
     assert [row["seconds"] for row in rows] == pytest.approx([0.4] * 3)
 
@@ -309,25 +302,18 @@ def test_tables_have_units_in_their_titles_and_one_row_per_run(tmp_path: Path) -
     assert [float(row["energy_drift"]) for row in rows] == drifts == arrays["energy_drift"].tolist()
 
 
-class Counting:
-    """An executor of somebody else's that counts how much waits."""
+class Counting(ThreadPoolExecutor):
+    """An executor of somebody else's that notes what it gets, and how much of it waits at most."""
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(2)
-        self._lock = threading.Lock()
-        self.waiting = self.most = 0
+        super().__init__(2)
+        self.futures, self.chunks, self.most = list[Future[Any]](), list[Any](), 0
 
     def submit(self, function: Any, *arguments: Any) -> Future[Any]:
-        with self._lock:
-            self.waiting += 1
-            self.most = max(self.most, self.waiting)
-        future = self._pool.submit(function, *arguments)
-        future.add_done_callback(self._less)
-        return future
-
-    def _less(self, _: Any) -> None:
-        with self._lock:
-            self.waiting -= 1
+        self.chunks += arguments
+        self.futures.append(super().submit(function, *arguments))
+        self.most = max(self.most, sum(not future.done() for future in self.futures))
+        return self.futures[-1]
 
 
 def test_any_executor_will_do_and_gets_a_few_chunks_at_a_time(tmp_path: Path) -> None:
