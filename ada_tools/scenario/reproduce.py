@@ -99,7 +99,7 @@ class _ScenarioRun:
     def __init__(self, scenario: Scenario, output: Path, progress: Progress, outcome: Outcome) -> None:
         self._scenario, self._output, self._progress, self._outcome = scenario, output, progress, outcome
         self._logs: dict[str, tuple[Scenario, Log]] = {}
-        variants = {_key(part.changes) for part in (*scenario.claims, *self._measured())}
+        variants = {_key(part.changes) for part in self._measured()}
         variants |= {_key(figure.changes) for figure in scenario.figures}
         self._parts = max(1, len(variants)) + (1 if scenario.experiment else 0)
         self._done = 0
@@ -112,20 +112,20 @@ class _ScenarioRun:
             raise InputError(f"--output {self._output}: cannot create the folder: {problem.strerror}.") from None
         if self._scenario.simulation is not None:
             self._names_are_known()
-            for claim in self._scenario.claims:
-                self._outcome.claims.extend(self._claims(claim))
+            self._claims(is_measured=True)
             self._figures()
         if self._scenario.experiment is not None:
             self._experiment(self._scenario.experiment)
+        self._claims(is_measured=False)
         self._outcome.statements.extend(self._statement(part) for part in self._scenario.statements)
 
-    def _measured(self) -> list[StatementPart]:
-        """Statements about the simulation."""
-        return [part for part in self._scenario.statements if part.measure]
+    def _measured(self) -> list[ClaimPart]:
+        """Claims and statements about the simulation."""
+        return [part for part in (*self._scenario.claims, *self._scenario.statements) if part.measure]
 
     def _names_are_known(self) -> None:
         """Report misspelt names before long computations."""
-        for part in (*self._scenario.claims, *self._measured()):
+        for part in self._measured():
             try:
                 find_measure(part.measure)
                 self._scenario.with_changes(part.changes)
@@ -153,53 +153,36 @@ class _ScenarioRun:
 
         return tell
 
-    def _claims(self, part: ClaimPart) -> list[Claim]:
-        scenario, log = self._variant(part.changes)
-        found = measure(scenario, log, [part.measure])[part.measure]
-        unit = find_measure(part.measure).unit
-        several = found.items() if isinstance(found, Mapping) else [("", found)]
-        limit, within = _limits(part, unit)
-        return [
-            Claim(
-                f"{part.text}: {name}" if name else part.text,
-                float(value),
-                limit,
-                part.relation,
-                unit,
-                part.note,
-                within,
-            )
-            for name, value in several
-        ]
+    def _claims(self, is_measured: bool) -> None:
+        """Judge the claims about the simulation, or about the experiment."""
+        for part in self._scenario.claims:
+            for name, found in self._values(part).items() if bool(part.measure) == is_measured else ():
+                text, (limit, within) = f"{part.text}: {name}" if name else part.text, _limits(part, found.unit)
+                claim = Claim(text, found.value, limit, part.relation, found.unit, part.note, within)
+                self._outcome.claims.append(claim)
 
     def _statement(self, part: StatementPart) -> Statement:
-        found = self._quantity(part)
+        values = self._values(part)
+        if {*values} != {""}:
+            raise InputError(f"{part.place}: measure: {part.measure!r} returns {len(values)} values instead of one.")
+        found = values[""]
         limit, within = _limits(part, found.unit)
-        return Statement(
-            part.text,
-            found.value,
-            limit,
-            part.relation,
-            found.unit,
-            part.note,
-            within,
-            part.document,
-            part.where,
-            part.why,
-            found.spread,
-        )
+        judged = (part.text, found.value, limit, part.relation, found.unit, part.note, within)
+        return Statement(*judged, part.document, part.where, part.why, found.spread)
 
-    def _quantity(self, part: StatementPart) -> Quantity:
-        """Value that a statement is about."""
+    def _values(self, part: ClaimPart) -> dict[str, Quantity]:
+        """What a claim is about: one value with the name "", or several by name."""
         if part.measure:
-            value = measure(*self._variant(part.changes), [part.measure])[part.measure]
-            if isinstance(value, Mapping):
-                raise InputError(f"{part.place}: measure: {part.measure!r} returns {len(value)} values instead of one.")
-            return Quantity(float(value), find_measure(part.measure).unit)
+            found, unit = (
+                measure(*self._variant(part.changes), [part.measure])[part.measure],
+                find_measure(part.measure).unit,
+            )
+            several = found if isinstance(found, Mapping) else {"": found}
+            return {name: Quantity(float(value), unit) for name, value in several.items()}
         quantities = self._outcome.quantities
         if part.quantity not in quantities:
             raise InputError(f"{part.place}: {unknown_name('quantity', part.quantity, sorted(quantities))}")
-        return quantities[part.quantity]
+        return {"": quantities[part.quantity]}
 
     def _figures(self) -> None:
         for figure in self._scenario.figures:

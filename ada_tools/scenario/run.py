@@ -166,7 +166,7 @@ def measure(scenario: Scenario, log: Log, names: Iterable[str] | None = None) ->
     Raises:
         InputError: unknown measure.
     """
-    wanted = [claim.measure for claim in scenario.claims] if names is None else names
+    wanted = [claim.measure for claim in scenario.claims if claim.measure] if names is None else names
     found: dict[str, Measured] = {}
     for name in dict.fromkeys(wanted):
         value = find_measure(name).function(scenario, log)

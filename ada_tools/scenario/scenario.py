@@ -231,7 +231,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         control=sections.read_control(top, simulation),
         disturbances=sections.read_disturbances(top),
         claims=sections.read_claims(top),
-        statements=sections.read_statements(top, simulation, experiment),
+        statements=sections.read_statements(top),
         figures=sections.read_figures(top),
         experiment=experiment,
         settings=top.part("settings", None).plain(),
@@ -250,7 +250,7 @@ def _refuse_incomplete(
     if simulation is not None and model is None:
         raise top.problem("model", "missing; a simulation requires a robot, such as model: {robot: pa10}.")
     if simulation is None:
-        for key in ("start", "controller", "disturbances", "claims", "figures"):
+        for key in ("start", "controller", "disturbances", "figures"):
             if top.has(key):
                 raise top.problem(key, "it requires a simulation.")
 

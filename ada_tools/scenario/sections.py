@@ -33,8 +33,8 @@ _REFERENCE = ("joints", "velocity", "pose")
 _POSE = ("position", "rpy")
 _CONTACT = ("soles", "points", "spheres", "ground", "material")
 _DISTURBANCE = ("kind", "link", "wrench", "start", "duration", "frame", "at")
-_CLAIM = ("claim", "measure", "limit", "relation", "within", "with", "note")
-_STATEMENT = ("statement", "document", "place", "quantity", "why", *_CLAIM[1:])
+_CLAIM = ("claim", "measure", "quantity", "limit", "relation", "within", "with", "note")
+_STATEMENT = ("statement", "document", "place", "why", *_CLAIM[1:])
 _FIGURE = ("file", "like", "panels", "columns", "snapshots", "plane", "animation", "with")
 Numbers = tuple[float, ...]
 AUTO: Final = "auto"
@@ -210,10 +210,14 @@ def _disturbance(part: Part) -> WrenchProfile:
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """A claim: a measure of the motion and its limit; `changes` define the variant of the scenario."""
+    """A claim: a measure of the motion, or a quantity of the experiment, and its limit.
+
+    `changes` define the variant of the scenario.
+    """
 
     text: str
     measure: str
+    quantity: str
     limit: float
     relation: Relation
     within: float | None
@@ -225,18 +229,16 @@ class ClaimPart:
 
 @dataclass(frozen=True)
 class StatementPart(ClaimPart):
-    """A statement of a document about a measure, or about a quantity of the experiment.
+    """A claim made by a document.
 
     Attributes:
         document: cited document.
         where: chapter, equation, figure or table.
-        quantity: name of the quantity; empty for a measure.
         why: reason why the simulation does not confirm it; empty if it does.
     """
 
     document: str
     where: str
-    quantity: str
     why: str
 
 
@@ -258,14 +260,21 @@ class FigurePart:
 def read_claims(top: Part) -> tuple[ClaimPart, ...]:
     """Section claims."""
     parts = top.parts("claims", _CLAIM)
-    return tuple(ClaimPart(text=part.text("claim"), measure=part.text("measure"), **_limit(part)) for part in parts)
+    return tuple(ClaimPart(text=part.text("claim"), **_judged(part, top)) for part in parts)
 
 
-def _limit(part: Part) -> dict[str, Any]:
+def _judged(part: Part, top: Part) -> dict[str, Any]:
     """Common fields of claims and statements."""
+    if part.has("measure") == part.has("quantity"):
+        raise part.problem("measure", "give either measure: NAME, or quantity: NAME of the experiment.")
+    for key, source in (("measure", "simulation"), ("quantity", "experiment")):
+        if part.has(key) and not top.has(source):
+            raise part.problem(key, f"the scenario has no {source}.")
     limit, unit = part.number_and_unit("limit")
     within, unit_of_within = part.number_and_unit("within") if part.has("within") else (None, "")
     return {
+        "measure": part.text("measure", ""),
+        "quantity": part.text("quantity", ""),
         "limit": limit,
         "relation": cast(Relation, part.choice("relation", RELATIONS, RELATIONS[0])),
         "within": within,
@@ -276,27 +285,18 @@ def _limit(part: Part) -> dict[str, Any]:
     }
 
 
-def read_statements(top: Part, simulation: SimulationPart | None, experiment: str | None) -> tuple[StatementPart, ...]:
+def read_statements(top: Part) -> tuple[StatementPart, ...]:
     """Section statements."""
     document = top.text("source", "").partition(",")[0]
-    return tuple(_statement(part, document, simulation, experiment) for part in top.parts("statements", _STATEMENT))
-
-
-def _statement(part: Part, document: str, simulation: SimulationPart | None, experiment: str | None) -> StatementPart:
-    if part.has("measure") == part.has("quantity"):
-        raise part.problem("measure", "give either measure: NAME, or quantity: NAME of the experiment.")
-    if part.has("measure") and simulation is None:
-        raise part.problem("measure", "it requires a simulation.")
-    if part.has("quantity") and experiment is None:
-        raise part.problem("quantity", "it requires an experiment.")
-    return StatementPart(
-        text=part.text("statement"),
-        measure=part.text("measure", ""),
-        **_limit(part),
-        document=part.text("document", document),
-        where=part.text("place"),
-        quantity=part.text("quantity", ""),
-        why=part.text("why", ""),
+    return tuple(
+        StatementPart(
+            text=part.text("statement"),
+            document=part.text("document", document),
+            where=part.text("place"),
+            why=part.text("why", ""),
+            **_judged(part, top),
+        )
+        for part in top.parts("statements", _STATEMENT)
     )
 
 

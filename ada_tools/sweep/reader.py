@@ -134,7 +134,7 @@ def _scenario(top: Part, folder: Path) -> Scenario:
 
 def _measures(top: Part, scenario: Scenario) -> tuple[str, ...]:
     """Measures; default: those of the scenario's claims."""
-    wanted = top.texts("measures") or tuple(claim.measure for claim in scenario.claims)
+    wanted = top.texts("measures") or tuple(claim.measure for claim in scenario.claims if claim.measure)
     if not wanted:
         raise top.problem("measures", "missing, and the scenario has no claims; write measures: [energy_drift].")
     for name in wanted:

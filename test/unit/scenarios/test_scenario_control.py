@@ -72,6 +72,6 @@ def test_what_the_scenarios_of_the_library_name_is_there(name):
     assert scenario.source
     assert scenario.control is None or scenario.control.name in CONTROLLERS
     for claim in scenario.claims:
-        find_measure(claim.measure)
+        assert claim.quantity or find_measure(claim.measure)
         scenario.with_changes(claim.changes)
     assert scenario.experiment is None or find_experiment(scenario.experiment)

@@ -201,7 +201,7 @@ def test_what_does_not_fit_the_robot_is_refused_when_it_is_simulated(read, old, 
         ("name: a\nname: b\n", None),
         ("name: !!python/object:os.system a\n", None),
         ("name: a\n", "simulation"),
-        ("name: a\nexperiment: x\nclaims: [{claim: a, measure: b, limit: 1}]\n", "claims"),
+        ("name: a\nexperiment: x\nclaims: [{claim: a, measure: b, limit: 1}]\n", "claims.0.measure"),
         ("name: a\nsimulation: {duration: 1 s}\n", "model"),
     ],
 )
