@@ -209,6 +209,7 @@ class _Dispatch:
         try:
             rows = future.result()
         except DeviceError as problem:
+            self._save_finished()
             text = (
                 f"{problem} Finished runs are stored; the same call resumes. Fewer workers (--jobs) use less device "
                 "memory; a sweep without device runs on any machine."

@@ -24,7 +24,7 @@ from ada_experiments.push_measures import FALLEN
 from ada_experiments.push_sweep import SIDES, largest_survived, search
 from ada_experiments.pushed_humanoid import STANDING, Push, on_free_feet
 from ada_tools.scenario import units
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 _KNOWN = (
@@ -123,8 +123,8 @@ def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     names = ("upper_body_rotation", "combined") if chosen.whole else ()
     chapter_6 = {name: _by_strategy(chosen, name) for name in names}
     logs = {(pose, key): _shown(chosen, pose, key) for pose in chosen.poses for key in CHAINS}
-    outcome = Outcome(_claims(found, logs, chosen), _figures(found, logs, chosen, output), [_table(found, chosen)])
-    outcome.quantities = _quantities(found, logs)
+    outcome = Outcome([], _figures(found, logs, chosen, output), [_table(found, chosen)])
+    outcome.quantities = _quantities(found, logs, chosen)
     outcome.notes = [*_NOTES, *([_chapter_6_note(chapter_6, found)] if chapter_6 else [])]
     return outcome
 
@@ -172,38 +172,18 @@ def _ratios(found: Bearable, pose: str, side: str, points: tuple[str, ...]) -> l
     return [found[pose, "wall", side, point] / found[pose, "free", side, point] for point in points]
 
 
-def _claims(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: WallSettings) -> list[Claim]:
+def _quantities(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: WallSettings) -> dict[str, Quantity]:
     behind, front = SIDES
-    waist = found["upright", "wall", behind, "body"] / found["upright", "free", behind, "body"]
-    side_of_the_hand = (
-        found["upright", "wall", behind, "left_shoulder"] / found["upright", "free", behind, "left_shoulder"]
-    )
-    leant = [found["leaning", "wall", side, point] for side in SIDES for point in chosen.points]
-    return [
-        Claim("upright, from behind at the waist: impulse with the wall / without", waist, 2.0, ">="),
-        Claim("likewise at the shoulder of that hand", side_of_the_hand, 4.0, ">="),
-        Claim(
-            "from the front: impulse with the wall / without (largest); the hand cannot pull",
-            max(_ratios(found, "upright", front, chosen.points)),
-            1.2,
-        ),
-        Claim(
-            "leaning, centre of mass before the toes, without the wall: impulse",
-            max(found["leaning", "free", side, point] for side in SIDES for point in chosen.points),
-            0.0,
-            unit="N s",
-        ),
-        Claim("leaning, chain over ground and wall: smallest impulse", min(leant), 0.5, ">=", "N s"),
-        Claim("likewise: motion of the centre of mass", _moved(logs["leaning", "wall"]), 0.001, unit="m"),
-    ]
-
-
-def _quantities(found: Bearable, logs: dict[tuple[str, str], Log | None]) -> dict[str, Quantity]:
-    behind = next(iter(SIDES))
-    with_wall, without = (found["upright", key, behind, "body"] for key in ("wall", "free"))
+    waist, side_of_the_hand = _ratios(found, "upright", behind, ("body", "left_shoulder"))
+    pushes = [(side, point) for side in SIDES for point in chosen.points]
     leaning_on, leaning_by = (found["leaning", key, behind, "body"] for key in ("wall", "ground"))
     return {
-        "with_wall_by_without": Quantity(with_wall / without),
+        "with_wall_by_without": Quantity(waist),
+        "hand_side_ratio": Quantity(side_of_the_hand),
+        "front_ratio": Quantity(max(_ratios(found, "upright", front, chosen.points))),
+        "leaning_without_wall": Quantity(max(found["leaning", "free", side, point] for side, point in pushes), "N s"),
+        "leaning_on_wall": Quantity(min(found["leaning", "wall", side, point] for side, point in pushes), "N s"),
+        "leaning_motion": Quantity(_moved(logs["leaning", "wall"]), "m"),
         "over_the_wall_less_ground_alone": Quantity(leaning_on - leaning_by, "N s"),
         "back_where_it_was": Quantity(_moved(logs["upright", "free"], at_the_end=True), "m"),
     }

@@ -22,7 +22,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_tools.scenario import units
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ ROBOTS = {"CE": "pa10", "7C": "pa10_7c"}
 HAND = "flange"
 _KNOWN = ("lengths", "corner", "opposite", "places", "directions", "offset", "angle", "section")
 
-POSE_ERROR = 1e-10  # largest difference of a matrix element [m, 1]
 REACH_ERROR = 1e-12  # of the returned distance of unreachable poses [m]
 DISTINCT = 1e-3  # [rad]: closer solutions are counted once
 ROUNDS = 5  # timing repetitions; the fastest is used
@@ -87,7 +86,7 @@ def inverse_kinematics_grid(scenario: Scenario, output: Path, progress: Progress
     picture = _section(names[0], output / "y2_workspace.png", part.whole("section", 61))
     captions = {picture.name: "Flange pointing down; solutions within the joint limits, S1 in steps of 5 degrees."}
     tables = [_table(cases), _speed(cases)]
-    return Outcome(claims_of(cases), [picture], tables, captions=captions, quantities=quantities_of(cases))
+    return Outcome([], [picture], tables, captions=captions, quantities=quantities_of(cases))
 
 
 def grid_of(corner: Sequence[float], opposite: Sequence[float], places: Sequence[int], directions: int) -> Array:
@@ -193,29 +192,13 @@ def _different(q: Array) -> NDArray[np.intp]:
 
 
 # --- results --------------------------------------------------------------------------------------------------------
-def claims_of(cases: Sequence[InverseCase]) -> list[Claim]:
-    """Claims about all cases."""
-    return [
-        Claim("number of poses", min(case.poses for case in cases), 100_000, ">="),
-        Claim(
-            "forward kinematics of all solutions: largest difference from the pose",
-            max(case.error for case in cases),
-            POSE_ERROR,
-            note="with the robot description; positions in metres",
-        ),
-        Claim(
-            "unreachable poses: largest error of the returned distance",
-            max(case.distance for case in cases),
-            REACH_ERROR,
-            unit="m",
-        ),
-    ]
-
-
 def quantities_of(cases: Sequence[InverseCase]) -> dict[str, Quantity]:
-    """Wrongly classified poses, and the smallest share of poses with eight solutions for the other given angles."""
+    """Errors, and the smallest share of poses with eight solutions for the other given angles."""
     other = [case for case in cases if case.text not in ("S1 towards the wrist", "S3 = 0")]
     return {
+        "poses": Quantity(min(case.poses for case in cases)),
+        "pose_error": Quantity(max(case.error for case in cases)),
+        "distance_error": Quantity(max(case.distance for case in cases), "m"),
         "wrong_reach": Quantity(sum(case.wrong for case in cases)),
         "share_with_eight": Quantity(min(case.counts[7] / case.solved for case in other)),
     }

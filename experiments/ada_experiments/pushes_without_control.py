@@ -14,7 +14,7 @@ from ada_dynamics.simulation import Log
 from ada_experiments.pictures import picture
 from ada_experiments.push_measures import time_of_fall
 from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, Push, on_fixed_feet
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 _UNTIL_DOWN = 0.95  # [s]; before the push; a robot without motors has fallen by then
@@ -62,17 +62,13 @@ def pushes_without_control(scenario: Scenario, output: Path, progress: Progress)
     behind = float(np.min(margins["hand"].zmp[:, 0]) - margins["hand"].soles[:, 0].min())
     ahead = float(margins["shoulder"].soles[:, 0].max() - np.max(margins["shoulder"].zmp[:, 0]))
     both = max(float(np.min(found.margin)) for found in margins.values())
-    claims = [
-        Claim("motors off: time of the fall", falls["off"], 0.7, unit="s", note="centre of mass 5 cm lower"),
-        Claim("springs alone: margin of the zero-moment point in the soles", both, 0.0, unit="m"),
-        Claim(
-            "without gravity compensation the robot falls before the push (gains of the document): upper-body rotation",
-            falls["hand, gains only"],
-            _UNTIL_DOWN,
-            unit="s",
-        ),
-        Claim("likewise with the combined strategy", falls["shoulder, gains only"], _UNTIL_DOWN, unit="s"),
-    ]
+    quantities = {
+        "inside_the_heels": Quantity(behind, "m"),
+        "fall_without_motors": Quantity(falls["off"], "s"),
+        "margin_of_springs": Quantity(both, "m"),
+        "fall_of_rotation_gains": Quantity(falls["hand, gains only"], "s"),
+        "fall_of_combined_gains": Quantity(falls["shoulder, gains only"], "s"),
+    }
     rows = [
         (
             case.push.name,
@@ -88,13 +84,8 @@ def pushes_without_control(scenario: Scenario, output: Path, progress: Progress)
         f"swings back ({1e3 * ahead:.0f} mm remain to the toes after the push at the shoulder; negative: beyond them). "
         "With free feet it falls (T6.5)."
     ]
-    return Outcome(
-        claims,
-        _figures(logs, margins, output),
-        [Table("Without control", columns, rows)],
-        notes,
-        quantities={"inside_the_heels": Quantity(behind, "m")},
-    )
+    table = Table("Without control", columns, rows)
+    return Outcome([], _figures(logs, margins, output), [table], notes, quantities=quantities)
 
 
 def _figures(logs: dict[str, Log], margins: dict[str, Any], output: Path) -> list[Path]:

@@ -21,7 +21,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.mechanisms import hoap2_reaching
 from ada_experiments.pictures import picture
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 STRATEGIES = {"springs": "springs alone", "upper_body_rotation": "upper-body rotation"}
@@ -51,28 +51,13 @@ def upright_pose(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         found[case] = eigenvalues(hoap2_reaching(rotors=case.rotors).model, case.strategy, PHASES[case.phase])
     slowest = found[GainCase("springs", "merged", False)][0]
     rotation = {(case.phase, case.rotors): values[0].real for case, values in found.items() if "rot" in case.strategy}
-    claims = [
-        Claim("upper-body rotation with merged phases is stable", rotation["merged", False], 0.0, unit="1/s"),
-        Claim(
-            "with dampers from 0.0, as printed for the recovery, eq. 6.7 is unstable",
-            rotation["recovery", False],
-            0.0,
-            ">=",
-            "1/s",
-        ),
-        Claim(
-            "with rotors it is unstable for all gains", min(rotation[phase, True] for phase in PHASES), 0.0, ">=", "1/s"
-        ),
-        Claim(
-            "springs alone are stable; period of the slowest motion",
-            2.0 * np.pi / abs(slowest.imag),
-            5.0,
-            ">=",
-            "s",
-            "a push is survived only if this motion decays",
-        ),
-        Claim("its decay rate", abs(slowest.real), 0.1, unit="1/s"),
-    ]
+    quantities = {
+        "merged_phases": Quantity(rotation["merged", False], "1/s"),
+        "recovery_gains": Quantity(rotation["recovery", False], "1/s"),
+        "with_rotors": Quantity(min(rotation[phase, True] for phase in PHASES), "1/s"),
+        "slowest_period": Quantity(2.0 * np.pi / abs(slowest.imag), "s"),
+        "slowest_decay": Quantity(abs(slowest.real), "1/s"),
+    }
     rows = [
         (
             STRATEGIES[case.strategy],
@@ -83,7 +68,7 @@ def upright_pose(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         for case, values in found.items()
     ]
     table = Table("Least damped motions [1/s, rad/s]", ("strategy", "gains", "rotors", "eigenvalues"), rows)
-    return Outcome(claims, [_figure(found, output)], [table])
+    return Outcome([], [_figure(found, output)], [table], quantities=quantities)
 
 
 def eigenvalues(model: Model, strategy: str, recovering: float | None) -> Array:

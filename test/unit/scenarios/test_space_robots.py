@@ -70,16 +70,16 @@ def test_both_robots_start_a_gap_apart(pair: RobotPairModel, chosen: SpaceRobotS
 
 def test_momentum_is_kept_through_the_touch(touched: ContactRun) -> None:
     assert touched.force.max() > 1.0
-    assert max(space_robots.momentum_change(touched.log)) < space_robots.CONSERVED
+    assert max(space_robots.momentum_change(touched.log)) < 1e-9
 
 
 def test_energy_is_accounted_for(touched: ContactRun) -> None:
-    assert space_robots.energy_error(touched) < space_robots.ENERGY
+    assert space_robots.energy_error(touched) < 1e-4
 
 
 def test_peak_and_duration_are_those_of_the_effective_mass(touched: ContactRun) -> None:
-    assert touched.peak == pytest.approx(touched.lumped_peak, rel=space_robots.LUMPED)
-    assert touched.duration == pytest.approx(touched.lumped_duration, rel=space_robots.LUMPED)
+    assert touched.peak == pytest.approx(touched.lumped_peak, rel=0.05)
+    assert touched.duration == pytest.approx(touched.lumped_duration, rel=0.05)
 
 
 def test_the_force_of_the_log_is_the_spring(touched: ContactRun, pair: RobotPairModel) -> None:
