@@ -34,12 +34,12 @@ from ada_hardware.force_torque.tool import ToolMotion
 from ada_hardware.registry import DEVICES, SENSOR, find
 from ada_robot.driver import LinkCounts
 from ada_robot.errors import HardwareError, NoAnswer, Refused, UnknownDevice
+from ada_robot.ros.status import Level
 from ada_robot.settings import checked
 
 __all__ = [
     "ForceSensor",
     "ForceSensorSettings",
-    "Level",
     "Reading",
     "Sample",
     "SensorDriver",
@@ -65,14 +65,6 @@ class SensorState(Enum):
     READING = "reading"
     SILENT = "silent"  # connection open, no samples
     LOST = "lost"  # connection failed
-
-
-class Level(Enum):
-    """Severity of a problem, as in /diagnostics."""
-
-    OK = "ok"
-    WARN = "warn"
-    ERROR = "error"
 
 
 class SampleRate:
@@ -235,7 +227,7 @@ class ForceSensor:
         problems = self._problems(newest, rate)
         return SensorStatus(
             state=self._state,
-            level=max((level for level, _ in problems), key=list(Level).index, default=Level.OK),
+            level=max((level for level, _ in problems), default=Level.OK),
             problems=tuple(words for _, words in problems),
             age=float("inf") if newest is None else now - newest.time,
             rate=rate,

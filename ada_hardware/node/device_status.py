@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from ada_dynamics import resources
 from ada_dynamics.errors import AdaError
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.force_torque.sensor import Level as SensorLevel
 from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.node.hardware_settings import DevicePlan
 from ada_hardware.node.humanoid_requests import KINDS
@@ -23,7 +22,6 @@ from ada_robot.robot import Robot
 from ada_robot.ros.status import Level, Status, period_values
 from ada_robot.safety.phases import Phase
 
-_LEVELS = {SensorLevel.OK: Level.OK, SensorLevel.WARN: Level.WARN, SensorLevel.ERROR: Level.ERROR}
 _FEW_ANSWERS = 0.95  # fraction of answers below which a warning is reported
 _TELLING = 20  # exchanges needed to compute the fraction
 _MAPS = {"khr1": ("khr1_angle_map.yaml", Board.RCB1), "khr3": ("khr3_angle_map.yaml", Board.RCB4)}
@@ -135,7 +133,7 @@ def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
         values["sensor"] = f"{status.identity.name} {status.identity.version}".strip()
         values["scales from"] = status.identity.source
     text = "; ".join(status.problems) or f"{status.rate:.4g} readings per second"
-    return Status(_LEVELS[status.level], text, values)
+    return Status(status.level, text, values)
 
 
 def refusals(status: RobotStatus, commands: JointCommands) -> Counter[str]:

@@ -176,7 +176,7 @@ def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
     return {
         "time": time.time(),
         "state": status.state.value,
-        "level": status.level.value,
+        "level": status.level.name.lower(),
         "problems": list(status.problems),
         "wrench": None if newest is None else _numbers(newest.wrench.tolist()),
         "raw": None if newest is None else _numbers(newest.raw.tolist()),
@@ -201,7 +201,7 @@ def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str
     """
     status, newest = sensor.status(), sensor.newest
     words = "; ".join(status.problems) or "ok"
-    lines = [f"{sensor.name} at {where}: {status.state.value}, {status.level.value}: {words}"]
+    lines = [f"{sensor.name} at {where}: {status.state.value}, {status.level.name.lower()}: {words}"]
     if newest is not None:
         wrench = newest.wrench.tolist()
         for half in (0, 1):

@@ -19,9 +19,10 @@ from ada_hardware.force_torque.dynpick.driver import DynPickSettings
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
-from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Level, SensorState
+from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorState
 from ada_hardware.registry import find
 from ada_robot.errors import NoAnswer, TransportError, UnknownDevice
+from ada_robot.ros.status import Level
 from ada_robot.settings import checked
 
 pytest.importorskip("serial")

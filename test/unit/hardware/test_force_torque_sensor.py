@@ -13,8 +13,9 @@ from device_world import DeviceWorld
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Level, Reading, SensorState, ToolMotion
+from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Reading, SensorState, ToolMotion
 from ada_robot.errors import NoAnswer, Refused
+from ada_robot.ros.status import Level
 
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
 LONG = 5.0  # [s] of the manual clock
