@@ -74,12 +74,12 @@ class Process:
     def parameter_files(self) -> list[Path]:
         """Write the parameters to temporary files; return all files in increasing priority.
 
-        ROS 2 merges blocks with the same key at the position of the first one, and the last matching block counts. The
-        two keys place the user's file between them, whatever names it uses.
+        ROS 2 merges blocks with the same key at the position of the first one, and the last matching block counts. Two
+        different wildcards keep the user's file between them, whatever node names it uses.
         """
         before = [written("parameters.yaml", params_text(self.parameters))] if self.parameters else []
         between = [] if self.params_file is None else [self.params_file]
-        after = [written("given.yaml", params_text(self.given, f"/**/{self.name}"))] if self.given else []
+        after = [written("given.yaml", params_text(self.given, "/**/*"))] if self.given else []
         return [*before, *between, *after]
 
     def ros_arguments(self, files: Iterable[Path] = ()) -> list[str]:
