@@ -53,14 +53,6 @@ def _freeze(values: dict[str, Any]) -> None:
 _ZEROS3, _ZEROS33, _X = read_only(np.zeros(3)), read_only(np.zeros((3, 3))), read_only([1.0, 0.0, 0.0])
 
 
-def _zeros3() -> Array:
-    return _ZEROS3
-
-
-def _identity() -> Array:
-    return UNIT
-
-
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A primitive shape or a mesh for display and contact, without mass.
@@ -77,8 +69,8 @@ class Shape:
 
     kind: str  # a key of SHAPE_SIZES
     size: tuple[float, ...] = ()  # [m], see SHAPE_SIZES; the length of a capsule is the distance between its centres
-    xyz: Array = field(default_factory=_zeros3)  # centre (of a mesh: origin) in the link frame [m]
-    rotation: Array = field(default_factory=_identity)  # orientation in the link frame
+    xyz: Array = field(default_factory=lambda: _ZEROS3)  # centre (of a mesh: origin) in the link frame [m]
+    rotation: Array = field(default_factory=lambda: UNIT)  # orientation in the link frame
     rgba: tuple[float, ...] = PLAIN  # red, green, blue and opacity, from 0 to 1
     mesh: str | None = None  # path or URI of the mesh file as written in the description
     beside: str | None = None  # path of the description, for relative paths; None if it was given as text
@@ -173,7 +165,7 @@ class Link(Part):
 
     name: str
     mass: float = 0.0  # [kg]
-    com: Array = field(default_factory=_zeros3)  # in the link's frame [m]
+    com: Array = field(default_factory=lambda: _ZEROS3)  # in the link's frame [m]
     inertia: Array = field(default_factory=lambda: _ZEROS33)  # about the CoM, in the link's axes [kg m²]
     has_inertial: bool = True  # the description has an inertial element
     visuals: Sequence[Shape] = ()  # for display
@@ -217,10 +209,10 @@ class LoopJoint(Part):
     kind: str  # one of LOOP_KINDS
     parent: str  # link, or "world"
     child: str
-    parent_xyz: Array = field(default_factory=_zeros3)  # position of the joint in the parent link frame [m]
-    parent_rotation: Array = field(default_factory=_identity)  # orientation of the joint in that frame
-    child_xyz: Array = field(default_factory=_zeros3)  # position in the child link frame [m]
-    child_rotation: Array = field(default_factory=_identity)
+    parent_xyz: Array = field(default_factory=lambda: _ZEROS3)  # position of the joint in the parent link frame [m]
+    parent_rotation: Array = field(default_factory=lambda: UNIT)  # orientation of the joint in that frame
+    child_xyz: Array = field(default_factory=lambda: _ZEROS3)  # position in the child link frame [m]
+    child_rotation: Array = field(default_factory=lambda: UNIT)
     axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint, in the child-side frame
     constants: Mapping[str, float] = field(default_factory=dict)  # parameters of its kind, such as the pitch
@@ -249,8 +241,8 @@ class Joint(Part):
     kind: str  # a key of JOINT_TYPES
     parent: str
     child: str
-    xyz: Array = field(default_factory=_zeros3)  # position of the joint in the parent link frame [m]
-    rotation: Array = field(default_factory=_identity)  # orientation of the joint in that frame
+    xyz: Array = field(default_factory=lambda: _ZEROS3)  # position of the joint in the parent link frame [m]
+    rotation: Array = field(default_factory=lambda: UNIT)  # orientation of the joint in that frame
     axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint
     limits: Limits = NO_LIMITS
