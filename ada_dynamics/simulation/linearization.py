@@ -38,11 +38,12 @@ from ada_dynamics.expr import Expr, Function, Traced, directional, gradient, tra
 from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.context import SimulationContext, closed_states
+from ada_dynamics.simulation.control import Vector
 from ada_dynamics.simulation.executors import IntegrationError, KernelExecutor, StepKernels
 from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.options import finite_array
-from ada_dynamics.simulation.state_equations import StateEquations, Vector
+from ada_dynamics.simulation.state_equations import StateEquations
 from ada_dynamics.simulation.system import System
 from ada_dynamics.spatial.vector import ZERO, Scalar
 

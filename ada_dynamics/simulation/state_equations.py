@@ -9,7 +9,7 @@ including contact and all other loads.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -26,7 +26,7 @@ from ada_dynamics.dynamics.quantities import body_wrenches, force_first, positio
 from ada_dynamics.expr import Traced
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.tree import Tree, for_efforts
-from ada_dynamics.simulation.control import implicit_law
+from ada_dynamics.simulation.control import Law, Vector, implicit_law
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.vector import ZERO, Scalar
@@ -34,8 +34,6 @@ from ada_dynamics.spatial.vector import ZERO, Scalar
 # The closure error of a first-order step is of order h²; one projection would leave a visible error of order h⁴.
 SETTLED = 2
 
-Vector = Sequence[Scalar]
-Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over generic scalars
 ForwardFor = Callable[[Vector], Callable[..., Any]]  # accelerations, for combinations of redundant constraints
 SolverFor = Callable[[Vector], Solver]  # constraint solver, for these combinations
 
