@@ -71,6 +71,7 @@ class ClosedDynamics:
         # by the side of the loop joints whose axes are those of the constraints: as in the model, or turned
         self._analysed: dict[bool, tuple[ConstraintAnalysis, EliminationPlans]] = {}
         self._inverse: dict[bool, Quantity | None] = {}
+        self._orders: dict[str, dict[str, str]] = {}
         self._traced: dict[str, expr.Function] = {}  # the cheapest, until it is compiled
 
     def _at(self, turned: bool) -> tuple[ConstraintAnalysis, EliminationPlans]:
@@ -290,24 +291,26 @@ class ClosedDynamics:
             name: of the candidate.
             state: q, v, τ and the wrenches on all bodies, if there are any; one state or a batch.
         """
-        if state[0].ndim == 2:
-            return self._solve_batch(name, state)
-        for order, tier in self._orders(name).items():
-            found, status = self.kernel(order, len(state) > 3, multipliers=True).single_status(*state)
+        is_batch = state[0].ndim == 2
+        for order, tier in (self._orders.get(name) or self._found_orders(name)).items():
+            kernel = self.kernel(order, len(state) > 3, multipliers=True)
+            found, status = kernel.batch_status(*state) if is_batch else kernel.single_status(*state)
             if not status:
                 return ConstraintSolution(*self._of_all(order, found), tier, {})
+            if is_batch:
+                break
+        if is_batch:
+            return self.solve_rows(name, *state)
         at = self._decomposed(*state)
         return ConstraintSolution(at.accelerations, at.multipliers / self.weights, self._last_tier([at]), {0: at})
 
-    def _solve_batch(self, name: str, state: Sequence[Array]) -> ConstraintSolution:
+    def solve_rows(self, name: str, *state: Array) -> ConstraintSolution:
+        """`solve` for a batch, some of whose states stop a solver."""
         a, multipliers = np.empty_like(state[1]), np.zeros((len(state[1]), len(self.plans.nontrivial)))
         left, decompositions = np.arange(len(a)), {}
-        for order, tier in self._orders(name).items():
+        for order, tier in self._found_orders(name).items():
             make = lambda order=order: self.quantity(order, len(state) > 3, multipliers=True)  # noqa: E731
-            some = state if len(left) == len(a) else [x[left] for x in state]
-            results, is_solved = self._judged(f"closed {order} {len(state) > 3}", make, some)
-            if len(left) == len(a) and is_solved.all():
-                return ConstraintSolution(*self._of_all(order, results), tier, {})
+            results, is_solved = self._judged(f"closed {order} {len(state) > 3}", make, [x[left] for x in state])
             a[left], multipliers[left] = self._of_all(order, results)
             left = left[~is_solved]
             if not left.size:
@@ -331,12 +334,14 @@ class ClosedDynamics:
             whole[..., list(self.plans.independent)] = held[0]
         return a, whole
 
-    def _orders(self, name: str) -> dict[str, str]:
+    def _found_orders(self, name: str) -> dict[str, str]:
         """Elimination orders as they are tried, beginning with `name`, and their tiers."""
         if self.plans.is_dense_only:
             return {}
         orders, robust = {} if name in (LATE, ALL) else {name: FAST}, self.robust(name)
-        return orders if robust is None else {**orders, robust: orders.get(robust, ROBUST)}
+        found = orders if robust is None else {**orders, robust: orders.get(robust, ROBUST)}
+        self._orders[name] = found
+        return found
 
     def _decomposed(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.Solution:
         """Rank-revealing solution of one state, with a warning in singular configurations."""
@@ -489,7 +494,12 @@ class ClosedDynamics:
 
     def violation(self, q: Array) -> Array:
         """Violation of all constraints [m, rad], row by row for a batch."""
-        return np.asarray(run(self.constraint_kernel("constraint_violation"), q)[0], dtype=np.float64)
+        whole, _ = (self._violation.single_status if q.ndim == 1 else self._violation.batch_status)(q)
+        return np.asarray(whole, dtype=np.float64)
+
+    @cached_property
+    def _violation(self) -> Kernel:
+        return self.constraint_kernel("constraint_violation")
 
 
 class CompiledConstraintSet(ConstraintSet):
