@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -25,17 +25,31 @@ from ada_hardware.hexa.packets import (
     encode_command,
     is_newer,
 )
-from ada_hardware.hexa.settings import LIMITS, PERIOD, WATCHDOG, HexaSettings
+from ada_hardware.hexa.plant import LIMITS, PERIOD, WATCHDOG
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, RobotDriver, alarm_error
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_robot.settings import setting
 
 _PATIENCE = 0.1  # [s] timeout of a request that must be confirmed
 _STOPPING = 1.5 * WATCHDOG  # [s] timeout of STOP; the watchdog of the table has expired by then
 _DRIVEN = (State.POSITION, State.EFFORT)
 _REQUESTS = {Mode.POSITION: Request.POSITION, Mode.EFFORT: Request.EFFORT}
+
+
+@dataclass(frozen=True)
+class HexaSettings:
+    """Settings of the driver."""
+
+    url: str = setting("", "address of the table's computer, such as udp://192.168.1.20:50097; dry: opens no port")
+    reply_timeout: float = setting(
+        0.0012, "timeout of the answer to a command", unit="s", lower=1e-4, upper=0.1, read_only=True
+    )
+    connect_timeout: float = setting(
+        1.0, "timeout of the first answer", unit="s", lower=0.01, upper=60.0, read_only=True
+    )
 
 
 class HexaDriver(RobotDriver[HexaSettings]):

@@ -15,24 +15,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
-from ada_dynamics.errors import AdaError, unknown_name
+from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_dynamics.robots.mechanisms.parallel_robots import LEGS
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
 from ada_hardware.hexa.kinematics import NoPose
 from ada_hardware.hexa.packets import CommandPacket, Request, State, Status, decode_command, encode_status, is_newer
-from ada_hardware.hexa.plant import TORQUE_LIMIT, HexaPlant, Probe
-from ada_hardware.hexa.settings import LEAST_HOLD, LIMITS, LOWER, PERIOD, RATE_LIMIT, UPPER, HexaEmulatorSettings
+from ada_hardware.hexa.plant import (
+    LEAST_HOLD,
+    LIMITS,
+    LOWER,
+    PERIOD,
+    RATE_LIMIT,
+    TORQUE_LIMIT,
+    UPPER,
+    WATCHDOG,
+    HexaPlant,
+    Probe,
+)
 from ada_robot.contract import Mode
 from ada_robot.limits import Limits
+from ada_robot.settings import setting
 
+DAMPING = 5.0  # [N m s/rad], an assumption: damping ratios from 0.3 to 1.2 for all stiffnesses and motions
+_STIFFEST = 2000.0  # [N m/rad]; a stiffer servo with a hold time of 2 ms oscillates
 _ROUNDING = 1e-9  # [rad]
 _BOUNDS = Limits(LIMITS)
 _NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
@@ -46,15 +60,51 @@ _FOLLOWING = 0.3  # [rad] position error that raises an alarm
 _OVER_SPEED = 1.5  # times the rate limit
 
 
+@dataclass(frozen=True)
+class HexaEmulatorSettings:
+    """Settings of the emulated table."""
+
+    stiffness: float = setting(
+        400.0, "K_p of the servos; 200, 400 and 800 in figs. 12-14", unit="N m/rad", lower=1.0, upper=_STIFFEST
+    )
+    damping: float = setting(DAMPING, "K_d of the servos", unit="N m s/rad", lower=0.1, upper=15.0)
+    rate_reference: str = setting(
+        "difference",
+        "rate reference of the damping term: difference of successive targets (as eq. 10), or none",
+        choices=("difference", "none"),
+    )
+    plate_mass: float = setting(0.5, "mass of the plate and everything mounted on it", unit="kg", lower=0.01, upper=5.0)
+    position: tuple[float, ...] = setting((0.0, 0.0, -0.55), "initial position of the plate", unit="m")
+    rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "initial roll, pitch and yaw of the plate", unit="rad")
+    probe: tuple[float, ...] = setting((), "tip of a probe under the plate; empty: none", unit="m")
+    probe_stiffness: float = setting(3e5, "stiffness of the contact with the probe", unit="N/m", lower=1e3, upper=2e6)
+    probe_dissipation: float = setting(0.0, "loss of restitution by impact speed", unit="s/m", lower=0.0, upper=100.0)
+    probe_friction: float = setting(0.0, "coefficient of friction of the contact", lower=0.0, upper=2.0)
+    watchdog: float = setting(WATCHDOG, "watchdog timeout of a driven table", unit="s", lower=0.004, upper=10.0)
+    reply_delay: float = setting(2e-4, "delay of an answer", unit="s", lower=0.0, upper=0.1)
+    substep: float = setting(5e-4, "step of the integrator; 2 ms must be a multiple of it", unit="s", upper=2e-3)
+
+    def __post_init__(self) -> None:
+        """Check the lengths of lists; raises InputError."""
+        for name, values, allowed in (
+            ("position", self.position, (3,)),
+            ("rpy", self.rpy, (3,)),
+            ("probe", self.probe, (0, 3)),
+        ):
+            if len(values) not in allowed:
+                raise InputError(
+                    f"parameter {name} is {list(values)}; required are three numbers.", field=name, value=values
+                )
+
+
 def servo_torques(
-    kp: float, kd: float, limit: float, wanted: Array, wanted_rates: Array, angles: Array, rates: Array, weight: Array
+    kp: float, kd: float, wanted: Array, wanted_rates: Array, angles: Array, rates: Array, weight: Array
 ) -> Array:
     """τ = K_p (q* - q) + K_d (q̇* - q̇) + weight compensation, clipped to the torque limit [N m].
 
     Args:
         kp: K_p [N m/rad].
         kd: K_d [N m s/rad].
-        limit: torque limit of each motor [N m].
         wanted: q* [rad].
         wanted_rates: q̇* [rad/s].
         angles: q [rad].
@@ -62,7 +112,7 @@ def servo_torques(
         weight: weight compensation torques [N m].
     """
     asked = kp * (wanted - angles) + kd * (wanted_rates - rates) + weight
-    return np.asarray(np.clip(asked, -limit, limit))
+    return np.asarray(np.clip(asked, -TORQUE_LIMIT, TORQUE_LIMIT))
 
 
 def invalid_reason(command: CommandPacket, present: Array, cycles: int) -> str:
@@ -190,7 +240,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self._rates_age += 1
             use, plant = self.settings, self.plant
             state = self.target, wanted_rates, self._angles(), plant.rates, plant.weight_torques
-            torques = servo_torques(use.stiffness, use.damping, TORQUE_LIMIT, *state)
+            torques = servo_torques(use.stiffness, use.damping, *state)
         else:
             torques = self._efforts
         self.plant.drive((1.0 - self._faults["weak"]) * torques)

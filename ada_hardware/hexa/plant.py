@@ -7,7 +7,9 @@
     plant.angles, plant.rates, plant.torques, plant.pose, plant.plate_wrench
 
 Motors are direct drives with torques up to 20 N m. Brakes (an assumption; nothing is published about HEXA97's) hold a
-crank elastically up to a friction torque of 20 N m, beyond which they slip.
+crank elastically up to a friction torque of 20 N m, beyond which they slip. The limits of the motors are assumptions:
+there are no published data of HEXA97. The range of the cranks contains the workspace (radius 0.15 m,
+z = -0.55 ± 0.05 m, tilts of 15 deg about each axis: -3 to 84 deg), with a margin.
 """
 
 from __future__ import annotations
@@ -34,10 +36,17 @@ from ada_dynamics.simulation.servos import JointServos
 from ada_dynamics.spatial.orientation import to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
+from ada_robot.contract import JointLimit
 
 PERIOD = 2e-3  # [s] servo period (Tarao et al., sec. 4.3)
 SUBSTEP = 5e-4  # [s]; half of it suffices for contacts of 1e6 N/m
 TORQUE_LIMIT = 20.0  # [N m] of each motor, an assumption
+LOWER = -0.35  # [rad]
+UPPER = 1.75  # [rad]
+RATE_LIMIT = 10.0  # [rad/s]
+WATCHDOG = 0.02  # [s] without a command, ten periods, after which the table brakes by itself
+LEAST_HOLD = 0.02  # smallest allowed distance from singular configurations of the second kind
+LIMITS = tuple(JointLimit(name, LOWER, UPPER, RATE_LIMIT, TORQUE_LIMIT) for name in JOINTS)
 PLATE, BASE = "platform", "base"
 FACE = -0.01  # [m] position of the plate's lower face along z
 _GRIP = 3000.0  # [N m/rad] stiffness of a brake before it slips; oscillates at about 50 Hz with the cranks

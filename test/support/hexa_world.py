@@ -9,10 +9,10 @@ from tapped_wire import TappedPackets
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.in_process import InProcessPackets
-from ada_hardware.hexa.driver import HexaDriver
-from ada_hardware.hexa.emulator import HexaEmulator
+from ada_hardware.hexa.driver import HexaDriver, HexaSettings
+from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_hardware.hexa.kinematics import HexaKinematics
-from ada_hardware.hexa.settings import PERIOD, HexaEmulatorSettings, HexaSettings
+from ada_hardware.hexa.plant import PERIOD
 from ada_robot.contract import Demand, Mode
 from ada_robot.settings import checked
 

@@ -24,8 +24,7 @@ from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings
 from ada_hardware.emulation.host import ANY_UDP
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.hexa.driver import HexaDriver
-from ada_hardware.hexa.settings import HexaSettings
+from ada_hardware.hexa.driver import HexaDriver, HexaSettings
 from ada_robot.settings import checked, fields_of, option_numbers, option_values
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_robot.timing.realtime import raise_process_priority

@@ -24,9 +24,8 @@ from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickE
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
 from ada_hardware.force_torque.sensor_driver import SensorDriver
-from ada_hardware.hexa.driver import HexaDriver
-from ada_hardware.hexa.emulator import HexaEmulator
-from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
+from ada_hardware.hexa.driver import HexaDriver, HexaSettings
+from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_robot.settings import setting
 
 SENSORS = ("netft", "dynpick")

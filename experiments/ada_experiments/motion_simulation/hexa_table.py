@@ -22,7 +22,7 @@ from ada_experiments.motion_simulation.frames import rotation_of, turn_between
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.probe_sensor import ProbeSensor, SensorReading
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
-from ada_hardware.hexa.settings import LEAST_HOLD
+from ada_hardware.hexa.plant import LEAST_HOLD
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused

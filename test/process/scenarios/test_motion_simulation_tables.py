@@ -25,9 +25,8 @@ from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.hexa.driver import HexaDriver
+from ada_hardware.hexa.driver import HexaDriver, HexaSettings
 from ada_hardware.hexa.kinematics import Unreachable
-from ada_hardware.hexa.settings import HexaSettings
 from ada_robot.errors import Refused
 from ada_robot.safety.phases import Phase
 

@@ -10,10 +10,9 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_dynamics.robots.mechanisms.parallel_robots import HexaGeometry
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.hexa.emulator import servo_torques
+from ada_hardware.hexa.emulator import DAMPING, servo_torques
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
-from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT, HexaPlant, Probe
-from ada_hardware.hexa.settings import DAMPING
+from ada_hardware.hexa.plant import PERIOD, HexaPlant, Probe
 
 TABLE = HexaKinematics()
 POSE, POSITION, RPY = pose_of((0.02, -0.01, -0.52), (0.05, -0.03, 0.04)), (0.02, -0.01, -0.52), (0.05, -0.03, 0.04)
@@ -22,7 +21,7 @@ POSE, POSITION, RPY = pose_of((0.02, -0.01, -0.52), (0.05, -0.03, 0.04)), (0.02,
 def hold(plant, angles, periods, kp=400.0, on_period=lambda: None):
     for _ in range(periods):
         state = angles, np.zeros(6), plant.angles, plant.rates, plant.weight_torques
-        plant.drive(servo_torques(kp, DAMPING, TORQUE_LIMIT, *state))
+        plant.drive(servo_torques(kp, DAMPING, *state))
         plant.run()
         on_period()
 

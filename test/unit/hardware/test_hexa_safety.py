@@ -10,9 +10,9 @@ import pytest
 from hexa_world import World, circle, joint_path
 from refused import refused
 
-from ada_hardware.hexa.driver import HexaDriver
+from ada_hardware.hexa.driver import HexaDriver, HexaSettings
 from ada_hardware.hexa.packets import CommandPacket, Request, State, encode_command
-from ada_hardware.hexa.settings import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG, HexaSettings
+from ada_hardware.hexa.plant import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG
 from ada_robot.contract import Demand, Mode
 from ada_robot.contract import Demand as SafeCommand
 from ada_robot.errors import DeviceAlarm, TransportError

@@ -7,11 +7,10 @@ from hexa_world import LEVEL, World, circle, joint_path, stiffness_at
 from refused import refused
 
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.hexa.emulator import HexaEmulator
+from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
 from ada_hardware.hexa.packets import State
-from ada_hardware.hexa.plant import Probe
-from ada_hardware.hexa.settings import LIMITS, LOWER, PERIOD, UPPER, HexaEmulatorSettings
+from ada_hardware.hexa.plant import LIMITS, LOWER, PERIOD, UPPER, Probe
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused
 
