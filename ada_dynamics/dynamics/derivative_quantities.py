@@ -62,7 +62,7 @@ class Equations(NamedTuple):
         plan: its constraints and their elimination order.
         tag: of the names of quantities; differs for any two ways to solve it.
         guards: of a solution, what must not be negative.
-        algorithm: of forward dynamics, asked for while tracing; without loops products of derivatives go through it.
+        algorithm: of forward dynamics, evaluated while tracing; without loops products of derivatives go through it.
     """
 
     described: Tree

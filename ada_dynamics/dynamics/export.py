@@ -38,7 +38,7 @@ def export_c(
     """Write a quantity of a robot as one C99 file, which needs nothing but sin, cos and sqrt, and its header.
 
     The function is `int NAME(const double *q, const double *v, const double *tau, double *a)` for forward dynamics; the
-    header says the arguments of each. It returns 0, or 1 where q is unusable (a quaternion off unit length).
+    header describes the arguments of each. It returns 0, or 1 where q is unusable (a quaternion off unit length).
 
     Args:
         dynamics: of the robot, with specialised kernels.

@@ -81,7 +81,7 @@ class JointWrenches(Mapping[str, Array]):
         return NameDict("joint", {**found, **self._loop_multipliers})
 
     def _along_constraints(self, body: Body) -> Array:
-        """Tᵀ-components of a wrench: what is left beside T_a τ."""
+        """Tᵀ-components of a wrench: the remainder after T_a τ."""
         wrench, q = self._wrenches[body.name], self._q
         if wrench.ndim == 1:
             wrench, q = wrench[None, :], q[None, :]

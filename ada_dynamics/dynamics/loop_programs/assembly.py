@@ -107,7 +107,7 @@ class _OnLink(TreeJointEquations):
         return self._cross.force_at(self._pose) if self.frame.in_child is None else self._cross
 
     def seen_at_joint(self, parent: Operator) -> Operator:
-        """X Φ X*, likewise."""
+        """X Φ X*, up to the joint's own motion."""
         return self._own.seen_from(self._pose) if self.frame.in_child is None else self._own
 
 
@@ -132,11 +132,11 @@ class At(NamedTuple):
         return symbolic_body(self.kind, self.k, RigidInertia(0.0, ZERO3, ZERO33), SPRING, joint)
 
     def effort(self, body: Body) -> tuple[Scalar, ...]:
-        """τ less what the joint loses and what its spring takes."""
+        """τ minus the losses and the spring effort of the joint."""
         return tuple(t - p for t, p in zip(self.tau, joint_passive_efforts(body, self.q, self.v), strict=True))
 
     def frame(self, body: Body) -> JointFrame:
-        """Where the joint's equations stand: on the parent's side, which keeps its handle."""
+        """Frame of the joint's equations: on the parent's side, which keeps its handle."""
         return JointFrame.of(body, self.q, self.kind.parent != "world")
 
     def parent_bias(self) -> Motion:

@@ -71,7 +71,7 @@ def joint_on_z(kind: Kind, k: Row) -> JointType:
 def symbolic_body(kind: Kind, k: Row, inertia: RigidInertia, spring: int, joint: JointType | None = None) -> Body:
     """A body with the constants of a table row, k and rest of its spring from `spring` on.
 
-    A step of a program knows this body alone: nothing asks for its place in a tree.
+    Steps of a program use one body at a time, without its place in a tree.
     """
     joint = joint_on_z(kind, k) if joint is None else joint
     armature, damping, friction = k[LOADS:PROGRAM]
@@ -116,7 +116,7 @@ class LoopProgram:
 
     Attributes:
         name: with the kinds of joints it identifies the kernel.
-        third: name of the third input, besides q and v: the result is the other of a and tau.
+        third: name of the third input, in addition to q and v; the result is the other of a and tau.
         passes: direction, step, and where each result goes: a region and an offset in it.
         operands: builds the operands of a step from the kind, its constants, the workspace of body and parent, q, v,
             the third input and the external wrench or None.
