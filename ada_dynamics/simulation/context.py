@@ -152,8 +152,8 @@ def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[
             loop=max(gaps, key=lambda name: gaps[name]),
             field="q",
         )
-    change = float(np.max(np.abs(allowed - v), initial=0.0))
-    if change > max(OPEN, TURNED_BY_GAP * left * float(np.max(np.abs(v), initial=0.0))):
+    change, speed = (float(np.max(np.abs(x), initial=0.0)) for x in (allowed - v, v))
+    if change > max(OPEN, OPEN * speed, TURNED_BY_GAP * left * speed):  # steps of fast motions leave more
         raise InputError(
             f"model {model.name!r}: the initial velocity violates the loop constraints: the projection changes it by "
             f"{change:.3g}; use q, v = Dynamics(model, q0=q).project_to_constraints(q, v).",

@@ -62,6 +62,14 @@ def period_of(amplitude):
     return 2.0 * np.pi / np.sqrt(G) / a
 
 
+def test_a_motion_continues_from_a_row_of_its_log_however_fast_it_is():
+    model = ada.load("stewart")  # falls through its base: 70 rad/s
+    log = Simulation(model, integrator="rk4", step=2e-3).run(0.3)
+    row = int(np.argmax(np.abs(log.v).max(axis=1)))
+    again = Simulation(model, log.q[row], log.v[row])
+    np.testing.assert_allclose(again.v, log.v[row], atol=1e-4)
+
+
 def test_a_pendulum_swings_with_the_period_of_the_elliptic_integral(pendulum):
     passing = Event("passes", lambda t, q, v: q[0], direction=1)
     sim = Simulation(pendulum, [1.0], integrator="dop853", tolerance=1e-12, step=0.01, events=[passing])
