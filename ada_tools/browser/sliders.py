@@ -210,7 +210,7 @@ class CommandSliders(JointSliders):
         self._title = title
         self._places = np.array([model.q_index(motor.name).start for motor in self.motors], dtype=np.intp)
         self._due = self._last = 0.0
-        self._was_watched = self.is_on = False
+        self._was_watched = self.is_on = self._is_shown = False
         if not self.motors:
             return
         self._folder = page.gui.add_folder(title, expand_by_default=False)
@@ -255,9 +255,9 @@ class CommandSliders(JointSliders):
         if not self.motors or now < self._due:
             return
         present = q[self._places]
-        if not self.is_on:
-            self._due = now + LOOK
-            self.commanded = present.copy()
+        if not (self.is_on and self._is_shown):  # commands begin at the present positions
+            self._due, self._last = now + (PERIOD if self.is_on else LOOK), now
+            self._is_shown, self.commanded = True, present.copy()
             for i, value in enumerate(present.tolist()):
                 self.show(i, value)
             return

@@ -100,6 +100,17 @@ def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sen
     assert not folder.visible and not targets.is_on
 
 
+def test_targets_that_are_switched_on_before_their_sliders_were_shown_begin_where_the_joints_are(page):
+    model, controller = ada.load("pa10"), Controller()
+    controller.joints = dict.fromkeys(model.joint_names, 0.0)
+    targets, q = joint_sliders.JointTargets(page, model, controller), np.linspace(-0.3, 0.3, 7)
+    targets.switch(True)
+    for _ in range(5):
+        page.clock.advance(0.05)
+        targets.tick(q)
+    np.testing.assert_allclose([list(asked.values()) for asked in controller.asked], [q], atol=1e-6)
+
+
 def test_with_a_controller_there_sliders_send_it_targets_and_do_not_command_the_joints(page):
     model = ada.load("pa10")
     plant, controller = RobotNode(described(model), clock=page.clock), Controller()
