@@ -143,7 +143,8 @@ def _own(dynamics: ada.Dynamics, name: str, states: States) -> list[Contender]:
     if name == "forward_derivatives":
         made.append(_native(FORWARD, kernels_of(dynamics).forward(False), few))
         for label, vectors in ((JVP, 3), (VJP, 1), (HVP, 4)):
-            getattr(dynamics, f"forward_{label}")(*one, *[one[2]] * vectors)
+            owner = dynamics.derivatives if label == HVP else dynamics
+            getattr(owner, f"forward_{label}")(*one, *[one[2]] * vectors)
             made.append(
                 _native(label, kernels_of(dynamics).get(f"forward_{label}", _never), [*few, *[few[2]] * vectors])
             )

@@ -117,7 +117,7 @@ def _ours(model: ada.Model, q: Array, integrator: IntegratorName, steps: int) ->
     sim.reset()
     names = {"s": sim.context.integrator, "x": sim.context.integrator.x, "h": STEP, "n": TIMED}
     if adaptive:
-        call = f"s.restart(x); s.march_adaptively(0.0, 0, n // {rows}, {rows} * h)"
+        call = f"s.restart(x); s.advance_adaptively(0.0, 0, n // {rows}, {rows} * h)"
     else:
         call = "s.x = x; s.advance(0.0, 0, n, h, 0)"
     return row, Contender(row.label, call, names, TIMED)
