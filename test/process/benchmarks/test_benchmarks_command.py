@@ -14,6 +14,7 @@ from benchmarks import __main__ as command_line
 
 JUDGED = {
     "derivatives",
+    "energy",
     "forward",
     "calls",
     "closed",
@@ -49,7 +50,7 @@ def test_a_quick_run_ends_well_and_writes_every_figure(
     for table in figures["tables"]:
         assert all(len(row) == len(table["columns"]) for row in table["rows"]), table["title"]
     for target in figures["targets"]:
-        assert target["measured"] > 0.0, target
+        assert target["measured"] >= 0.0, target
         better = target["measured"] >= target["limit"] if target["at_least"] else target["measured"] <= target["limit"]
         assert target["reached"] == better
         assert target["what"] in said.out or f"target >= {target['limit']:g}" in said.out
