@@ -98,10 +98,8 @@ PAGES = (
                     "power",
                     "motion",
                     "balance",
-                    "fixed_feet",
                     "singularity",
                     "workspace",
-                    "stiffness",
                     "sampled_signals",
                 )
             },
@@ -186,7 +184,7 @@ def shown() -> Iterator[tuple[Page, str, str, Any]]:
 
 
 def adapters() -> str:
-    """The page on the doors to other frameworks, whose modules need these to be imported."""
+    """The page on adapters to other frameworks, whose modules need these to be imported."""
     page = (
         "# torch, JAX, CasADi\n\nThe same dynamics as functions of other frameworks. The library needs none of them.\n"
     )
