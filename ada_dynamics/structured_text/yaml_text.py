@@ -44,7 +44,7 @@ def parse_json(text: str, file: str) -> Node:
         ModelError: the text is not valid JSON, has repeated keys, or is too large or too deeply nested.
     """
     try:
-        json.loads(text)
+        json.loads(text, parse_int=float)  # an int of many digits would take long, or be refused by Python
     except json.JSONDecodeError as problem:
         reason = problem.msg[:1].lower() + problem.msg[1:]
         raise ModelError(f"{file}, line {problem.lineno}: it is not well-formed JSON: {reason}.") from None

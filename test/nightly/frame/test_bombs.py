@@ -93,10 +93,10 @@ ROBOTS = {
         + "</worldbody></mujoco>",
         "too many copies",
     ),
-    "an MJCF that includes itself": ("r.xml", WORLD.format("<include file='r.xml'/>"), "includes itself"),
+    "an MJCF that includes itself": ("r.xml", WORLD.format("<include file='r.xml'/>"), "in a cycle"),
     "a file of the system": ("r.xml", WORLD.format("<include file='/etc/passwd'/>"), "is outside of"),
     "a device without an end": ("r.xml", WORLD.format("<include file='/dev/zero'/>"), "is outside of"),
-    "a mesh that is none": ("r.xml", MASS_BY_MESH.format("/etc/passwd", "exact"), "of this kind are not read"),
+    "a mesh that is none": ("r.xml", MASS_BY_MESH.format("/etc/passwd", "exact"), "mesh format is not supported"),
     "a macro that calls itself": (
         *("r.xacro", XACRO.format("<xacro:macro name='m'><xacro:m/></xacro:macro><xacro:m/>")),
         "recurses without end",
