@@ -79,8 +79,7 @@ def parts_of(model: Model) -> list[ShapePart]:
     """Solids of all links, with sticks for bodies without shapes.
 
     Collision shapes replace visual meshes that are not available. Links without shapes are not drawn if they are fixed
-    to
-    a link with shapes, or if they are the massless cross of a universal joint in a robot with shapes.
+    to a link with shapes, or if they are the massless cross of a universal joint in a robot with shapes.
     """
     meshes = RobotMeshes()
     drawn: dict[str, list[ShapePart]] = {name: [] for name in model.links}

@@ -61,8 +61,7 @@ class PushedRobot:
     """A robot under one strategy, for repeated pushes.
 
     The push acts at the origin of the upper body, with the moment of the pushed point in the initial posture, so that
-    one
-    simulation serves all points. During the 0.1 s of a push the body rotates by a few degrees only.
+    one simulation serves all points. During the 0.1 s of a push the body rotates by a few degrees only.
     """
 
     def __init__(self, strategy: str, chosen: PushSettings) -> None:

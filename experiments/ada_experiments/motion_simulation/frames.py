@@ -180,10 +180,9 @@ class Mounting:
     """Mounting of the two real models on the simulated robots and in the laboratory.
 
     The document does not specify it; the defaults are assumptions. The probe is the tip of the last link of robot 1,
-    the
-    plate is the middle of the facing side of the base of robot 2. In the laboratory the HEXA is mounted overhead with
-    its
-    plate level, 0.5 m below its base as in S1, and lowers it onto the probe, which is upright, 0.1 m above the sensor.
+    the plate is the middle of the facing side of the base of robot 2. In the laboratory the HEXA is mounted overhead
+    with its plate level, 0.5 m below its base as in S1, and lowers it onto the probe, which is upright, 0.1 m above the
+    sensor.
 
     Attributes:
         tip_on_robot: real model 1 in the terminal body of robot 1; z outward, towards the other.
