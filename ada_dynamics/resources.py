@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.util
 import json
 import shlex
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -115,7 +116,8 @@ def how_to_install_experiments() -> str:
     return f"pip install ./experiments in the folder of {NAME}'s source"
 
 
-def provided(group: str, name: str | None = None) -> list[Any]:
+@cache
+def provided(group: str, name: str | None = None) -> tuple[Any, ...]:
     """Objects that installed distributions provide by the entry points of a group, or by those of a name."""
     points = [one for one in importlib.metadata.entry_points(group=group) if name in (None, one.name)]
-    return [point.load() for point in points if importlib.util.find_spec(point.module.partition(".")[0])]
+    return tuple(point.load() for point in points if importlib.util.find_spec(point.module.partition(".")[0]))

@@ -91,7 +91,7 @@ def command(name: str) -> Subcommand:
     Raises:
         InputError: its distribution is not installed.
     """
-    modules: list[Any] = [importlib.import_module(MODULES[name])] if MODULES[name] else provided(GROUP, name)
+    modules = (importlib.import_module(MODULES[name]),) if MODULES[name] else provided(GROUP, name)
     if not modules:
         text = f"the experiments are not installed: {how_to_install_experiments()}."
         raise InputError(text, field="command", value=name)

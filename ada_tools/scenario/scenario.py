@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -147,8 +146,7 @@ class Scenario:
         return Path(name) if self.folder is None else self.folder / name
 
 
-@cache
-def packages() -> list[Any]:
+def packages() -> tuple[Any, ...]:
     """Packages of published experiments."""
     return provided(EXPERIMENTS)
 

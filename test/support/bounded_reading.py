@@ -52,9 +52,14 @@ def outcome(how: str, path: Path) -> str:
 
 def _read_within_bounds(how: str, path: Path, answer: Connection) -> None:
     from ada_dynamics.errors import AdaError
+    from ada_dynamics.resources import provided
+    from ada_tools.commands import GROUP
+    from ada_tools.scenario.scenario import packages
     from trials.fuzz.fence import Escaped, fence
 
     read = READERS[how]
+    packages()  # what is installed is no part of the file
+    provided(GROUP, "reproduce")
     used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
     given = sum(file.stat().st_size for file in path.parent.iterdir())
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY + MEMORY_PER_BYTE * given,) * 2)
