@@ -20,6 +20,7 @@ from benchmarks import (
     energy,
     flops,
     forward,
+    inverse_kinematics,
     machine,
     other,
     overconstrained,
@@ -44,6 +45,7 @@ SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "energy": energy.run,
     "linkages": overconstrained.run,
     "controllers": controllers.run,
+    "ik": inverse_kinematics.run,
     "threads": threads.run,
 }
 METHOD = """\

@@ -24,7 +24,6 @@ from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers.mjcf.bodies import KINDS
-from ada_tools.engines.mujoco_model import mujoco_package
 
 _NUMBERS: dict[tuple[str, ...], int] = {("free",): 0, ("ball",): 1, ("slide",): 2, ("hinge",): 3}  # MuJoCo's
 _WXYZ = (3, 0, 1, 2)
@@ -64,7 +63,8 @@ def compare(path: str | os.PathLike[str], states: int = 3, seed: int = 0) -> Com
         ModelError: the file cannot be read here.
     """
     model = load(path)
-    mujoco = mujoco_package()
+    import mujoco
+
     theirs, without_meshes = _compiled(mujoco, str(path))
     twin = _Twin(model, mujoco, theirs)
     rng = np.random.default_rng(seed)

@@ -53,7 +53,6 @@ GROUPS = {
     "research": {
         "reproduce": "",
         "sweep": "ada_tools.commands.sweep",
-        "bench": "ada_tools.commands.bench",
     },
     "installation": {"doctor": "ada_tools.commands.doctor", "completion": "ada_tools.commands.completion"},
 }

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapters of other dynamics engines for comparisons: pinocchio and MuJoCo (the extra `oracle`)."""
+"""Dynamics of models by pinocchio for comparisons (the extra `oracle`)."""

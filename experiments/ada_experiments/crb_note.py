@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ import numpy as np
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.plots import figure_context, save
 from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.expr import cost
+from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
-from ada_tools.program_cost import compiled, counted, in_turn, ratio_of
+from ada_experiments.hybrid_cost import in_turn, kernel_of, ratio_of, repeat
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
@@ -83,11 +86,10 @@ def costs_of(model: Model, rounds: int = ROUNDS) -> Costs:
     operations, programs = {}, {}
     for method in METHODS:
         name = "mass_matrix" if method == "crba" else f"mass_matrix_{method}"
-        measured, function = counted(method, quantities.of_tree(model.tree, name).trace)
-        operations[method] = measured.operations
-        evaluate = compiled(measured, function, [states])
-        if evaluate is not None:
-            programs[method] = evaluate
+        function = quantities.of_tree(model.tree, name).trace()
+        operations[method] = cost(function).flops
+        if reason_for_fallback() is None:
+            programs[method] = partial(repeat, kernel_of(f"{name} {model.name}", function), [states])
     rows = in_turn(programs, STATES, rounds) if programs else {}
     seconds = {method: float(np.median(row)) for method, row in rows.items()}
     found = {method: ratio_of(row, rows["crba"]) for method, row in rows.items()}

@@ -28,7 +28,7 @@ from ada_dynamics.contact.stops import limited_joints
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.resources import how_to_install
-from ada_tools.engines.mujoco_model import MujocoModel
+from ada_experiments.mujoco_twin import MujocoModel
 from ada_tools.engines.pinocchio_model import PinocchioModel
 from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment

@@ -8,10 +8,11 @@ RKF45 with steps of 1 ms, in native code: the minimum over rounds in which all p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,11 +28,12 @@ from ada_dynamics.model import planar_chain
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_tools.program_cost import Evaluate, in_turn, ratio_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 
+Evaluate: TypeAlias = Callable[[int], None]  # evaluates all states the given number of times
 STATES = 64
 ROUNDS = 15
+SECONDS = 0.004  # [s] per program and round
 REPETITIONS = 6  # maximum
 SETTLED = 0.03  # relative decrease of the minimum times below which they count as converged
 EVALUATIONS = 60_000  # 10 s in steps of 1 ms, six stages each
@@ -77,7 +79,7 @@ class _Chain:
         found = {name: np.asarray(kernel.batch(*states)) for name, kernel in kernels.items()}
         size = np.max(np.abs(found[ADA]), axis=1, keepdims=True)
         self.disagreement = max(float(np.max(np.abs(a - found[ADA]) / size)) for a in found.values())
-        self.programs = {name: partial(_repeat, kernel, states) for name, kernel in kernels.items()}
+        self.programs = {name: partial(repeat, kernel, states) for name, kernel in kernels.items()}
 
     def _kernels(self) -> dict[str, Any]:
         model, tree = self.model, self.model.tree
@@ -85,9 +87,9 @@ class _Chain:
         if self._with_lagrange:
             inputs = {"q": model.nq, "v": model.nv, "tau": model.nv}
             solve = lambda q, v, tau: {"a": lagrange.forward_dynamics(tree, q, v, tau)}  # noqa: E731
-            kernels[LAGRANGE] = _kernel(f"lagrange {model.name}", trace("hybrid_cost", inputs, solve))
+            kernels[LAGRANGE] = kernel_of(f"lagrange {model.name}", trace("hybrid_cost", inputs, solve))
         if self.has_hybrid:
-            kernels[HYBRID] = _kernel(f"hybrid {model.name} {self.chosen}", cut_selection.traced(tree, self.chosen))
+            kernels[HYBRID] = kernel_of(f"hybrid {model.name} {self.chosen}", cut_selection.traced(tree, self.chosen))
         return kernels
 
 
@@ -154,12 +156,50 @@ def _measure(chains: Sequence[_Chain]) -> None:
         chain.seconds = {name: EVALUATIONS * min(rounds) for name, rounds in chain.rounds.items()}
 
 
-def _kernel(name: str, function: Function) -> Kernel:
+def kernel_of(name: str, function: Function) -> Kernel:
+    """Kernel of a traced program."""
     return Kernel(Signature.of(function), lambda: function, name, checked=False)
 
 
-def _repeat(kernel: Any, states: Sequence[Array], repeats: int) -> None:
+def repeat(kernel: Any, states: Sequence[Array], repeats: int) -> None:
+    """Evaluate all states the given number of times in native code."""
     kernel.native_repeat(*states, repeats=repeats)
+
+
+def in_turn(programs: Mapping[str, Evaluate], count: int, rounds: int) -> dict[str, list[float]]:
+    """Time of one evaluation of each program [s] by round.
+
+    Programs run in turn, so that disturbances affect all of them.
+
+    Args:
+        programs: evaluations by name.
+        count: number of states of one evaluation.
+        rounds: number of rounds.
+    """
+    repeats = {}
+    for name, evaluate in programs.items():
+        evaluate(1)  # compiles
+        n = 1
+        while (taken := _seconds(evaluate, n)) < 0.2 * SECONDS:
+            n *= 4
+        repeats[name] = max(1, round(n * SECONDS / taken))
+    found: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, evaluate in programs.items():
+            found[name].append(_seconds(evaluate, repeats[name]) / (repeats[name] * count))
+    return found
+
+
+def _seconds(evaluate: Evaluate, repeats: int) -> float:
+    start = time.process_time()
+    evaluate(repeats)
+    return time.process_time() - start
+
+
+def ratio_of(one: Sequence[float], other: Sequence[float]) -> tuple[float, tuple[float, float]]:
+    """Median ratio of the times of two programs over the rounds, and the quartiles of the ratio."""
+    low, median, high = np.percentile(np.asarray(one) / np.asarray(other), (25.0, 50.0, 75.0))
+    return float(median), (float(low), float(high))
 
 
 def _claims(chains: Sequence[_Chain]) -> list[Claim]:

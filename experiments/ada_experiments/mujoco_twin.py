@@ -1,25 +1,225 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation of a model and its ground contacts in MuJoCo, with the MJCF of `ada`, for comparison."""
+"""Dynamics of a model, and its simulation with ground contacts, in MuJoCo, with the MJCF of `ada`, for comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.model import Model
+from ada_dynamics.resources import how_to_install
+from ada_dynamics.robots.readers.mjcf.bodies import KINDS
 from ada_dynamics.robots.writers import render
-from ada_tools.engines.mujoco_model import MujocoModel
 
 Controller = Callable[[float, Array, Array], ArrayLike]
 
 _CORNER = 1e-3  # [m], radius of the contact spheres; the lowest point of a sphere is the contact point
+MIN_INERTIA = 1e-14  # [kg m²]; MuJoCo rejects moving bodies without inertia about an axis
+COVERED = tuple(kind for kind, words in KINDS.words.items() if words)
+_XYZW_TO_WXYZ = (3, 0, 1, 2)
+
+
+class MujocoModel:
+    """Forward dynamics of a model by MuJoCo, converted by the MJCF writer.
+
+    MuJoCo uses another order of coordinates, and quaternions with the real part first. The linear velocity of a
+    floating joint is in world axes in MuJoCo and in the axes of the child in ada_dynamics; forces accordingly. Vectors
+    are in the coordinates of ada_dynamics unless stated otherwise.
+
+    Attributes:
+        mujoco: the module.
+        ours: the model of ada_dynamics.
+        model: the model of MuJoCo.
+        data: its state and working memory.
+    """
+
+    def __init__(self, model: Model, document: str | None = None) -> None:
+        """Compile the model.
+
+        Args:
+            model: the mechanism.
+            document: MJCF of the model with additional elements, compiled without changes; by default the output of the
+                MJCF writer without contacts and limits.
+
+        Raises:
+            InputError: MuJoCo is not installed or rejects the model, or a joint type is not supported.
+            ModelError: the model cannot be written as MJCF.
+        """
+        self.mujoco: Any = _mujoco()
+        self.ours = model
+        _refuse_other_joints(model)
+        self.model: Any = self._compiled(document)
+        self.data: Any = self.mujoco.MjData(self.model)
+        self._own_q = np.zeros(model.nq, dtype=int)  # index in ada_dynamics by coordinate of MuJoCo
+        self._own_v = np.zeros(model.nv, dtype=int)
+        self._turns: list[tuple[int, int]] = []  # addresses of a quaternion and of its angular velocity
+        self._free: list[tuple[int, int]] = []  # addresses of quaternion and linear velocity of floating joints
+        for name in model.joint_names:
+            self._match(name)
+        self._straight_q, self._straight_v = np.ones(model.nq, dtype=bool), np.ones(model.nv, dtype=bool)
+        for at, spin in self._turns:
+            self._straight_q[at : at + 4] = self._straight_v[spin : spin + 3] = False
+
+    def _compiled(self, document: str | None) -> Any:
+        mujoco = self.mujoco
+        try:
+            if document is not None:
+                return mujoco.MjModel.from_xml_string(document)
+            spec = mujoco.MjSpec.from_string(render(self.ours, "mjcf").texts[".xml"])
+            spec.compiler.boundinertia = MIN_INERTIA
+            spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+            return spec.compile()
+        except ValueError as problem:
+            text = f"MuJoCo rejects model {self.ours.name!r}: {problem}"
+            raise InputError(text, field="model", value=self.ours.name) from None
+
+    def _match(self, name: str) -> None:
+        """Find the coordinates of a joint, which are the first of the body of its child."""
+        joint, own_q, own_v = self.ours.joints[name], self.ours.q_index(name), self.ours.v_index(name)
+        first = self.model.body_jntadr[self.model.body(joint.child).id]
+        at, rate = int(self.model.jnt_qposadr[first]), int(self.model.jnt_dofadr[first])
+        order = np.arange(own_q.start, own_q.stop)
+        turn = joint.type.quaternion_at()
+        if turn is not None:
+            order[turn:] = order[turn:][list(_XYZW_TO_WXYZ)]
+            self._turns.append((at + turn, rate + turn))
+            if turn:
+                self._free.append((at + turn, rate))
+        self._own_q[at : at + joint.nq] = order
+        self._own_v[rate : rate + joint.nv] = np.arange(own_v.start, own_v.stop)
+
+    # --- coordinates ------------------------------------------------------------------------------------------------
+    def position(self, q: ArrayLike) -> Array:
+        """Convert a configuration to MuJoCo."""
+        return self.ours.as_positions(q)[self._own_q]
+
+    def own_position(self, x: Array) -> Array:
+        """Convert a configuration from MuJoCo."""
+        return _placed(x, self._own_q)
+
+    def velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Convert velocities at q, or efforts, to MuJoCo."""
+        x, w = self.position(q), self.ours.as_velocities(v)[self._own_v]
+        for turn, at in self._free:
+            w[at : at + 3] = self._rotation(x[turn : turn + 4]) @ w[at : at + 3]
+        return w
+
+    def own_velocity(self, x: Array, w: Array) -> Array:
+        """Convert velocities at the MuJoCo configuration x, or efforts, from MuJoCo."""
+        w = np.array(w, dtype=np.float64)
+        for turn, at in self._free:
+            w[at : at + 3] = self._rotation(x[turn : turn + 4]).T @ w[at : at + 3]
+        return _placed(w, self._own_v)
+
+    def position_rate(self, x: Array, w: Array) -> Array:
+        """Time derivative of the MuJoCo configuration for MuJoCo velocities."""
+        rate, quaternion_rate = np.zeros(self.ours.nq), np.zeros(4)
+        rate[self._straight_q] = w[self._straight_v]
+        for at, spin in self._turns:
+            # ½ p ∘ (0, ω), with ω in the body's axes
+            self.mujoco.mju_mulQuat(quaternion_rate, x[at : at + 4].copy(), np.array([0.0, *w[spin : spin + 3]]))
+            rate[at : at + 4] = 0.5 * quaternion_rate
+        return rate
+
+    # --- state ------------------------------------------------------------------------------------------------------
+    def set_state(self, q: ArrayLike, v: ArrayLike) -> None:
+        """Set the state at t = 0 and clear efforts and warm-start memory."""
+        x, w = self.position(q), self.velocity(q, v)
+        self.mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:], self.data.qvel[:] = x, w
+
+    def state(self) -> tuple[Array, Array]:
+        """Configuration and velocities of the present state."""
+        return self.own_position(self.data.qpos), self.own_velocity(self.data.qpos, self.data.qvel)
+
+    def set_efforts(self, tau: ArrayLike) -> None:
+        """Apply efforts in the present state until they are set again."""
+        tau = self.ours.as_velocities(tau, "tau")
+        self.data.qfrc_applied[:] = self.velocity(self.own_position(self.data.qpos), tau)
+
+    # --- dynamics ---------------------------------------------------------------------------------------------------
+    def forward(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
+        """Joint accelerations of trees without dry friction; loops and dry friction are soft constraints in MuJoCo.
+
+        Args:
+            q: configuration, (nq,).
+            v: velocities, (nv,).
+            tau: joint efforts, (nv,).
+
+        Raises:
+            InputError: the model has loops or dry friction, or an argument has the wrong size.
+        """
+        self._refuse_soft()
+        self.set_state(q, v)
+        self.set_efforts(tau)
+        self.mujoco.mj_forward(self.model, self.data)
+        a = self.own_velocity(self.data.qpos, self.data.qacc)
+        _, own = self.state()
+        for name in self.ours.joint_names:
+            if self.ours.joints[name].kind == "floating":
+                # d/dt (R v) = R (a + ω x v) in world axes
+                at = self.ours.v_index(name).start
+                a[at : at + 3] -= np.cross(own[at + 3 : at + 6], own[at : at + 3])
+        return a
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """Mass matrix of the tree including armature, (nv, nv)."""
+        self.set_state(q, np.zeros(self.ours.nv))
+        self.mujoco.mj_forward(self.model, self.data)
+        columns, product = np.zeros((self.ours.nv, self.ours.nv)), np.zeros(self.ours.nv)
+        for i, unit in enumerate(np.eye(self.ours.nv)):
+            self.mujoco.mj_mulM(self.model, self.data, product, self.velocity(q, unit))
+            columns[:, i] = self.own_velocity(self.data.qpos, product)
+        return columns
+
+    def _refuse_soft(self) -> None:
+        rough = next((joint.name for joint in self.ours.joints.values() if joint.friction), None)
+        if self.ours.loops or rough:
+            what, field = ("loops", "loops") if self.ours.loops else (f"dry friction in joint {rough!r}", "friction")
+            text = (
+                f"model {self.ours.name!r} has {what}, a soft constraint in MuJoCo with other accelerations. Compare "
+                "with PinocchioModel, or compare motions over time."
+            )
+            raise InputError(text, field=field, joint=rough)
+
+    def _rotation(self, quaternion: Array) -> Array:
+        R = np.zeros(9)
+        self.mujoco.mju_quat2Mat(R, quaternion.copy())
+        return R.reshape(3, 3)
+
+
+def _placed(values: Array, places: NDArray[np.int_]) -> Array:
+    result = np.empty(len(places))
+    result[places] = values
+    return result
+
+
+def _mujoco() -> Any:
+    try:
+        import mujoco
+    except ImportError:
+        text = f"the comparison with MuJoCo needs it: {how_to_install('oracle')}"
+        raise InputError(text, field="mujoco", allowed=how_to_install("oracle")) from None
+    return mujoco
+
+
+def _refuse_other_joints(model: Model) -> None:
+    for joint in model.joints.values():
+        where = f"model {model.name!r}: joint {joint.name!r}"
+        if joint.mimic is not None:
+            text = f"{where} mimics {joint.mimic.joint!r}, a soft constraint in MuJoCo. Compare with PinocchioModel."
+            raise InputError(text, joint=joint.name, field="mimic", value=joint.mimic.joint)
+        if joint.name in model.joint_names and joint.kind not in COVERED:
+            text = f"{where} is {joint.kind}; MuJoCo supports {', '.join(COVERED)}."
+            raise InputError(text, joint=joint.name, field="kind", value=joint.kind, allowed=COVERED)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import ada_dynamics as ada
 from ada_dynamics.analysis.motion import momentum_rate
 from ada_dynamics.robots import mechanisms
-from ada_tools.engines.mujoco_model import MujocoModel
+from ada_experiments.mujoco_twin import MujocoModel
 from ada_tools.engines.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]

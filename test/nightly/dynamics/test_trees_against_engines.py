@@ -12,7 +12,7 @@ from random_trees import assert_same, random_tree, sprung_chain, states_of, two_
 
 import ada_dynamics as ada
 from ada_dynamics.simulation.system import frictionless
-from ada_tools.engines.mujoco_model import COVERED, MujocoModel
+from ada_experiments.mujoco_twin import COVERED, MujocoModel
 
 IN_MUJOCO = [kind for kind in COVERED if kind != "floating"]
 LOADS = {"armature": 0.1, "damping": 0.3}

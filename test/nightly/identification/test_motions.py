@@ -12,7 +12,7 @@ import ada_dynamics as ada
 from ada_dynamics.identification import Excitation, excitation
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots import mechanisms
-from ada_tools.engines.mujoco_model import MujocoModel
+from ada_experiments.mujoco_twin import MujocoModel
 
 PAYLOAD, AT = 5.0, np.array([0.03, -0.02, 0.15])  # [kg], [m] in link_7
 ASKED = ("link_7.*", "*.damping", "*.friction")

@@ -10,6 +10,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.resources import find
+from ada_experiments.mujoco_twin import MujocoModel
 from ada_hardware.pa10.cyclic import (
     ANGLE_COUNT,
     SPEED_COUNT,
@@ -24,7 +25,6 @@ from ada_hardware.pa10.packets import CONTROLLER, Packet, PacketParser, PacketTy
 from ada_hardware.pa10.settings import Pa10EmulatorSettings
 from ada_hardware.pa10.variants import variant
 from ada_robot.settings import checked
-from ada_tools.engines.mujoco_model import MujocoModel
 
 BRAKED, SERVO, TORQUE = AxisCommand(0x01), AxisCommand(0x02), AxisCommand(0x06)
 LOCKED, OFF = 0x4000, 0x8000
