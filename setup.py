@@ -146,6 +146,7 @@ EXTRAS = {
         "furo>=2024.8",
         "sphinx-design>=0.6,<1",
         "sphinx-copybutton>=0.5.2,<1",
+        "sphinx-mathjax-offline>=0.0.2,<1",
     ],
 }
 

@@ -16,7 +16,7 @@ author = "The ada_dynamics developers"
 copyright = f"2026, {author}"
 release = runpy.run_path(str(HERE.parent / "ada_dynamics/_version.py"))["__version__"]
 
-extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton", "sphinx-mathjax-offline"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3

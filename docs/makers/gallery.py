@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_WORDS = {"c": "C", "gpu": "GPU", "ik": "IK", "urdf": "URDF"}
-_ROW = re.compile(r"^\| \[([\w./]+)\]\(([\w./]+)\) \| (.*) \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| \[([^]]+)\]\(([\w./]+)\) \| (.*) \|$", re.MULTILINE)
 _PICTURE = re.compile(r"!\[([^]]*)\]\(\.\./docs/(images/\S+)\)")
 
 
@@ -18,6 +17,7 @@ _PICTURE = re.compile(r"!\[([^]]*)\]\(\.\./docs/(images/\S+)\)")
 class Example:
     """A row of the table in examples/README.md, with what stands under its own heading there."""
 
+    title: str
     file: str
     section: str
     shows: str
@@ -30,12 +30,6 @@ class Example:
         """Name of its page."""
         return Path(self.file).stem
 
-    @property
-    def title(self) -> str:
-        """What stands over it."""
-        words = [_WORDS.get(word, word) for word in self.page.split("_")]
-        return " ".join([words[0][0].upper() + words[0][1:], *words[1:]])
-
 
 def examples() -> Iterator[Example]:
     """All of them, in the order of the table."""
@@ -43,10 +37,11 @@ def examples() -> Iterator[Example]:
     sections = dict(_parts(text, "## "))
     told = {file: part for section in sections.values() for file, part in _parts(section, "### ")}
     for section, part in sections.items():
-        for name, file, shows in _ROW.findall(part):
-            more = told.get(name, "")
+        for title, file, shows in _ROW.findall(part):
+            more = told.get(Path(file).name, "")
             picture = _PICTURE.search(more)
             yield Example(
+                title=title,
                 file=file,
                 section=section or "First steps",
                 shows=shows[0].upper() + shows[1:],
@@ -91,7 +86,7 @@ def hub() -> str:
     for one in every:
         if not one.picture:
             page += f"\n## {one.section}\n\n" if one.section != last else ""
-            page += f"- [{Path(one.file).name}]({one.page}.md): {one.shows}\n"
+            page += f"- [{one.title}]({one.page}.md): {one.shows}\n"
             last = one.section
     rows = "\n".join(one.page for one in every)
     return f"{page}\n```{{toctree}}\n:hidden:\n\n{rows}\n```\n"

@@ -69,7 +69,7 @@ def test_the_links_of_the_readme_lead_somewhere():
 
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path):
-    for needed in ("sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton"):
+    for needed in ("sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton", "sphinx-mathjax-offline"):
         pytest.importorskip(needed, reason="the extra docs is not installed")
     build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(tmp_path / "read")]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
