@@ -16,14 +16,16 @@ _SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields):$")
 _ITEM = re.compile(r"^(\*{0,2}[\w.]+(?:, \*{0,2}[\w.]+)*)(?: \([^)]*\))?: +(.*)$")
 _FIELD = re.compile(r'''^    (\w+): [^#\n]*(?:  # (.*))?\n(?:    """(.*)"""\n)?''', re.MULTILINE)
 _LITERAL = re.compile(r"""[-+\w.,()\[\] '"]+""")
+LARGE = 8  # members from which a class gets a summary table
 _FIELDS = {"Args": "param", "Attributes": "ivar", "Raises": "raises"}
 
 
 def entry(name: str, value: Any, module: str, depth: int = 0) -> str:
     """A class with its public members, a function or a constant, as directives of Sphinx's Python domain."""
     if inspect.isclass(value):
+        body = _text_of_class(value) + "\n\n" + _summary(name, value, module)
         members = "\n".join(_member(*one) for one in members_of(value))
-        return _directive("class", name, _signature_of_class(value), module, _text_of_class(value) + "\n" + members, 1)
+        return _directive("class", name, _signature_of_class(value), module, body + "\n" + members, 1)
     if callable(value) and typing.get_origin(value) is None:
         return _directive("function", name, signature(value), module, text(value), depth)
     return _directive("data", name, "", module, _says(value), depth)
@@ -66,6 +68,17 @@ def _is_member(value: Any) -> bool:
     is_method = callable(value) or isinstance(value, (classmethod, staticmethod))
     told = getattr(value, "__doc__", None) or ""
     return bool(told) and not told.startswith("Alias for field") and (is_method or hasattr(type(value), "__get__"))
+
+
+def _summary(name: str, cls: type[Any], module: str) -> str:
+    """A table of the members of a large class: name, and the first sentence of its docstring."""
+    rows = []
+    for member, value, owner in members_of(cls):
+        role = "meth" if inspect.isroutine(getattr(owner, member)) else "attr"
+        first = re.split(r"(?<=\.)\s|\n\n", inspect.getdoc(value) or "", maxsplit=1)[0]
+        words = _escaped(" ".join(first.split())).replace("|", "\\|")
+        rows.append(f"| {{py:{role}}}`{member} <{module}.{name}.{member}>` | {words} |")
+    return "\n".join(["| member | summary |", "|---|---|", *rows, ""]) if len(rows) >= LARGE else ""
 
 
 def _member(name: str, value: Any, owner: type[Any]) -> str:
