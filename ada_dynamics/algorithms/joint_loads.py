@@ -2,7 +2,7 @@
 """Joint efforts in a simulation: soft stops at limits, friction that can hold, and servos.
 
 A stop has the effort k δ (1 + d δ̇), not less than zero, at the depth δ beyond the limit: continuous at its onset, and
-without adhesion. Limits on the angles of a spherical joint (`model.turns`) act along the gradients of these angles.
+without adhesion. The limit on the total rotation of a spherical joint acts along the rotation axis.
 Coulomb friction is -f v / √(v² + v_s²): under a load below its limit a joint creeps.
 
 With a time step h the efforts are linearly implicit, like those of `algorithms.contact`: h D + h² K is added to the
@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms.contact import Law, normal_force
+from ada_dynamics.model.elements import Bound
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.model.turns import Bound
 from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 

@@ -23,8 +23,8 @@ from ada_dynamics.constraints.coordinates import null_space
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, WrongTypeError, invalid
 from ada_dynamics.ik.tasks import Task
+from ada_dynamics.model.elements import Bound
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.turns import Bound
 
 WITHIN = 1e-9  # tolerance of limits for rounding errors
 _OPEN = 1e-9  # closure tolerance in characteristic lengths
@@ -61,7 +61,7 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class IkProblem:
-    """Tasks by level and joint limits: of single coordinates first, then of angles of spherical joints."""
+    """Tasks by level and joint limits: of single coordinates first, then of spherical joints."""
 
     dynamics: Dynamics
     levels: list[list[Task]]
@@ -69,7 +69,7 @@ class IkProblem:
     limited_q: NDArray[np.intp]  # indices of the same coordinates in q
     lower: Array
     upper: Array
-    angles: tuple[tuple[str, Bound], ...]  # name and limit of angles of spherical joints
+    angles: tuple[tuple[str, Bound], ...]  # name and limit of spherical joints
 
     @classmethod
     def of(cls, robot: Model | Dynamics, tasks: Sequence[Task], limits: JointBounds) -> IkProblem:
@@ -158,7 +158,7 @@ class IkProblem:
         return np.concatenate([single, self.angle_jacobian(q, along)], axis=-2) if self.angles else single
 
     def angle_jacobian(self, q: Array, along: Array) -> Array:
-        """Derivatives of the limited angles of spherical joints by the basis velocities."""
+        """Derivatives of the limited total rotations of spherical joints by the basis velocities."""
         rates = np.zeros((*q.shape[:-1], len(self.angles), self.dynamics.model.nv))
         for i, (name, bound) in enumerate(self.angles):
             rates[..., i, self.dynamics.model.v_index(name)] = np.stack(
@@ -239,8 +239,6 @@ class IkProblem:
         at = self.dynamics.model.integrate(q, steps)
         if not self.dynamics.model.loops:
             at[:, self.limited_q] = np.clip(at[:, self.limited_q], *self._reachable(q))
-            for before, after in zip(q, at, strict=True) if self.angles else ():
-                self._clip_angles(before, after)
         return self.close_batch(at)
 
     def integrate(self, q: Array, step: Array) -> Array | None:
@@ -248,21 +246,8 @@ class IkProblem:
         at = self.dynamics.model.integrate(q, step)
         if self.dynamics.constraints.coordinates.analysis is None:
             at[self.limited_q] = np.clip(at[self.limited_q], *self._reachable(q))
-            self._clip_angles(q, at)
             return at
         return self.close(at)
-
-    def _clip_angles(self, q: Array, at: Array) -> None:
-        """Clip the limited angles of spherical joints to their limits after a step from q."""
-        model = self.dynamics.model
-        for name in dict.fromkeys(name for name, _ in self.angles):
-            turns, own = model.joints[name].turns, model.q_index(name)
-            if turns is None:
-                continue
-            now, wanted = turns.read(q[own]), turns.read(at[own])
-            clipped = np.clip(wanted, np.minimum(turns.lower, now), np.maximum(turns.upper, now))
-            if (clipped != wanted).any():
-                at[own] = turns.position(clipped)
 
     def _reachable(self, q: Array) -> tuple[Array, Array]:
         """Joint limits, extended to the present configuration."""
@@ -297,7 +282,7 @@ def _limit_pair(joint: str, pair: object) -> tuple[float, float]:
 def _limits(
     model: Model, limits: JointBounds
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array, tuple[tuple[str, Bound], ...]]:
-    """Indices in v and q of limited coordinates, their limits, and the limited angles of spherical joints."""
+    """Indices in v and q of limited coordinates, their limits, and the limits of spherical joints."""
     angles: list[tuple[str, Bound]] = []
     v_places: list[int] = []
     q_places: list[int] = []
@@ -313,7 +298,7 @@ def _limits(
         q_own, v_own = model.q_index(name), model.v_index(name)
         if q_own.stop - q_own.start != v_own.stop - v_own.start:
             if name in given:
-                text = f"joint {name!r} has dependent positions, which cannot be limited; limit its turns in the model."
+                text = f"joint {name!r} has dependent positions, which cannot be limited."
                 raise InputError(text, joint=name, field="limits")
             angles += [(name, bound) for bound in model.joints[name].bounds]
             continue

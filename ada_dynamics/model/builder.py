@@ -14,7 +14,6 @@ from ada_dynamics.model.checked_values import NO_TURN, CheckedValues
 from ada_dynamics.model.description import Description, NamedPlace
 from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape, read_only
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.model.turns import Turns
 
 P = TypeVar("P", bound=Part)
 
@@ -100,7 +99,6 @@ class Builder:
         stiffness: float = 0.0,
         rest: float = 0.0,
         mimic: Mimic | None = None,
-        turns: Turns | None = None,
         **constants: float,
     ) -> Builder:
         """Add a joint from link `parent` to link `child`.
@@ -122,7 +120,6 @@ class Builder:
             stiffness: of a spring; for joints with one position and for spherical joints.
             rest: rest position of the spring; zero for a spherical joint.
             mimic: joint whose position determines this one.
-            turns: three successive rotations of a spherical joint, with limits of their angles.
             constants: parameters of the kind, such as the pitch [m/rad] of a helical joint.
         """
         joint = _made(
@@ -142,7 +139,6 @@ class Builder:
             mimic=mimic,
             stiffness=stiffness,
             rest=rest,
-            turns=turns,
             constants=constants,
         )
         self._description.joints.append(self._values.joint(joint))

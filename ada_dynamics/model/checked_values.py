@@ -17,7 +17,6 @@ from ada_dynamics.model.elements import LOADS, NO_LIMITS, Joint, Limits, Link, L
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG, Spherical, joint_kind, loop_kind
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.rotations import UNIT, dot, length
-from ada_dynamics.model.turns import Turns
 from ada_dynamics.spatial.rotation import from_rpy
 
 P = TypeVar("P", bound=Part)
@@ -211,23 +210,14 @@ class CheckedValues:
         if not isinstance(value, wanted):
             raise self._error(f"{what} is {value!r:.100}; use a {wanted.__name__}, such as {example}.")
 
-    def turns(self, kind: str, joint: Joint, where: str) -> None:
-        """Check the limits of a spherical joint: of its successive rotations and of the total rotation."""
-        if joint.turns is not None:
-            self._of_type(joint.turns, Turns, f"turns of {where}", "Turns('zyx')")
-        if kind != Spherical.kind and joint.turns is None:
-            return
-        if kind != Spherical.kind:
-            raise self._error(f"{where} is {kind} and has turns, which only spherical joints have.")
-        least, most = joint.limits.lower, joint.limits.upper
-        if least > 0.0 or (np.isfinite(least) and least != 0.0) or not most > 0.0:
+    def total_rotation(self, kind: str, limits: Limits, where: str) -> None:
+        """Check the limits of a spherical joint, which are those of its total rotation."""
+        least, most = limits.lower, limits.upper
+        if kind == Spherical.kind and ((np.isfinite(least) and least != 0.0) or least > 0.0 or not most > 0.0):
             raise self._error(
                 f"{where} is spherical and has the limits [{least:g}, {most:g}]; its total "
-                "rotation angle has the lower limit 0 and a positive upper limit. Use turns to limit single axes."
+                "rotation angle has the lower limit 0 and a positive upper limit."
             )
-        problem = None if joint.turns is None else joint.turns.problem()
-        if problem:
-            raise self._error(f"{where}: {problem}.")
 
     def constants(self, kind: str, given: Mapping[str, float], where: str) -> dict[str, float]:
         """Check the constants of a joint type: all of them and no others."""
@@ -280,7 +270,7 @@ class CheckedValues:
         self.spring(kind, loads["stiffness"], rest, where)
         self.limits(kind, joint.limits, where)
         self.mimic(joint.mimic, where)
-        self.turns(kind, joint, where)
+        self.total_rotation(kind, joint.limits, where)
         axis, axis2 = self.axes(kind, joint.axis, joint.axis2, where)
         return joint.sealed(  # type: ignore[no-any-return]
             kind=kind,

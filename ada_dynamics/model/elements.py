@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import FrozenInstanceError, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.joints import JOINT_TYPES, JointType, Spherical
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.rotations import UNIT
-from ada_dynamics.model.turns import Bound, TurnAngle, Turns, WholeTurn
+from ada_dynamics.spatial.vector import Scalar
 
 SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # names of the sizes of each kind of shape
     "box": ("x", "y", "z"),
@@ -28,6 +29,7 @@ SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # names of the sizes of each kin
     "mesh": ("scale x", "scale y", "scale z"),
 }
 PLAIN = (0.7, 0.7, 0.72, 1.0)  # default colour
+_TINY = 1e-300  # under the square root, against division by zero
 LOADS = ("damping", "friction", "armature", "stiffness")  # of a joint
 
 
@@ -189,6 +191,43 @@ class Limits:
 NO_LIMITS = Limits()
 
 
+class Bound(NamedTuple):
+    """Lower and upper limit of one quantity of a joint; None: unlimited."""
+
+    lower: float | None  # [rad] or [m]
+    upper: float | None
+    is_total: bool = False  # of the total rotation angle of a spherical joint; else of the joint's one position
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both limits; infinite where unlimited."""
+        return -np.inf if self.lower is None else self.lower, np.inf if self.upper is None else self.upper
+
+    def __str__(self) -> str:
+        lower, upper = self.ends
+        return f"total rotation up to {upper:g}" if self.is_total else f"[{lower:g}, {upper:g}]"
+
+    def value(self, q: Sequence[Scalar]) -> Scalar:
+        """The quantity at the position of the joint; a total rotation is between 0 and π."""
+        if not self.is_total:
+            return q[0]
+        x, y, z, w = q
+        return 2.0 * expr.atan2(expr.sqrt(x * x + y * y + z * z), expr.absolute(w))
+
+    def excess(self, q: Sequence[Scalar]) -> Scalar:
+        """Excess of the quantity over a limit; at most zero within the limits."""
+        at, (lower, upper) = self.value(q), self.ends
+        return expr.maximum(lower - at, at - upper)
+
+    def directions(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Derivative with respect to each velocity of the joint: the axis of a total rotation, zero at its zero."""
+        if not self.is_total:
+            return (1.0,)
+        x, y, z, w = q
+        scale = expr.select(w, 0.0, -1.0, 1.0) / expr.sqrt(x * x + y * y + z * z + _TINY)
+        return (scale * x, scale * y, scale * z)
+
+
 @dataclass(frozen=True)
 class Mimic:
     """q = multiplier * q(joint) + offset."""
@@ -253,7 +292,6 @@ class Joint(Part):
     stiffness: float = 0.0  # of a spring towards `rest` [N m/rad] or [N/m]; kinds in SPRUNG only
     rest: float = 0.0  # rest position of the spring [rad] or [m]
     constants: Mapping[str, float] = field(default_factory=dict)  # parameters of its kind, such as the pitch
-    turns: Turns | None = None  # of a spherical joint: three successive rotations whose angles are limited
     home: tuple[float, ...] | None = None  # initial position defined by the file; None: neutral
     element: Any = field(default=None, repr=False)  # XML element, until sealed
 
@@ -276,27 +314,20 @@ class Joint(Part):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Limits of the position, or of the angles of a spherical joint."""
+        """Limits of the position, or of the total rotation of a spherical joint; none if it is unlimited."""
         if self.type.has_limits():
-            return _finite_bounds((self.limits.lower, self.limits.upper, None))
-        if self.kind != Spherical.kind:
+            bound = Bound(_end(self.limits.lower), _end(self.limits.upper))
+        elif self.kind == Spherical.kind:
+            bound = Bound(None, _end(self.limits.upper), is_total=True)
+        else:
             return ()
-        whole = (-np.inf, self.limits.upper, WholeTurn())
-        if self.turns is None:
-            return _finite_bounds(whole)
-        return _finite_bounds(whole, *zip(self.turns.lower, self.turns.upper, self.turns.angles, strict=True))
+        return () if bound.lower is None and bound.upper is None else (bound,)
 
     @property
     def range(self) -> tuple[float, float]:
         """Limits of the one position; infinite for other joints."""
-        return next((bound.ends for bound in self.bounds if bound.angle is None), (-np.inf, np.inf))
+        return next((bound.ends for bound in self.bounds if not bound.is_total), (-np.inf, np.inf))
 
 
 def _end(limit: float) -> float | None:
     return float(limit) if abs(limit) < NO_LIMIT else None
-
-
-def _finite_bounds(*given: tuple[float, float, TurnAngle | WholeTurn | None]) -> tuple[Bound, ...]:
-    """Bounds from lower limits, upper limits and angles, without those that are unlimited on both sides."""
-    bounds = [Bound(_end(lower), _end(upper), angle) for lower, upper, angle in given]
-    return tuple(bound for bound in bounds if (bound.lower, bound.upper) != (None, None))

@@ -496,17 +496,15 @@ def reach_of(model: Model) -> float:
 
 def within_limits(model: Model, q: Array) -> Array:
     """Nearest configuration in which all joints, including mimic joints, are within their limits."""
-    low, high, nearest = np.full(model.nq, -np.inf), np.full(model.nq, np.inf), np.array(q)
+    low, high = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
     for body in model.tree.bodies:
         joint = model.joints[body.name]
-        if joint.turns is not None:
-            nearest[body.q] = joint.turns.clipped(q[body.q])
         if not joint.type.has_limits() or not joint.bounds or not body.multiplier:
             continue
         limits = joint.limits
         ends = sorted((x - body.offset) / body.multiplier for x in (limits.lower, limits.upper))
         low[body.q], high[body.q] = np.maximum(low[body.q], ends[0]), np.minimum(high[body.q], ends[1])
-    return np.where(low <= high, np.clip(nearest, low, np.maximum(low, high)), nearest)
+    return np.where(low <= high, np.clip(q, low, np.maximum(low, high)), q)
 
 
 # --- poses of links, on numbers ------------------------------------------------------------------------------------

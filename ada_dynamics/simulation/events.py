@@ -11,8 +11,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, invalid
+from ada_dynamics.model.elements import Bound
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.turns import Bound, TurnAngle
 from ada_dynamics.simulation.options import as_tuple
 
 RELATIVE = 4e-16  # relative tolerance of the time of an event
@@ -78,15 +78,14 @@ def checked_events(events: object) -> tuple[Event, ...]:
 
 
 def at_limits(model: Model, terminal: bool = False) -> list[Event]:
-    """Return an event for every finite limit, such as `joint upper`; `joint 2 lower` for spherical joints."""
+    """Return an event for every finite limit, such as `joint upper`."""
     events = []
     for name in model.joint_names:
         for bound in model.joints[name].bounds:
-            label = f"{name} {bound.angle.number + 1}" if isinstance(bound.angle, TurnAngle) else name
             for side, limit, direction in (("lower", bound.lower, -1), ("upper", bound.upper, 1)):
                 if limit is not None:
                     beyond = _beyond(bound, model.q_index(name), limit)
-                    events.append(Event(f"{label} {side}", beyond, terminal, direction))
+                    events.append(Event(f"{name} {side}", beyond, terminal, direction))
     return events
 
 

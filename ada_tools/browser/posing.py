@@ -135,14 +135,11 @@ class Posing:
 
     def _coordinates_of(self, joint: str) -> list[PoseCoordinate]:
         own, first = self.model.q_index(joint), self.model.v_index(joint).start
-        kind, turns = self.model.joints[joint].type, self.model.joints[joint].turns
+        kind = self.model.joints[joint].type
         quaternion = kind.quaternion_at()
         lowest, highest = self.model.lower[own], self.model.upper[own]
-        if turns is not None:
-            lowest, highest = np.array(turns.lower), np.array(turns.upper)
         names = [(c.label, c.unit == "rad") for c in kind.coordinates[:quaternion]]
-        turned = _TURNS if turns is None else [f"turn {k}" for k in (1, 2, 3)]
-        names += [] if quaternion is None else [(turn, True) for turn in turned]
+        names += [] if quaternion is None else [(turn, True) for turn in _TURNS]
         coordinates = []
         for i, (name, is_angle) in enumerate(names):
             bound = np.pi if is_angle else _NO_LIMIT
@@ -192,9 +189,7 @@ def _has_full_rank(rows: Array) -> bool:
 
 
 def _values(joint: Joint, q: Array) -> list[float]:
-    """Joint position as slider coordinates: a quaternion as roll, pitch, yaw or as the turns of the joint."""
-    if joint.turns is not None:
-        return [float(x) for x in joint.turns.read(q)]
+    """Joint position as slider coordinates: a quaternion as roll, pitch, yaw."""
     first = joint.type.quaternion_at()
     if first is None:
         return [float(x) for x in q]
@@ -204,8 +199,6 @@ def _values(joint: Joint, q: Array) -> list[float]:
 
 def _positions(joint: Joint, values: Sequence[float]) -> Array:
     """Joint position from slider coordinates; inverse of `_values`."""
-    if joint.turns is not None:
-        return joint.turns.position(values)
     first = joint.type.quaternion_at()
     if first is None:
         return np.array(values, dtype=np.float64)

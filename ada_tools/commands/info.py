@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -105,7 +104,6 @@ def _joint_data(model: Model, joint: Joint) -> dict[str, Any]:
         "stiffness": joint.stiffness,
         "rest": joint.rest,
         "mimic": None if joint.mimic is None else vars(joint.mimic),
-        "turns": None if joint.turns is None else asdict(joint.turns),
     }
 
 

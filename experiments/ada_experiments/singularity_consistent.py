@@ -20,13 +20,14 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import with_parts
 from ada_dynamics.model.joints import Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.turns import Turns
 from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.executors import explicit_step
 from ada_dynamics.simulation.methods import METHODS
+from ada_dynamics.spatial.orientation import upper_quaternion
+from ada_dynamics.spatial.rotation import from_quaternion
 
 MOST_STEPS = 1_000_000
-_ZYZ = Turns("zyz")
+_EULER = SphericalEuler()
 _WITHIN = 1e-13  # tolerance of the final time, relative to the duration
 
 
@@ -53,6 +54,17 @@ class SingularityConsistentTrajectory:
     def twin_positions(self) -> Array:
         """Return the configurations of the twin, (N, nq)."""
         return np.array([_twin_positions(self.model, self.twin, q) for q in self.q])
+
+
+def quaternion_of(angles: Array) -> Array:
+    """Quaternion (x, y, z, w) of z-y-z angles."""
+    return upper_quaternion(np.array(_EULER.pose(angles.tolist()).rotation.matrix(), dtype=np.float64))
+
+
+def angles_of(quaternion: Array) -> Array:
+    """The z-y-z angles of a quaternion, the second one within 0 and 180 deg."""
+    R = np.array(from_quaternion(*quaternion.tolist()), dtype=np.float64)
+    return _EULER.positions_at(R, np.zeros(3))
 
 
 def integrate_singularity_consistent(
@@ -128,5 +140,5 @@ def _twin_positions(model: Model, twin: Model, q: Array) -> Array:
     found = np.zeros(twin.nq)
     for name in model.joint_names:
         own = q[model.q_index(name)]
-        found[twin.q_index(name)] = _ZYZ.position(own) if model.joints[name].kind == SphericalEuler.kind else own
+        found[twin.q_index(name)] = quaternion_of(own) if model.joints[name].kind == SphericalEuler.kind else own
     return found

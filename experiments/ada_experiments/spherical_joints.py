@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of spherical joint models: Euler angles near their singularity, quaternions, and limits of angles.
+"""Comparison of spherical joint models: Euler angles near their singularity, and quaternions.
 
 Open problem 3 of Takahashi 2012, sec. 8.2. A rod on a ball joint passes the gimbal lock at decreasing distance without
 losses, with four methods: quaternion; z-y-z angles and their rates; the same angles with the singularity-consistent
@@ -17,17 +17,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.stops import JointStops
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.edit import merge_turns
-from ada_dynamics.model.elements import Limits
 from ada_dynamics.model.joints import Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.turns import Turns
 from ada_dynamics.simulation import Simulation
-from ada_experiments.singularity_consistent import SingularityConsistentTrajectory, integrate_singularity_consistent
+from ada_dynamics.spatial.orientation import to_rpy, upper_quaternion
+from ada_dynamics.spatial.rotation import from_quaternion
+from ada_experiments.singularity_consistent import (
+    SingularityConsistentTrajectory,
+    angles_of,
+    integrate_singularity_consistent,
+    quaternion_of,
+)
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
@@ -38,8 +41,7 @@ COARSE, MOST = 25, 400_000  # smallest and largest number of steps
 ORDER = 4  # of all integration methods
 FIXED = 400  # steps for the comparison of errors
 DAMPING = 0.01  # λ of the damped inverse Sᵀ (S Sᵀ + λ² 1)⁻¹
-LIMITS = ((-0.6, 0.5), (-0.4, 0.5), (2.6, 3.6))  # [rad] of the rotations z, y, x; the last interval includes π
-_ZYZ, _EULER = Turns("zyz"), SphericalEuler()
+_EULER = SphericalEuler()
 
 
 class LockPassage(NamedTuple):
@@ -58,7 +60,7 @@ class LockPassage(NamedTuple):
         third = 0.2
         # rotation about an axis normal to the second one, so that the second angle is smallest; and about the rod
         w = SPIN * np.array([math.cos(third), -math.sin(third), 0.0]) + np.array([0.0, 0.0, 1.0])
-        back = _exact(quaternion, _ZYZ.position([0.3, distance, third]), -w, 0.5 * DURATION)
+        back = _exact(quaternion, quaternion_of(np.array([0.3, distance, third])), -w, 0.5 * DURATION)
         q, w = back[0], -back[1]
         return cls(euler, quaternion, q, w, _exact(quaternion, q, w, DURATION)[0])
 
@@ -105,14 +107,14 @@ def by_quaternion(rig: LockPassage, steps: int) -> FinalState:
 
 def by_rates(rig: LockPassage, steps: int) -> FinalState:
     """Angles and their rates, constant time steps."""
-    angles = _ZYZ.read(rig.q)
+    angles = angles_of(rig.q)
     rates = np.linalg.solve(_subspace(angles), rig.w)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # large steps are part of the measurement
         log = Simulation(rig.euler, angles, rates, integrator="rk4", step=DURATION / steps, log_every=steps).run(
             DURATION
         )
-    return FinalState(_ZYZ.position(log.q[-1]), _subspace(log.q[-1]) @ log.v[-1], steps)
+    return FinalState(quaternion_of(log.q[-1]), _subspace(log.q[-1]) @ log.v[-1], steps)
 
 
 def by_consistent(rig: LockPassage, steps: int) -> FinalState:
@@ -123,7 +125,7 @@ def by_consistent(rig: LockPassage, steps: int) -> FinalState:
 
 def consistent_motion(rig: LockPassage, step: float) -> SingularityConsistentTrajectory:
     """The whole motion by the singularity-consistent method."""
-    return integrate_singularity_consistent(rig.euler, _ZYZ.read(rig.q), rig.w, DURATION, step)
+    return integrate_singularity_consistent(rig.euler, angles_of(rig.q), rig.w, DURATION, step)
 
 
 def by_damped(rig: LockPassage, steps: int) -> FinalState:
@@ -133,15 +135,15 @@ def by_damped(rig: LockPassage, steps: int) -> FinalState:
     def rate(x: Array) -> Array:
         S = _subspace(x[:3])
         rates = S.T @ np.linalg.solve(S @ S.T + DAMPING**2 * np.eye(3), x[3:])
-        return np.concatenate([rates, dynamics.forward(_ZYZ.position(x[:3]), x[3:], still)])
+        return np.concatenate([rates, dynamics.forward(quaternion_of(x[:3]), x[3:], still)])
 
-    x = np.concatenate([_ZYZ.read(rig.q), rig.w])
+    x = np.concatenate([angles_of(rig.q), rig.w])
     for _ in range(steps):
         first = rate(x)
         second = rate(x + 0.5 * h * first)
         third = rate(x + 0.5 * h * second)
         x = x + h / 6.0 * (first + 2.0 * second + 2.0 * third + rate(x + h * third))
-    return FinalState(_ZYZ.position(x[:3]), x[3:], steps)
+    return FinalState(quaternion_of(x[:3]), x[3:], steps)
 
 
 METHODS: dict[str, Method] = {
@@ -177,7 +179,7 @@ def steps_needed(way: Method, rig: LockPassage) -> float:
 
 @experiment("spherical_joints")
 def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Measure all methods at all distances, the head-on passage, and limits of merged joints."""
+    """Measure all methods at all distances, the head-on passage, and angles read from a quaternion."""
     needed: dict[str, list[float]] = {name: [] for name in METHODS if name != "damped"}
     off: dict[str, list[float]] = {name: [] for name in METHODS}
     energy: dict[str, list[float]] = {name: [] for name in METHODS}
@@ -196,7 +198,6 @@ def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Ou
     # sin θ2 is about √(δ² + (ω t)²), so s = ∫ dt / sin θ2 grows by (2/ω) times the ln of the distance ratio
     foreseen = 2.0 / SPIN * math.log(DISTANCES[far] / DISTANCES[near])
     head_on = _head_on()
-    limited = limits_apart()
     growth = {name: steps[near] / steps[far] for name, steps in needed.items()}
     quantities = {f"{name}_growth": Quantity(value) for name, value in growth.items()}
     quantities |= {
@@ -206,9 +207,7 @@ def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Ou
         "head_on_passed": Quantity(float(head_on.reached)),
         "consistent_off": Quantity(off["consistent"][near], "rad"),
         "consistent_cost": Quantity(needed["consistent"][near] / needed["quaternion"][near]),
-        "limits_apart": Quantity(limited.apart, "rad"),
-        "beyond_limits": Quantity(limited.beyond, "rad"),
-        "unlimited": Quantity(limited.without, "rad"),
+        "angles_apart": Quantity(angles_apart(), "rad"),
     }
     outcome = Outcome(
         [],
@@ -230,34 +229,22 @@ def _head_on() -> SingularityConsistentTrajectory:
     return integrate_singularity_consistent(built, [0.3, 0.5, 0.0], [0.0, -1.0, 0.0], DURATION, 0.05, most_steps=1000)
 
 
-class LimitsFound(NamedTuple):
-    """Three joints and one merged joint with the same limits."""
-
-    apart: float  # largest difference of an angle [rad]
-    beyond: float  # largest excursion of the merged joint beyond a limit
-    without: float  # the same without stops
-
-
-def limits_apart() -> LimitsFound:
-    """Simulate a pendulum within limits of three rotations, on three revolute joints and on a merged joint."""
-    builder = Builder("limited").link("base").link("a").link("b")
-    builder.link("rod", 1.0, (0.05, 0.02, 0.4), (0.09, 0.08, 0.03))
-    chain = zip(("base", "a", "b"), ("a", "b", "rod"), np.eye(3)[::-1], LIMITS, strict=True)
-    for i, (parent, child, axis, ends) in enumerate(chain, 1):
-        builder.joint(f"turn_{i}", "revolute", parent, child, axis=axis, limits=Limits(*ends))
-    three = builder.build()
-    one = merge_turns(three, ("turn_1", "turn_2", "turn_3"), "ball")
-    turns = one.joints["ball"].turns
-    assert turns is not None
+def angles_apart() -> float:
+    """Largest difference of the angles of three revolute joints from those read from the quaternion of one joint."""
+    body = (1.0, (0.05, 0.02, 0.4), (0.09, 0.08, 0.03))
+    builder = Builder("three_joints").link("base").link("a").link("b").link("rod", *body)
+    for i, (parent, child) in enumerate((("base", "a"), ("a", "b"), ("b", "rod"))):
+        builder.joint(f"turn_{i + 1}", "revolute", parent, child, axis=np.eye(3)[2 - i])
     angles, rates = np.array([0.1, 0.0, 3.1]), np.array([3.0, -2.0, 4.0])
-    q = turns.position(angles)
-    w = np.linalg.solve(np.array([turns.rates(q, axis) for axis in np.eye(3)]).T, rates)
-    stops = JointStops(400.0, 0.3)
-    separate = Simulation(three, angles, rates, step=5e-4, stops=stops).run(1.5)
-    merged, free = (Simulation(one, q, w, step=5e-4, stops=given).run(1.5) for given in (stops, None))
-    read, loose = (np.array([turns.read(x) for x in log.q]) for log in (merged, free))
-    beyond, without = (float(np.max(np.maximum(turns.lower - x, x - turns.upper))) for x in (read, loose))
-    return LimitsFound(float(np.max(np.abs(read - separate.q))), beyond, without)
+    three = builder.build()
+    dynamics = Dynamics(three)
+    R = dynamics.pose("rod", angles)[:3, :3]
+    w = R.T @ dynamics.velocity("rod", angles, rates)[3:]
+    separate = Simulation(three, angles, rates, integrator="dop853", step=1e-3).run(0.5)
+    merged = Simulation(rod(Spherical.kind), upper_quaternion(R), w, integrator="dop853", step=1e-3).run(0.5)
+    read = np.array([to_rpy(np.array(from_quaternion(*q.tolist())))[::-1] for q in merged.q])
+    off = read - separate.q
+    return float(np.max(np.abs(off - 2.0 * np.pi * np.round(off / (2.0 * np.pi)))))
 
 
 def _table(needed: dict[str, list[float]], off: dict[str, list[float]], energy: dict[str, list[float]]) -> Table:

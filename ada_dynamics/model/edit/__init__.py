@@ -2,7 +2,7 @@
 """Edits of models; each returns a new model."""
 
 from ada_dynamics.model.edit.adjustable import adjustable, geometry
-from ada_dynamics.model.edit.joints import lock, loop_path, merge_turns, recut, reduce, split_universals
+from ada_dynamics.model.edit.joints import lock, loop_path, recut, reduce, split_universals
 from ada_dynamics.model.edit.parts import merge, open_loops, remove_loop, with_gravity, with_parts, with_prefix
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "lock",
     "loop_path",
     "merge",
-    "merge_turns",
     "open_loops",
     "recut",
     "reduce",

@@ -164,7 +164,7 @@ _KNOWN = {
     "robot": (("link", "joint", "material", "transmission", "gazebo", "sensor", *ELEMENTS), ("name", "version")),
     "link": (("inertial", "visual", "collision", "contact"), ("name", "type")),
     "joint": (
-        ("origin", "parent", "child", "axis", "axis2", "limit", "dynamics", "mimic", "turn", "calibration"),
+        ("origin", "parent", "child", "axis", "axis2", "limit", "dynamics", "mimic", "calibration"),
         ("name", "type"),
     ),
     "inertial": (("origin", "mass", "inertia"), ()),
@@ -178,7 +178,6 @@ _KNOWN = {
     "limit": ((), ("lower", "upper", "effort", "velocity", "acceleration", "deceleration", "jerk")),
     "dynamics": ((), ("damping", "friction", "armature", "spring_stiffness", "spring_reference")),
     "mimic": ((), ("joint", "multiplier", "offset")),
-    "turn": ((), ("xyz", "lower", "upper")),
 }
 
 

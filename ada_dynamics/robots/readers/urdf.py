@@ -21,7 +21,6 @@ from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link, Mimic, Shape
 from ada_dynamics.model.rotations import UNIT, clean_relative, conjugated
-from ada_dynamics.model.turns import Turns
 from ada_dynamics.robots.readers.description_builder import DRAKE_JOINT
 from ada_dynamics.robots.readers.urdf_loops import read_urdf_loops
 from ada_dynamics.robots.readers.values import MOMENTS, Attributes, JointKindTable, Refused
@@ -138,7 +137,6 @@ def _read_joint(element: Element, sink: Sink) -> Joint | None:
     if joint.type.axes:
         _read_axes(joint, values)
     limit, dynamics = values.inside("limit"), values.inside("dynamics")
-    joint.turns = _turns(joint, values)
     if kind == "fixed":
         return joint
     if limit is not None:
@@ -196,29 +194,6 @@ def _limits(joint: Joint, values: Attributes) -> Limits:
     if lower > upper:
         values.problem("limits-inverted", f"lower {lower:g} exceeds upper {upper:g}.", "Exchange them.")
     return Limits(min(lower, upper), max(lower, upper), velocity, effort)
-
-
-def _turns(joint: Joint, values: Attributes) -> Turns | None:
-    """Read the three <turn>s of a spherical joint: axis at the zero position, lower and upper limit of each."""
-    readers = [Attributes(element, values.where, values.sink) for element in values.element.all("turn")]
-    if not readers:
-        return None
-    axes = [turn.vector("xyz", (1.0, 0.0, 0.0)) for turn in readers]
-    lower = [turn.number("lower", -math.inf, unbounded=True) for turn in readers]
-    upper = [turn.number("upper", math.inf, unbounded=True) for turn in readers]
-    turns: Turns | None = None
-    if joint.kind != "spherical":
-        problem: str | None = "only spherical joints can have <turn>s"
-    elif len(readers) != 3:
-        problem = f"it has {len(readers)} <turn>s; three are needed"
-    else:
-        turns = Turns(axes, lower, upper)
-        problem = turns.problem()
-    if not problem:
-        return turns
-    fix = "Give three <turn xyz= lower= upper=/> elements, or none."
-    values.sink(Problem("turns", readers[0].element.line, values.where, f"{problem}.", fix))
-    return None
 
 
 _LOOKS_LIKE = {

@@ -82,16 +82,6 @@ class Draft:
             if joint.kind in kinds.instead:
                 self.refuse(f"Joint {joint.name!r}", f"is {joint.kind}", kinds.instead[joint.kind])
 
-    def check_turns(self, instead: str, has_whole: bool = False) -> None:
-        """Refuse limits of spherical joints that the format lacks; `has_whole`: it has limits of the total angle."""
-        for joint in self.joints:
-            if joint.turns is not None and joint.turns.are_limited:
-                self.refuse(f"Joint {joint.name!r}", "is spherical with limits about single axes", f"{instead}.")
-            elif joint.kind == "spherical" and math.isfinite(joint.limits.upper) and not has_whole:
-                self.refuse(f"Joint {joint.name!r}", "is spherical with a limit", "write it as sidecar or MJCF.")
-            elif joint.turns is not None:
-                self.notes.append(f"the rotation axes of spherical joint {joint.name!r} are left out.")
-
     def check_loop_kinds(self, allowed: Sequence[str], others: str) -> None:
         """Refuse loop joints of types that the format lacks."""
         for loop in self.model.loops.values():

@@ -35,7 +35,6 @@ def mjcf(draft: Draft) -> dict[str, str]:
     """Return the document."""
     draft.check_kinds(KINDS, with_base=True)
     draft.check_loop_kinds(_LOOPS, "loop_joint, constraint or sidecar")
-    draft.check_turns("write three hinges in one body", has_whole=True)
     _check_names(draft)
     sites = _Sites(draft)
     equality = [element for loop in draft.model.loops.values() for element in sites.equalities(loop)]

@@ -73,7 +73,6 @@ WORLD = "world"
 def sdf(draft: Draft) -> dict[str, str]:
     """Return the document."""
     draft.check_kinds(KINDS)
-    draft.check_turns("write it as sidecar")
     check_closed_at_zero(draft)
     _check_names(draft)
     carriers = {joint.child: joint.name for joint in draft.joints}
@@ -143,6 +142,8 @@ def _joint(joint: Joint, draft: Draft) -> Element:
         pose_element(joint.xyz, joint.rotation, "__model__" if joint.parent == WORLD else joint.parent),
     ]
     where = f"Joint {joint.name!r}"
+    if joint.kind == "spherical" and math.isfinite(joint.limits.upper):
+        draft.refuse(where, "is spherical with a limit", "write it as sidecar or MJCF.")
     if joint.armature:
         instead = "write the model as URDF or MJCF, or add inertia to links."
         draft.refuse(where, "has armature, which SDFormat lacks", instead)

@@ -112,7 +112,7 @@ def _joint(joint: Joint, draft: Draft) -> Element:
         children.append(make("axis", {"xyz": numbers(joint.axis)}))
     if joint.axis2 is not None:
         children.append(make("axis2", {"xyz": numbers(joint.axis2)}))
-    children += [_limit(joint), *_turns(joint), _dynamics(joint)]
+    children += [_limit(joint), _dynamics(joint)]
     if joint.mimic is not None:
         m = joint.mimic
         values = {"joint": m.joint, "multiplier": number(m.multiplier), "offset": number(m.offset)}
@@ -131,18 +131,6 @@ def _limit(joint: Joint) -> Element | None:
     if is_cone:
         ends = {"upper": number(limits.upper)}
     return make("limit", {**ends, "effort": bounded(limits.effort), "velocity": bounded(limits.velocity)})
-
-
-def _turns(joint: Joint) -> list[Element]:
-    """The three <turn>s of a spherical joint with limits about single axes."""
-    turns = joint.turns
-    if turns is None:
-        return []
-    elements = []
-    for axis, lower, upper in zip(turns.directions, turns.lower, turns.upper, strict=True):
-        ends = {name: number(x) for name, x in (("lower", lower), ("upper", upper)) if math.isfinite(x)}
-        elements.append(make("turn", {"xyz": numbers(axis), **ends}))
-    return elements
 
 
 def _dynamics(joint: Joint) -> Element | None:

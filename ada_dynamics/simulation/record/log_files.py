@@ -31,7 +31,6 @@ from ada_dynamics.errors import AdaError, InputError, ModelError, RecordingCutSh
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.turns import Turns
 from ada_dynamics.simulation.log_rows import EventRecord, LogBuffer, LogRows
 from ada_dynamics.simulation.record.mcap_files import MCAP_MAGIC, TopicMessage, read_topics
 from ada_dynamics.simulation.record.messages import read_table, read_text
@@ -51,9 +50,8 @@ _ARRAYS = {
     Shape: ("xyz", "rotation"),
     Limits: (),
     Mimic: (),
-    Turns: (),
 }
-_PARTS = {"limits": Limits, "mimic": Mimic, "turns": Turns, "visuals": Shape, "collisions": Shape}
+_PARTS = {"limits": Limits, "mimic": Mimic, "visuals": Shape, "collisions": Shape}
 # Errors of numpy, zipfile and json for a damaged file; headers of arrays are Python literals.
 DAMAGE = (
     *(ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, RecursionError, MemoryError),

@@ -24,8 +24,8 @@ from ada_dynamics.algorithms.joint_loads import (
 from ada_dynamics.algorithms.kinematics import consistent_rates
 from ada_dynamics.algorithms.passive import lost_efforts
 from ada_dynamics.model import Builder, Mimic
+from ada_dynamics.model.elements import Bound
 from ada_dynamics.model.tree import WORLD
-from ada_dynamics.model.turns import Bound
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform

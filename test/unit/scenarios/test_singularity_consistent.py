@@ -9,10 +9,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.algorithms.kinematics import consistent_rates
 from ada_dynamics.model.joints import SphericalEuler
-from ada_dynamics.model.turns import Turns
-from ada_experiments.singularity_consistent import integrate_singularity_consistent
-
-ZYZ = Turns("zyz")
+from ada_experiments.singularity_consistent import angles_of, integrate_singularity_consistent, quaternion_of
 
 
 def arm(kind, inertia=(0.09, 0.08, 0.03)):
@@ -28,7 +25,7 @@ def passage(distance):
     model = arm("spherical")
     w = np.array([2.0 * math.cos(0.2), -2.0 * math.sin(0.2), 1.0, 0.5])
     q = model.neutral()
-    q[model.q_index("ball")], q[model.q_index("hinge")] = ZYZ.position([0.3, distance, 0.2]), 0.4
+    q[model.q_index("ball")], q[model.q_index("hinge")] = quaternion_of(np.array([0.3, distance, 0.2])), 0.4
     back = ada.Simulation(model, q, -w, integrator="dop853", tolerance=1e-13, step=0.2).run(0.2)
     return model, back.q[-1], -back.v[-1]
 
@@ -51,7 +48,7 @@ def test_a_passage_is_that_of_a_quaternion_however_near_the_lock(distance):
     true = ada.Simulation(model, q, w, integrator="dop853", tolerance=1e-13, step=0.4).run(0.4)
     euler = arm("spherical_euler")
     start = euler.neutral()
-    start[euler.q_index("ball")], start[euler.q_index("hinge")] = ZYZ.read(q[model.q_index("ball")]), q[-1]
+    start[euler.q_index("ball")], start[euler.q_index("hinge")] = angles_of(q[model.q_index("ball")]), q[-1]
     off = {}
     for step in (0.02, 0.01):
         motion = integrate_singularity_consistent(euler, start, w, 0.4, step)

@@ -8,7 +8,6 @@ import pytest
 from browser_robots import rocker
 from hypothesis import given
 from hypothesis import strategies as st
-from turning_robots import HIP, merged_hip
 
 import ada_dynamics as ada
 from ada_dynamics.constraints.closure import reversed_loops
@@ -37,16 +36,6 @@ def test_a_tree_has_a_knob_per_joint_and_each_moves_its_joint_alone():
         assert shown.move(coordinate, 0.3)
         before[i] = 0.3
         np.testing.assert_array_equal(shown.q, before)
-
-
-def test_a_merged_joint_has_a_knob_for_each_turn_with_its_limits():
-    shown = Posing(merged_hip())
-    assert [coordinate.label for coordinate in shown.coordinates] == ["hip turn 1", "hip turn 2", "hip turn 3", "knee"]
-    assert [(coordinate.lower, coordinate.upper) for coordinate in shown.coordinates[:3]] == list(HIP)
-    wanted = (0.4, -0.3, 3.5, 0.2)
-    for coordinate, value in zip(shown.coordinates, wanted, strict=True):
-        assert shown.move(coordinate, value)
-    np.testing.assert_allclose([shown.value(coordinate) for coordinate in shown.coordinates], wanted, atol=1e-12)
 
 
 def test_the_rhombus_follows_its_crank_as_a_parallelogram():
