@@ -56,11 +56,6 @@ class DeviceKind(NamedTuple):
         module, _, name = self.place.partition(":")
         return _loaded(f"ada_hardware.{module.rpartition('.')[0]}.emulator:{name}Emulator")
 
-    @property
-    def is_serial(self) -> bool:
-        """True for a device on a serial line."""
-        return self.addresses == SERIAL
-
 
 def _loaded(path: str) -> type[Any]:
     module, _, name = path.partition(":")

@@ -11,11 +11,10 @@ supports dry runs.
 
 from __future__ import annotations
 
-from ada_hardware.transport.claim import Holder, holder
 from ada_hardware.transport.wires import ByteStream, PacketPort, Serial
 from ada_robot.errors import TransportError
 
-__all__ = ["ByteStream", "PacketPort", "Serial", "open_packets", "open_stream", "packets_holder"]
+__all__ = ["ByteStream", "PacketPort", "Serial", "open_packets", "open_stream"]
 
 _PACKETS = "udp://HOST:PORT, such as udp://192.168.1.1:49152, or arcnet:INTERFACE, such as arcnet:arc0"
 _STREAMS = "a device file, such as /dev/ttyUSB0, or a URL of pyserial, such as socket://HOST:PORT"
@@ -58,15 +57,3 @@ def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:
         return arcnet.open_arcnet(place, exclusive=exclusive)
     text = f"{url!r} is not an address for packets; required is {_PACKETS}."
     raise TransportError(text, field="url", value=url, allowed=_PACKETS)
-
-
-def packets_holder(url: str) -> Holder | None:
-    """Return the program of this machine that uses a packet connection; None if unused, or for other addresses."""
-    from ada_hardware.transport import arcnet, udp
-
-    kind, _, place = url.partition(":")
-    try:
-        found = udp.place_of(url) if kind == "udp" else arcnet.place_of(place) if kind == "arcnet" else ""
-    except TransportError:
-        return None
-    return holder(found) if found else None

@@ -37,7 +37,7 @@ ARPHRD_ARCNET = 7  # linux/if_arp.h
 _ETH_P_ALL = 0x0003
 _OUTGOING = 4  # linux/if_packet.h: PACKET_OUTGOING, copy of a frame sent by this machine
 _MOST_OVERHEARD = 64  # stored frames of other programs
-_ROOT, _INTERFACES = Path("/"), "sys/class/net"
+_INTERFACES = Path("/sys/class/net")
 _RIGHTS = (
     "Raw frames need permissions: run as root, or once: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f "
     "$(command -v python3)); for a service: AmbientCapabilities=CAP_NET_RAW CAP_SYS_RAWIO."
@@ -151,11 +151,10 @@ def _bind(raw: socket.socket, interface: str, url: str) -> None:
         )
 
 
-def arcnet_interfaces(root: Path = _ROOT) -> list[str]:
-    """Return the ARCNET interfaces of this machine, or of the file system mounted at `root`."""
-    folder = root / _INTERFACES
-    names = [one.name for one in folder.iterdir()] if folder.is_dir() else []
-    return sorted(name for name in names if _kind_of(name, root) == ARPHRD_ARCNET)
+def arcnet_interfaces() -> list[str]:
+    """Return the ARCNET interfaces of this machine."""
+    names = [one.name for one in _INTERFACES.iterdir()] if _INTERFACES.is_dir() else []
+    return sorted(name for name in names if _kind_of(name) == ARPHRD_ARCNET)
 
 
 def _raw_socket(url: str) -> socket.socket:
@@ -171,19 +170,19 @@ def _raw_socket(url: str) -> socket.socket:
         raise TransportError(f"{url}: no packet sockets: {problem.strerror}.", field="system") from None
 
 
-def _kind_of(interface: str, root: Path = _ROOT) -> int | None:
+def _kind_of(interface: str) -> int | None:
     """Hardware type as in linux/if_arp.h; None if there is no such interface."""
     if not interface or "/" in interface or interface in (".", ".."):
         return None
     try:
-        return int((root / _INTERFACES / interface / "type").read_text())
+        return int((_INTERFACES / interface / "type").read_text())
     except (OSError, ValueError):
         return None
 
 
-def is_up(interface: str, root: Path = _ROOT) -> bool:
+def is_up(interface: str) -> bool:
     """Return True if an interface is up, or if its state is unknown."""
     try:
-        return bool(int((root / _INTERFACES / interface / "flags").read_text(), 0) & 1)  # IFF_UP
+        return bool(int((_INTERFACES / interface / "flags").read_text(), 0) & 1)  # IFF_UP
     except (OSError, ValueError):
         return True

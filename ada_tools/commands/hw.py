@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw`: find, monitor, test and emulate robots and sensors."""
+"""`ada hw`: list, monitor, test and emulate robots and sensors."""
 
 from __future__ import annotations
 
 import argparse
 
 from ada_tools.commands import add_command
-from ada_tools.commands.hardware import emulate, fault, identify, listing, monitor, scan, service, settings, testing
+from ada_tools.commands.hardware import emulate, fault, identify, listing, monitor, service, settings, testing
 
 NAME = "hw"
-SUMMARY = "find, monitor, test and emulate robots and sensors"
+SUMMARY = "list, monitor, test and emulate robots and sensors"
 DETAILS = """\
 Real devices and emulated ones: PA-10, KHR-1, KHR-3HV, HEXA, force/torque sensors. Robots move only by
 `ada hw test --move` and `ada hw service`. Before switching a robot on for the first time, read its page:
@@ -17,7 +17,6 @@ docs/bringup_pa10.md, docs/bringup_khr1.md, docs/bringup_force_sensor.md.
 
 examples:
   ada hw list                                  devices and address formats
-  ada hw scan                                  connected devices and missing permissions
   ada hw test pa10 --emulator                  all checks, including motions, with an emulated arm
   ada hw test khr1 --url /dev/ttyUSB0          a real one, without motion
   ada hw monitor netft --url udp://192.168.1.1:49152
@@ -32,11 +31,11 @@ commands. Use the emergency stop; under ROS: ros2 service call /hardware_node/st
 
 exit code:
   0    success; also monitor and emulate ended by Ctrl-C
-  1    test: a check failed or the device cannot be opened; scan: a problem, or no device found
+  1    test: a check failed or the device cannot be opened
   2    wrong usage; monitor cannot open the device
   130  test was ended by Ctrl-C, after stopping the robot
 """
-ACTIONS = (listing, scan, monitor, testing, identify, service, settings, emulate, fault)
+ACTIONS = (listing, monitor, testing, identify, service, settings, emulate, fault)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from refused import refused
 from waiting import LIMIT, until
 
 from ada_hardware.transport import open_packets
-from ada_hardware.transport.arcnet import ArcnetPort, arcnet_interfaces, open_arcnet
+from ada_hardware.transport.arcnet import ArcnetPort, open_arcnet
 from ada_robot.errors import TransportError
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_PACKET"), reason="packet sockets are a thing of Linux")
@@ -171,13 +171,6 @@ def test_an_interface_has_one_program_at_a_time(pair: tuple[ArcnetPort, ArcnetPo
 def test_an_interface_that_is_missing_or_of_another_kind_is_refused_with_those_of_arcnet(name: str) -> None:
     with refused(TransportError, field="interface", value=name, allowed=()):
         open_packets(f"arcnet:{name}")
-
-
-def test_interfaces_of_arcnet_are_found_by_their_type(tmp_path: Path) -> None:
-    for name, kind in (("arc0", 7), ("arc1", 7), ("eth0", 1)):
-        (tmp_path / "sys/class/net" / name).mkdir(parents=True)
-        (tmp_path / "sys/class/net" / name / "type").write_text(f"{kind}\n")
-    assert arcnet_interfaces(tmp_path) == ["arc0", "arc1"]
 
 
 def test_missing_rights_are_told_with_the_command_that_gives_them() -> None:

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw`: what it lists, what it refuses before anything is opened, ports that it finds, and its pages."""
+"""`ada hw`: what it lists, what it refuses before anything is opened, and its pages."""
 
 from __future__ import annotations
 
-import grp
-import os
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,6 @@ from hw_command import Ada
 
 from ada_dynamics import resources
 from ada_hardware.pa10.alarms import AXIS_ALARMS, CONTROLLER_ALARMS
-from ada_hardware.self_test.connected_devices import SERIAL, serial_ports, users_of
 
 pytest.importorskip("serial")
 
@@ -75,59 +71,6 @@ def test_an_angle_map_that_is_missing_or_does_not_fit_is_refused_with_file_and_k
             path.write_text(good.replace(old, new, 1), encoding="utf-8")
         code, _, err = ada("test", "khr1", "--emulator", "--setting", f"angle_map={path}")
         assert code == 2 and "map.yaml" in err and text in err
-
-
-def listed(device: str = "/dev/ttyUSB0", vid: int | None = 0x0403, pid: int | None = 0x6001, **more: Any) -> Any:
-    about = {"manufacturer": "FTDI", "product": "FT232R", "description": "n/a", "serial_number": "A1", **more}
-    return SimpleNamespace(device=device, vid=vid, pid=pid, **about)
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A machine with one FTDI converter at ttyUSB0, 16 ms slow."""
-    port = tmp_path / "dev/ttyUSB0"
-    port.parent.mkdir()
-    port.touch()
-    by_id = tmp_path / "dev/serial/by-id"
-    by_id.mkdir(parents=True)
-    (by_id / "usb-FTDI_A1").symlink_to(port)
-    device = tmp_path / "sys/bus/usb/port"
-    device.mkdir(parents=True)
-    (device / "latency_timer").write_text("16\n")
-    (tmp_path / "sys/class/tty/ttyUSB0").mkdir(parents=True)
-    (tmp_path / "sys/class/tty/ttyUSB0/device").symlink_to(device)
-    (tmp_path / "proc").mkdir()
-    return tmp_path
-
-
-def test_a_port_is_listed_with_converter_lasting_name_and_its_likely_devices(root: Path) -> None:
-    (found,) = serial_ports([listed()], root)
-    assert (found.device, found.usb) == ("/dev/ttyUSB0", "0403:6001")
-    assert (found.by_id, found.may_be[0]) == ("/dev/serial/by-id/usb-FTDI_A1", "khr1")
-    built_in = listed("/dev/ttyS0", None, None, manufacturer=None, product=None)
-    ports = serial_ports([listed("/dev/ttyACM0", 0x1234, 0x5678), built_in], root)
-    assert [(one.device, one.may_be) for one in ports] == [("/dev/ttyACM0", SERIAL), ("/dev/ttyS0", SERIAL)]
-
-
-@pytest.mark.parametrize(("mode", "text"), [(0o660, "sudo usermod -aG dialout $USER"), (0o600, "/etc/udev/rules.d")])
-def test_a_missing_permission_is_reported_with_what_gives_it(
-    root: Path, monkeypatch: pytest.MonkeyPatch, mode: int, text: str
-) -> None:
-    (root / "dev/ttyUSB0").chmod(mode)
-    monkeypatch.setattr(grp, "getgrgid", lambda number: SimpleNamespace(gr_name="dialout"))
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert text in serial_ports([listed()], root)[0].problems[0]
-
-
-def test_the_program_that_has_a_port_open_is_named(root: Path) -> None:
-    process = root / "proc/123/fd"
-    process.mkdir(parents=True)
-    (process.parent / "comm").write_text("ModemManager\n")
-    (process / "5").symlink_to(root / "dev/ttyUSB0")
-    found = serial_ports([listed()], root)[0]
-    assert found.users == ("ModemManager (123)",) and any("in use" in one for one in found.problems)
-    with Path("/dev/null").open() as file:
-        assert f"({os.getpid()})" in " ".join(users_of(Path(f"/proc/self/fd/{file.fileno()}").readlink()))
 
 
 DOCS = Path(__file__).parents[3] / "docs"
