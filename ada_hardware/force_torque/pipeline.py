@@ -11,7 +11,7 @@ sec. 4.2, force control); check the limits; filter.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -185,49 +185,29 @@ class LowPass:
         return np.asarray(result)
 
 
-class ZeroTaking:
-    """Collects samples for a zero."""
+def steady_mean(wrenches: Sequence[Array], steady_force: float, steady_moment: float) -> Array:
+    """Return the mean of wrenches, for a zero.
 
-    def __init__(self, samples: int, steady_force: float, steady_moment: float) -> None:
-        """Start with no samples.
+    Args:
+        wrenches: wrenches of successive samples.
+        steady_force: largest standard deviation of a force axis [N].
+        steady_moment: largest standard deviation of a moment axis [N m].
 
-        Args:
-            samples: number of samples.
-            steady_force: largest standard deviation of a force axis [N].
-            steady_moment: largest standard deviation of a moment axis [N m].
-        """
-        self._wanted = samples
-        self._most = np.array([steady_force] * 3 + [steady_moment] * 3)
-        self._seen: list[Array] = []
-
-    def add(self, wrench: Array) -> bool:
-        """Add a sample; return True if there are enough."""
-        self._seen.append(np.array(wrench, dtype=np.float64))
-        return len(self._seen) >= self._wanted
-
-    @property
-    def count(self) -> int:
-        """Number of collected samples."""
-        return len(self._seen)
-
-    def mean(self) -> Array:
-        """Return the mean of the samples.
-
-        Raises:
-            Refused: the samples are not steady.
-        """
-        seen = np.array(self._seen)
-        spread = np.std(seen, axis=0)
-        worst = int(np.argmax(spread / np.maximum(self._most, 1e-300)))
-        if spread[worst] > self._most[worst]:
-            unit, name = ("N", "steady_force") if worst < 3 else ("N m", "steady_moment")
-            text = (
-                f"the signal is not steady: {AXES[worst]} has a standard deviation of {spread[worst]:.3g} {unit} over "
-                f"{len(seen)} samples; allowed is {self._most[worst]:g} {unit} ({name}). Keep robot and tool at rest "
-                "and free of contact, then retry."
-            )
-            raise Refused(text, field=AXES[worst], value=float(spread[worst]), allowed=float(self._most[worst]))
-        return np.asarray(np.mean(seen, axis=0))
+    Raises:
+        Refused: the wrenches are not steady.
+    """
+    most = np.array([steady_force] * 3 + [steady_moment] * 3)
+    spread = np.std(wrenches, axis=0)
+    worst = int(np.argmax(spread / np.maximum(most, 1e-300)))
+    if spread[worst] > most[worst]:
+        unit, name = ("N", "steady_force") if worst < 3 else ("N m", "steady_moment")
+        text = (
+            f"the signal is not steady: {AXES[worst]} has a standard deviation of {spread[worst]:.3g} {unit} over "
+            f"{len(wrenches)} samples; allowed is {most[worst]:g} {unit} ({name}). Keep robot and tool at rest and "
+            "free of contact, then retry."
+        )
+        raise Refused(text, field=AXES[worst], value=float(spread[worst]), allowed=float(most[worst]))
+    return np.asarray(np.mean(wrenches, axis=0))
 
 
 @dataclass(frozen=True)
@@ -240,6 +220,7 @@ class Reading:
         wrench: contact wrench [f, n]: without tool and zero, filtered, in the frame of the settings [N, N m].
         unfiltered: the same before the filter.
         raw: as measured by the device, in the sensor frame.
+        without_tool: `raw` minus the wrench of the tool.
         is_saturated: an axis is at the end of its range: the wrench is not reliable.
         is_compensated: the tool wrench was subtracted, or there is no tool.
         error: error reported by the device; the wrench must not be used. "" without an error.
@@ -252,6 +233,7 @@ class Reading:
     wrench: Array
     unfiltered: Array
     raw: Array
+    without_tool: Array
     is_saturated: bool = False
     is_compensated: bool = True
     error: str = ""
@@ -303,13 +285,8 @@ class Pipeline:
         self._gap = _GAP * period
         self._filter = LowPass(self.settings.filter_cutoff, period) if self.settings.filter_cutoff > 0.0 else None
 
-    def without_tool(self, sample: Sample, motion: ToolMotion | None) -> tuple[Array, bool]:
-        """Subtract the tool wrench from a sample; returns the wrench and whether it could be subtracted.
-
-        Args:
-            sample: sample of the driver.
-            motion: motion of the sensor; None, or older than `motion_timeout`: unknown.
-        """
+    def _without_tool(self, sample: Sample, motion: ToolMotion | None) -> tuple[Array, bool]:
+        """Subtract the tool wrench from a sample; returns the wrench and whether it could be subtracted."""
         if self._tool is None:
             return sample.wrench, True
         if motion is None or not abs(sample.time - motion.time) <= self.settings.motion_timeout:
@@ -317,8 +294,13 @@ class Pipeline:
         return np.asarray(sample.wrench - self._tool.wrench(motion)), True
 
     def process(self, sample: Sample, motion: ToolMotion | None = None) -> Reading:
-        """Process a new sample; arguments as of `without_tool`."""
-        wrench, is_compensated = self.without_tool(sample, motion)
+        """Process a new sample.
+
+        Args:
+            sample: sample of the driver.
+            motion: motion of the sensor; None, or older than `motion_timeout`: unknown.
+        """
+        wrench, is_compensated = self._without_tool(sample, motion)
         unfiltered = np.asarray(self._to_hand @ (wrench - self.bias))
         if self._filter is None:
             filtered = unfiltered
@@ -334,6 +316,7 @@ class Pipeline:
             filtered,
             unfiltered,
             sample.wrench,
+            wrench,
             sample.is_saturated,
             is_compensated,
             sample.error,

@@ -17,18 +17,16 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.errors import InputError
-from ada_hardware.force_torque.pipeline import ForceSensorSettings, Pipeline, Reading, ZeroTaking
+from ada_hardware.force_torque.pipeline import ForceSensorSettings, Pipeline, Reading, steady_mean
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SequenceCounts
 from ada_hardware.force_torque.tool import ToolMotion
 from ada_hardware.registry import DEVICES, SENSOR, find
@@ -50,10 +48,8 @@ __all__ = [
     "ToolMotion",
 ]
 
-T = TypeVar("T")
 _log = logging.getLogger("ada_hardware")
 _LONGEST_END = 5.0  # [s] for the end of the thread, longer than the open of a driver
-_LONGEST_WAIT = 2.0  # [s] timeout of a request to the thread, or the silence timeout if longer
 _SLICE = 0.02  # [s] period at which a waiting thread checks for its end
 _NOT_OPEN = "not open"
 
@@ -175,8 +171,6 @@ class ForceSensor:
         self._thread: threading.Thread | None = None
         self._is_open = False
         self._new_reading = threading.Condition()  # notified of a new reading
-        self._actions: deque[tuple[Callable[[], object], Future[Any]]] = deque()  # run by the thread between samples
-        self._zero: tuple[ZeroTaking, Future[Array]] | None = None
         self._motion: ToolMotion | None = None
         self._identity: SensorIdentity | None = None
         self._state, self._reason = SensorState.CLOSED, _NOT_OPEN
@@ -308,7 +302,7 @@ class ForceSensor:
             thread, self._thread, self._is_open = self._thread, None, False
             self._ending.set()
             if thread is None:
-                self._finish()
+                self._driver.close()
             elif thread is not threading.current_thread():
                 thread.join(_LONGEST_END)
                 if thread.is_alive():
@@ -337,22 +331,44 @@ class ForceSensor:
             Refused: not open, not steady, saturated, device error, or unknown motion of the tool.
             NoAnswer: not enough samples within the timeout.
         """
-        use = self.settings
+        use, seen = self.settings, []
         wait = 2.0 * use.bias_samples * self.period + use.silence_timeout if timeout is None else timeout
-        future: Future[Array] = Future()
-        taking = ZeroTaking(use.bias_samples, use.steady_force, use.steady_moment)
-        self._do(lambda: self._begin_zero(taking, future))
+        self._require_open()
+        number, deadline = 0 if self._newest is None else self._newest.number, self._clock() + wait
+        while len(seen) < use.bias_samples:
+            left = deadline - self._clock()
+            reading = self.newer_than(number, max(min(left, use.silence_timeout), 0.0))
+            if reading is None and left > 0.0 and self._state is SensorState.READING:
+                continue
+            if reading is None:
+                raise NoAnswer(
+                    f"{self.name}: only {len(seen)} of {use.bias_samples} samples for the zero within {wait:g} s; "
+                    f"{self._reason or 'check the rate of the sensor'}.",
+                    field="samples",
+                    value=len(seen),
+                    allowed=use.bias_samples,
+                )
+            self._require_usable(reading)
+            seen.append(reading.without_tool)
+            number = reading.number
         try:
-            return self._result(future, wait)
-        except FutureTimeout:
-            future.cancel()
-            raise NoAnswer(
-                f"{self.name}: only {taking.count} of {use.bias_samples} samples for the zero within {wait:g} s; "
-                f"{self._reason or 'check the rate of the sensor'}.",
-                field="samples",
-                value=taking.count,
-                allowed=use.bias_samples,
-            ) from None
+            zero = steady_mean(seen, use.steady_force, use.steady_moment)
+        except Refused as refusal:
+            text = f"{self.name}: {refusal}"
+            raise Refused(text, field=refusal.field, value=refusal.value, allowed=refusal.allowed) from None
+        self._set_zero(zero, is_biased=True)
+        return zero.copy()
+
+    def _require_usable(self, reading: Reading) -> None:
+        """Check that a reading may be used for a zero; raises Refused."""
+        field, reason = "error", reading.error
+        if reading.is_saturated and not reason:
+            field, reason = "range", "an axis is at the end of its range"
+        if not reading.is_compensated:
+            field = "tool_motion"
+            reason = "the tool wrench cannot be subtracted, since the motion of the sensor is unknown (set_tool_motion)"
+        if reason:
+            raise Refused(f"{self.name}: zero not determined: {reason}.", field=field)
 
     def clear_bias(self) -> None:
         """Clear the zero."""
@@ -363,14 +379,11 @@ class ForceSensor:
 
         Raises:
             Refused: not open.
-            NoAnswer: the thread is waiting for the device.
+            TransportError: the connection failed.
         """
-
-        def act() -> None:
-            self._driver.reset()
-            self._pipeline.limits.reset()
-
-        self._do(act)
+        self._require_open()
+        self._driver.reset()
+        self._pipeline.limits.reset()
 
     def set_tool_motion(self, motion: ToolMotion | None) -> None:
         """Set the motion of the sensor, used to subtract the tool wrench; None: unknown.
@@ -380,31 +393,17 @@ class ForceSensor:
         """
         self._motion = motion
 
-    def _do(self, action: Callable[[], object]) -> None:
-        """Run an action in the thread between two samples; raises Refused or NoAnswer."""
+    def _set_zero(self, zero: Array, *, is_biased: bool) -> None:
+        """Set the zero [N, N m]."""
+        self._pipeline.bias = zero
+        self._pipeline.forget_filter()
+        self._is_biased = is_biased
+
+    def _require_open(self) -> None:
+        """Check that the sensor is open and connected; raises Refused."""
         if not self._is_open or self._state is SensorState.LOST:
             text = f"{self.name}: {self._reason or _NOT_OPEN}; open it first."
             raise Refused(text, field="state", value=self._state.value)
-        future: Future[Any] = Future()
-        self._actions.append((action, future))
-        timeout = max(_LONGEST_WAIT, self.settings.silence_timeout)
-        try:
-            self._result(future, timeout)
-        except CancelledError:
-            text = f"{self.name}: closed during the request; open it first."
-            raise Refused(text, field="state", value="closed") from None
-        except FutureTimeout:
-            future.cancel()
-            text = (
-                f"{self.name}: no response of the reading thread within {timeout:g} s; {self._reason or 'try again'}."
-            )
-            raise NoAnswer(text, field="thread") from None
-
-    def _result(self, future: Future[T], timeout: float) -> T:
-        """Return the result of a request. Raises FutureTimeout or the error of the request."""
-        if self._is_stepped:
-            self._step_until(future.done, timeout)
-        return future.result(0.0 if self._is_stepped else timeout)
 
     def _step_until(self, is_done: Callable[[], bool], timeout: float) -> None:
         """Without a thread: read samples until a condition is true or the clock has passed the timeout [s]."""
@@ -422,38 +421,19 @@ class ForceSensor:
             _log.exception("%s: an error ended the reading thread", self.name)
             self._mark_lost(SensorState.LOST, "an error ended the reading thread; see the log")
         finally:
-            self._finish()
+            self._driver.close()
 
     def _step(self, ending: threading.Event) -> None:
-        """Run requests, then read a sample, or reopen a sensor lost in an earlier step."""
-        is_closed = self._is_to_reopen
+        """Read a sample, or reopen a sensor lost in an earlier step."""
+        if self._is_to_reopen:
+            self._reopen(ending)
+            return
         try:
-            self._do_actions()
-            if not is_closed:
-                self._take(self._driver.read())
+            self._take(self._driver.read())
         except HardwareError as problem:
             self._mark_lost(SensorState.LOST, str(problem))
-        if is_closed:
-            self._reopen(ending)
-        elif self._state is SensorState.LOST and not self._is_to_reopen:
-            self._clock.wait(ending, _SLICE)
-
-    def _finish(self) -> None:
-        """Close the driver and refuse pending requests."""
-        self._driver.close()
-        self._cancel_zero(Refused(f"{self.name}: closed while the zero was determined.", field="state", value="closed"))
-        while self._actions:
-            self._actions.popleft()[1].cancel()
-
-    def _do_actions(self) -> None:
-        for _ in range(len(self._actions)):
-            action, future = self._actions.popleft()
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(action())
-            except BaseException as failure:  # raised in the waiting caller
-                future.set_exception(failure)
+            if not self._is_to_reopen:
+                self._clock.wait(ending, _SLICE)
 
     def _take(self, sample: Sample) -> None:
         if not sample.is_fresh:
@@ -462,10 +442,7 @@ class ForceSensor:
             return
         self._last_sample = sample.time
         self._state, self._reason, self._cause, self._failed_reopens = SensorState.READING, "", "", 0
-        motion = self._motion
-        if self._zero is not None:
-            self._take_zero(*self._zero, sample, motion)
-        reading = self._pipeline.process(sample, motion)
+        reading = self._pipeline.process(sample, self._motion)
         self._readings += 1
         self._saturated += reading.is_saturated
         self._errors += bool(reading.error)
@@ -484,7 +461,6 @@ class ForceSensor:
         self._state = state
         self._explain(reason)
         self._is_to_reopen = self.settings.reopen_after > 0.0
-        self._cancel_zero(NoAnswer(f"{self.name}: {reason}", field="samples"))
         limits = self._pipeline.limits
         if limits.is_watching and self.settings.stop_on_fault and limits.trip(reason):
             self._report_limit()
@@ -522,47 +498,6 @@ class ForceSensor:
         self._last_sample = self._clock()  # restart the timeout; the first sample sets READING
         self._state = SensorState.SILENT
         self._explain("reopened, no sample received yet")
-
-    def _set_zero(self, zero: Array, *, is_biased: bool) -> None:
-        """Set the zero [N, N m]."""
-        self._pipeline.bias = zero
-        self._pipeline.forget_filter()
-        self._is_biased = is_biased
-
-    def _begin_zero(self, taking: ZeroTaking, future: Future[Array]) -> None:
-        """Determine the zero from the next samples."""
-        self._cancel_zero(Refused(f"{self.name}: superseded by another request for a zero.", field="bias"))
-        self._zero = (taking, future)
-
-    def _take_zero(self, taking: ZeroTaking, future: Future[Array], sample: Sample, motion: ToolMotion | None) -> None:
-        wrench, is_compensated = self._pipeline.without_tool(sample, motion)
-        field, reason = "error", sample.error
-        if sample.is_saturated and not reason:
-            field, reason = "range", "an axis is at the end of its range"
-        if not is_compensated:
-            field = "tool_motion"
-            reason = "the tool wrench cannot be subtracted, since the motion of the sensor is unknown (set_tool_motion)"
-        if reason:
-            self._cancel_zero(Refused(f"{self.name}: zero not determined: {reason}.", field=field))
-        elif taking.add(wrench):
-            self._zero = None
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                mean = taking.mean()
-            except Refused as refusal:
-                text = f"{self.name}: {refusal}"
-                future.set_exception(Refused(text, field=refusal.field, value=refusal.value, allowed=refusal.allowed))
-                return
-            self._set_zero(mean, is_biased=True)
-            future.set_result(mean.copy())
-
-    def _cancel_zero(self, problem: HardwareError) -> None:
-        if self._zero is not None:
-            _, future = self._zero
-            self._zero = None
-            if future.set_running_or_notify_cancel():
-                future.set_exception(problem)
 
 
 def _made(device: str, settings: object) -> SensorDriver[Any, Any, Any]:

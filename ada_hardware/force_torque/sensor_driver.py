@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of the force/torque sensor drivers: conversion of device data to wrenches.
 
-Zero, filter, tool and frames are handled by `pipeline` for all sensors. Only one thread may call it at a time:
+Zero, filter, tool and frames are handled by `pipeline` for all sensors. Only one thread may call it at a time, except
+`reset`, which only sends:
 
     open -> read, read, ... (reset in between) -> close
 

@@ -15,7 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import silence_logger
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.force_torque.pipeline import ZeroTaking
+from ada_hardware.force_torque.pipeline import steady_mean
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.sensor_emulator import AXES
 from ada_hardware.force_torque.tool import IdentifiedTool, ToolMotion, identify_tool
@@ -108,11 +108,9 @@ def _mean(sensor: ForceSensor) -> Array:
     use, readings = sensor.settings, _readings(sensor)
     until = time.monotonic() + _LONGEST
     while True:
-        taking = ZeroTaking(use.bias_samples, use.steady_force, use.steady_moment)
-        while not taking.add(next(readings)):
-            pass
+        wrenches = [next(readings) for _ in range(use.bias_samples)]
         try:
-            return taking.mean()
+            return steady_mean(wrenches, use.steady_force, use.steady_moment)
         except Refused:
             if time.monotonic() > until:
                 raise

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refused import refused
 
-from ada_hardware.force_torque.pipeline import ForceLimits, ForceSensorSettings, LowPass, Pipeline, ZeroTaking
+from ada_hardware.force_torque.pipeline import ForceLimits, ForceSensorSettings, LowPass, Pipeline, steady_mean
 from ada_hardware.force_torque.sensor_driver import Sample
 from ada_hardware.force_torque.tool import ToolMotion
 from ada_robot.errors import Refused
@@ -46,18 +46,14 @@ def test_after_a_gap_the_old_force_does_not_leak_into_the_new_one() -> None:
 
 
 def test_the_zero_is_the_mean_and_refused_for_an_axis_that_is_unsteady_or_drifts() -> None:
-    taking = ZeroTaking(4, 10.0, 10.0)
-    assert [taking.add(np.full(6, one)) for one in (1.0, 2.0, 3.0, 6.0)] == [False, False, False, True]
-    np.testing.assert_allclose(taking.mean(), np.full(6, 3.0), rtol=1e-15)
+    found = steady_mean([np.full(6, one) for one in (1.0, 2.0, 3.0, 6.0)], 10.0, 10.0)
+    np.testing.assert_allclose(found, np.full(6, 3.0), rtol=1e-15)
     for axis, name in enumerate(["fx", "fy", "fz", "nx", "ny", "nz"]):
         size, allowed = (0.6, 0.5) if axis < 3 else (0.03, 0.02)
         # standard deviations: the size, and that of a drift by 2 √3 times the size
         for values in (size * (-1.0) ** np.arange(100), size * np.linspace(0.0, 3.6, 100)):
-            taking = ZeroTaking(100, 0.5, 0.02)
-            for one in values:
-                taking.add(one * np.eye(6)[axis])
             with refused(Refused, field=name, allowed=allowed):
-                taking.mean()
+                steady_mean([one * np.eye(6)[axis] for one in values], 0.5, 0.02)
 
 
 def test_a_wrench_is_brought_to_the_hand_as_worked_out_by_hand() -> None:
