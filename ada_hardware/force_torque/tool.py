@@ -5,7 +5,7 @@
     found = identify_tool(samples)
     found.mass, found.com, found.bias, found.force_residual, found.condition
 
-The samples are taken at rest, or with a known motion of the sensor.
+The samples are taken at rest.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ada_dynamics.spatial.vector import ZERO3, Vec3, symmetric_of
 from ada_robot.errors import Refused
 
 INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, xy, xz, yz)
+_STATIC = 4  # of them: mass and first moment, which determine the wrench at rest
 LARGEST_CONDITION = 300.0  # with columns scaled to equal norm; about 1 for six orientations along ±x, ±y, ±z
 _MOMENT_WEIGHT = 10.0  # [1/m] of moments relative to forces
 _AXES_POSES = "gravity along +x, -x, +y, -y, +z and -z of the sensor"
@@ -170,7 +171,6 @@ class IdentifiedTool(NamedTuple):
     Attributes:
         mass: mass [kg].
         com: centre of mass in the sensor frame [m].
-        inertia: xx, yy, zz, xy, xz, yz about the centre of mass [kg m^2]; zeros if not requested.
         bias: zero of the sensor, in its frame [N, N m].
         force_residual: root mean square of the force residuals [N].
         moment_residual: root mean square of the moment residuals [N m].
@@ -180,7 +180,6 @@ class IdentifiedTool(NamedTuple):
 
     mass: float
     com: tuple[float, float, float]
-    inertia: tuple[float, float, float, float, float, float]
     bias: Array
     force_residual: float
     moment_residual: float
@@ -188,14 +187,13 @@ class IdentifiedTool(NamedTuple):
     samples: int
 
 
-def identify_tool(samples: Sequence[tuple[Array, ToolMotion]], *, with_inertia: bool = False) -> IdentifiedTool:
+def identify_tool(samples: Sequence[tuple[Array, ToolMotion]]) -> IdentifiedTool:
     """Estimate tool and sensor zero from readings.
 
-    w = tool_wrench(parameters, motion) + bias is linear in mass, m c, inertia about the sensor origin, and bias.
+    At rest w = tool_wrench(parameters, motion) + bias is linear in mass, m c and bias.
 
     Args:
-        samples: raw wrench of the sensor and motion of the sensor.
-        with_inertia: also estimate the inertia; requires fast rotations about all axes.
+        samples: raw wrench of the sensor at rest, and its motion, which gives the direction of gravity.
 
     Raises:
         InputError: fewer than three samples, or an invalid wrench.
@@ -204,30 +202,35 @@ def identify_tool(samples: Sequence[tuple[Array, ToolMotion]], *, with_inertia: 
     if len(samples) < 3:
         text = f"{len(samples)} samples; required are three or more, best six: {_AXES_POSES}."
         raise InputError(text, field="samples", value=len(samples), allowed="3 or more")
-    rows, seen = _equations(samples, INERTIAL if with_inertia else 4)
+    rows, seen = _equations(samples)
     weights = np.tile([1.0] * 3 + [_MOMENT_WEIGHT] * 3, len(samples))
     weighted = rows * weights[:, None]
     sizes = np.linalg.norm(weighted, axis=0)
     is_determined = np.min(sizes) > 1e-9 * np.max(sizes)
     condition = float(np.linalg.cond(weighted / sizes)) if is_determined else math.inf
     if condition > LARGEST_CONDITION:
-        more = "; for the inertia, rotate fast about all three axes" if with_inertia else ""
         text = (
             f"the orientations are too similar (condition {condition:.3g}, at most {LARGEST_CONDITION:g}): tool and "
-            f"zero cannot be separated. Use {_AXES_POSES}{more}."
+            f"zero cannot be separated. Use {_AXES_POSES}."
         )
-        field = "inertia" if with_inertia else "condition"
-        raise Refused(text, field=field, value=condition, allowed=LARGEST_CONDITION)
+        raise Refused(text, field="condition", value=condition, allowed=LARGEST_CONDITION)
     found = np.linalg.lstsq(weighted / sizes, seen * weights, rcond=None)[0] / sizes
     left = (seen - rows @ found).reshape(-1, 6)
-    mass, com, inertia = _body(found[:-6], with_inertia)
+    mass = float(found[0])
+    if mass <= 1e-6:
+        text = (
+            f"the estimated mass is {mass:.3g} kg: no tool on the sensor, or its axes differ from those of the given "
+            "motions (z reversed?). Check xyz and rpy of the sensor."
+        )
+        raise Refused(text, field="mass", value=mass, allowed="positive")
+    x, y, z = (found[1:4] / mass).tolist()
     force, moment = (float(np.sqrt(np.mean(part**2))) for part in (left[:, :3], left[:, 3:]))
-    return IdentifiedTool(mass, com, inertia, found[-6:], force, moment, condition, len(samples))
+    return IdentifiedTool(mass, (x, y, z), found[-6:], force, moment, condition, len(samples))
 
 
-def _equations(samples: Sequence[tuple[Array, ToolMotion]], unknowns: int) -> tuple[Array, Array]:
+def _equations(samples: Sequence[tuple[Array, ToolMotion]]) -> tuple[Array, Array]:
     """Rows of the unknowns [tool, bias], and the readings; raises InputError."""
-    rows = np.zeros((len(samples), 6, unknowns + 6))
+    rows = np.zeros((len(samples), 6, _STATIC + 6))
     seen = np.zeros((len(samples), 6))
     unit = np.eye(INERTIAL)
     for i, (wrench, motion) in enumerate(samples):
@@ -236,26 +239,6 @@ def _equations(samples: Sequence[tuple[Array, ToolMotion]], unknowns: int) -> tu
             text = f"wrench {i} of the samples is {values.tolist()!r:.120}; required are six finite numbers."
             raise InputError(text, field=f"wrench {i}", value=values)
         seen[i] = values
-        rows[i, :, :unknowns] = np.transpose([tool_wrench(unit[k], motion) for k in range(unknowns)])
-        rows[i, :, unknowns:] = np.eye(6)
-    return rows.reshape(-1, unknowns + 6), seen.ravel()
-
-
-def _body(
-    found: Array, with_inertia: bool
-) -> tuple[float, tuple[float, float, float], tuple[float, float, float, float, float, float]]:
-    """Mass, centre of mass, and inertia about it; raises Refused."""
-    mass = float(found[0])
-    if mass <= 1e-6:
-        text = (
-            f"the estimated mass is {mass:.3g} kg: no tool on the sensor, or its axes differ from those of the given "
-            "motions (z reversed?). Check xyz and rpy of the sensor."
-        )
-        raise Refused(text, field="mass", value=mass, allowed="positive")
-    c = found[1:4] / mass
-    inertia = np.zeros(6)
-    if with_inertia:
-        xx, yy, zz = mass * (c @ c - c * c)
-        inertia = found[4:] - [xx, yy, zz, -mass * c[0] * c[1], -mass * c[0] * c[2], -mass * c[1] * c[2]]
-    i = inertia.tolist()
-    return mass, (float(c[0]), float(c[1]), float(c[2])), (i[0], i[1], i[2], i[3], i[4], i[5])
+        rows[i, :, :_STATIC] = np.transpose([tool_wrench(unit[k], motion) for k in range(_STATIC)])
+        rows[i, :, _STATIC:] = np.eye(6)
+    return rows.reshape(-1, _STATIC + 6), seen.ravel()

@@ -4,9 +4,9 @@
     stream = open_stream("/dev/ttyUSB0", Serial(baud=115200, dtr=False))
     packets = open_packets("udp://127.0.0.1:49152")      # or "arcnet:arc0"
 
-Addresses of streams: a device file such as /dev/ttyUSB0 or a pseudo-terminal, or a URL of pyserial (socket://host:port,
-rfc2217://...). Addresses of packets: udp://host:port, arcnet:INTERFACE. Drivers use `ada_hardware.opening`, which also
-supports dry runs.
+Addresses of streams: a device file such as /dev/ttyUSB0, or a pseudo-terminal (`socat` connects one to a remote line).
+Addresses of packets: udp://host:port, arcnet:INTERFACE. Drivers use `ada_hardware.opening`, which also supports dry
+runs.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from ada_robot.errors import TransportError
 __all__ = ["ByteStream", "PacketPort", "Serial", "open_packets", "open_stream"]
 
 _PACKETS = "udp://HOST:PORT, such as udp://192.168.1.1:49152, or arcnet:INTERFACE, such as arcnet:arc0"
-_STREAMS = "a device file, such as /dev/ttyUSB0, or a URL of pyserial, such as socket://HOST:PORT"
+_STREAMS = "a device file, such as /dev/ttyUSB0"
 
 
 def open_stream(url: str, serial: Serial) -> ByteStream:
     """Open a byte stream.
 
     Args:
-        url: device file or URL of pyserial.
-        serial: settings of the line; network URLs use those they support.
+        url: device file.
+        serial: settings of the line.
 
     Raises:
         TransportError: no such port, no permission, in use, or unsupported rate; the message contains the remedy.
     """
     from ada_hardware.transport import serial_line  # needs pyserial
 
-    if not url or url.startswith(("udp:", "arcnet:", "dry:", "emulator:")):
+    if not url or "://" in url or url.startswith(("arcnet:", "dry:", "emulator:")):
         text = f"{url!r} is not an address of a byte stream; required is {_STREAMS}."
         raise TransportError(text, field="url", value=url, allowed=_STREAMS)
-    return serial_line.open_url(url, serial) if "://" in url else serial_line.open_port(url, serial)
+    return serial_line.open_port(url, serial)
 
 
 def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:

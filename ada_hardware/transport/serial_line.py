@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serial lines and pseudo-terminals, configured by pyserial; reads and writes with a timing resolution of 0.1 ms.
-
-The URLs of pyserial (socket://, rfc2217://, loop://) use its own reads and writes.
-"""
+"""Serial lines and pseudo-terminals, configured by pyserial; reads and writes with a timing resolution of 0.1 ms."""
 
 from __future__ import annotations
 
@@ -21,7 +18,6 @@ from ada_robot.processes import posix_module
 
 BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
 WRITE_MARGIN = 0.1  # [s] added to the transmission time as the timeout of a write
-_POLL = 1e-3  # [s] polling period of a remote line
 _LATENCY_FILE = "sys/class/tty/{name}/device/latency_timer"  # of FTDI converters: 16 ms by default
 
 
@@ -96,47 +92,8 @@ class SerialPort(ByteStream):
         )
 
 
-class UrlPort(ByteStream):
-    """Remote serial line, by a URL of pyserial."""
-
-    def __init__(self, url: str, port: Any) -> None:
-        """Use an open port of `serial.serial_for_url`."""
-        self.url, self._port = url, port
-
-    def write(self, data: bytes) -> None:  # noqa: D102
-        try:
-            self._port.write(data)
-        except OSError as problem:
-            raise self._gone(problem) from None
-
-    def read(self, limit: int, timeout: float) -> bytes:  # noqa: D102
-        # Poll instead of setting a timeout, which would make rfc2217:// negotiate all settings again.
-        deadline = time.monotonic() + timeout
-        try:
-            while not self._port.in_waiting:
-                left = deadline - time.monotonic()
-                if left <= 0.0:
-                    return b""
-                time.sleep(min(left, _POLL))
-            data: bytes = self._port.read(limit)
-        except OSError as problem:  # includes SerialException
-            raise self._gone(problem) from None
-        return data
-
-    def discard_input(self) -> None:  # noqa: D102
-        with contextlib.suppress(OSError):
-            self._port.reset_input_buffer()
-
-    def close(self) -> None:  # noqa: D102
-        with contextlib.suppress(OSError):
-            self._port.close()
-
-    def _gone(self, problem: OSError) -> TransportError:
-        return TransportError(f"{self.url}: disconnected ({problem}).", field="state", value="gone")
-
-
 def _termios() -> Any:
-    return posix_module("termios", "A serial port of this machine", "Serve the port by socket:// or rfc2217://.")
+    return posix_module("termios", "A serial port of this machine", "Devices on UDP can be used.")
 
 
 def open_port(path: str, serial: Serial) -> SerialPort:
@@ -151,7 +108,7 @@ def open_port(path: str, serial: Serial) -> SerialPort:
     port = module.Serial()
     # Linux keeps parity off on pseudo-terminals, and glibc reports a request for it as an invalid argument.
     is_without = serial.parity in ("E", "O") and str(Path(path).resolve()).startswith("/dev/pts/")
-    _set(port, path, serial._replace(parity="N") if is_without else serial, path)
+    _set(port, path, serial._replace(parity="N") if is_without else serial)
     port.exclusive = True
     try:
         port.open()
@@ -159,22 +116,6 @@ def open_port(path: str, serial: Serial) -> SerialPort:
         raise _open_error(path, serial, problem) from None
     _set_low_latency(port, path)
     return SerialPort(path, port, serial)
-
-
-def open_url(url: str, serial: Serial) -> UrlPort:
-    """Open a URL of pyserial.
-
-    Raises:
-        TransportError: unknown kind of URL, or the connection failed.
-    """
-    module = _pyserial()
-    try:
-        port = module.serial_for_url(url, do_not_open=True)
-        _set(port, None, serial, url)
-        port.open()
-    except (OSError, ValueError) as problem:
-        raise TransportError(f"{url}: cannot open: {problem}.", field="url", value=url) from None
-    return UrlPort(url, port)
 
 
 def ports() -> list[str]:
@@ -197,17 +138,15 @@ def _pyserial() -> ModuleType:
     return module
 
 
-def _set(port: Any, path: str | None, serial: Serial, where: str) -> None:
+def _set(port: Any, path: str, serial: Serial) -> None:
     try:
         if serial.baud <= 0:
             raise ValueError("the rate must be positive")
-        if path is not None:
-            port.port = path
-        port.baudrate, port.parity, port.timeout = serial.baud, serial.parity, 0.0
+        port.port, port.baudrate, port.parity, port.timeout = path, serial.baud, serial.parity, 0.0
         port.dtr = serial.dtr
     except (TypeError, ValueError, OSError) as problem:
         raise TransportError(
-            f"{where}: cannot set {serial.baud!r} baud, parity {serial.parity!r}: {problem}; the rate is in bits per "
+            f"{path}: cannot set {serial.baud!r} baud, parity {serial.parity!r}: {problem}; the rate is in bits per "
             "second, the parity is N, E or O.",
             field="parity" if serial.parity not in ("N", "E", "O") else "baud",
             value=serial.parity if serial.parity not in ("N", "E", "O") else serial.baud,

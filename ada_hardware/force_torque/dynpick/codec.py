@@ -13,9 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 BAUD = 921_600
-READ, START, STOP, ZERO, SENSITIVITY, VERSION, TEMPERATURE = b"R", b"S", b"E", b"O", b"p", b"V", b"T"
-FILTER_QUERY = b"0F"
-DIVIDERS = (1, 2, 4, 8)
+READ, START, STOP, ZERO, SENSITIVITY, VERSION = b"R", b"S", b"E", b"O", b"p", b"V"
 CENTRE = 8192
 TOP = 16_383
 RECORD_SIZE = 27
@@ -107,25 +105,6 @@ def decode_sensitivity(text: str) -> tuple[float, ...] | None:
     return values if len(values) == 6 and all(math.isfinite(one) and one > 0.0 for one in values) else None
 
 
-def decode_temperature(text: str) -> float | None:
-    """Decode a temperature [degC]: four hexadecimal digits in sixteenths; None if invalid."""
-    if len(text) != 4 or not _HEX.issuperset(text.encode()):
-        return None
-    value = int(text, 16)
-    # two's complement below zero is assumed
-    return (value - 0x10000 if value & 0x8000 else value) / 16.0
-
-
-def decode_filter(text: str) -> int | None:
-    """Decode the divider of the filter; None if invalid."""
-    return int(text) if text in {str(one) for one in DIVIDERS} else None
-
-
-def filter_command(divider: int) -> bytes:
-    """Encode the command that sets the divider of the filter, one of DIVIDERS."""
-    return f"{divider}F".encode()
-
-
 # --- the device's side ------------------------------------------------------------------------------------------------
 def encode_record(number: int, counts: Sequence[int]) -> bytes:
     """Encode a record."""
@@ -136,13 +115,3 @@ def encode_sensitivity(values: Sequence[float]) -> bytes:
     """Encode the reply to `p`, 46 bytes for usual values: three numbers of six characters, three of seven."""
     parts = [f"{one:06.3f}"[:6] for one in values[:3]] + [f"{one:07.2f}"[:7] for one in values[3:]]
     return ",".join(parts).encode() + END
-
-
-def encode_temperature(celsius: float) -> bytes:
-    """Encode the reply to `T`."""
-    return f"{round(celsius * 16.0) & 0xFFFF:04X}".encode() + END
-
-
-def encode_filter(divider: int) -> bytes:
-    """Encode the reply to `0F`."""
-    return str(divider).encode() + END

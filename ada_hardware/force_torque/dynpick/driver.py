@@ -40,10 +40,6 @@ class DynPickSettings:
     sensitivity: tuple[float, ...] = setting(
         (), "counts per N (three) and per N m (three), from the data sheet; empty: read from the sensor", lower=1e-6
     )
-    filter_divider: int = setting(0, "divider of the filter in the sensor; 0: unchanged", choices=(0, *codec.DIVIDERS))
-    temperature_interval: float = setting(
-        0.0, "interval of temperature readings in mode poll; 0: none", unit="s", lower=0.0
-    )
 
     def __post_init__(self) -> None:
         """Check the number of sensitivities; raises InputError."""
@@ -79,7 +75,6 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         self._backlog = 1 if self._is_polling else self._backlog
         self._due = 0.0  # time of the next request [s]
         self._number: int | None = None  # of the last record
-        self._temperature_due, self._values = np.inf, {}  # type: tuple[float, dict[str, float]]
 
     @property
     def period(self) -> float:  # noqa: D102
@@ -95,7 +90,6 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         given, self._refused_before = self.settings.sensitivity, self.counts.refused
         scale = given or self._ask_sensitivity()
         version = self._ask(codec.VERSION, lambda text: text, tries=1) or ""
-        self._set_filter()
         return SensorIdentity("DynPick", scale, "settings" if given else "device", version)
 
     def _ask_sensitivity(self) -> tuple[float, ...]:
@@ -111,21 +105,6 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         )
         raise NoAnswer(text, field="sensitivity")
 
-    def _set_filter(self) -> None:
-        divider = self.settings.filter_divider
-        if not divider:
-            return
-        self._opened().write(codec.filter_command(divider))
-        self.counts.sent += 1
-        reported = self._ask(codec.FILTER_QUERY, codec.decode_filter)
-        if reported != divider:
-            says = "does not answer" if reported is None else f"has {reported}"
-            text = (
-                f"{self.NAME} at {self._opened().url}: filter_divider {divider} was set, but the sensor {says}. Older "
-                "units have no filter: set it to 0."
-            )
-            raise NoAnswer(text, field="filter_divider", value=divider, allowed=reported)
-
     def _start(self, wire: ByteStream) -> None:
         if not any(self._ask_record() for _ in range(_TRIES)):
             raise self._no_answer()
@@ -134,8 +113,6 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         self._due = self._clock()
         if not self._is_polling:
             self._send(codec.START)
-        elif self.settings.temperature_interval > 0.0:
-            self._temperature_due = self._clock()
 
     def _no_answer(self) -> NoAnswer:
         self._forget()
@@ -170,9 +147,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         return self._next()
 
     def _pace(self) -> None:
-        """Wait until the next request is due; read the temperature if that is due."""
-        if self._clock() >= self._temperature_due:
-            self._read_temperature()
+        """Wait until the next request is due."""
         wait = self._due - self._clock()
         if wait > 0.0:
             self._sleep(wait)
@@ -189,7 +164,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
     def _sample(self, when: float, record: Record) -> Sample:
         self._count(record)
         wrench = (np.array(record.counts, dtype=np.float64) - codec.CENTRE) / self._scale
-        return Sample(when, wrench, is_saturated=record.is_saturated, number=record.number, values=self._values)
+        return Sample(when, wrench, is_saturated=record.is_saturated, number=record.number)
 
     def _count(self, record: Record) -> None:
         """Count lost and duplicate records; approximate, since numbers wrap after ten."""
@@ -198,15 +173,6 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             self.sequence.lost += max(gap - 1, 0)
             self.sequence.duplicated += gap == 0
         self._number = record.number
-
-    def _read_temperature(self) -> None:
-        celsius = self._ask(codec.TEMPERATURE, codec.decode_temperature, tries=1)
-        if celsius is None:
-            self._temperature_due = np.inf
-            self.counts.last_problem = "no answer to the temperature request, as from older units; it is not repeated"
-            return
-        self._values = {"temperature [degC]": celsius}
-        self._temperature_due = self._clock() + self.settings.temperature_interval
 
     # --- bytes ----------------------------------------------------------------------------------------------------
     def _send(self, command: bytes) -> None:

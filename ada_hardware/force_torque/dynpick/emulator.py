@@ -25,8 +25,7 @@ class DynPickEmulatorSettings(SensorEmulatorSettings):
         (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0), "counts per N (three) and per N m (three)", lower=1e-6
     )
     rate: float = setting(1000.0, "records per second of a stream (assumed)", unit="Hz", lower=1.0, upper=1e4)
-    is_old: bool = setting(False, "older unit without the commands p, F, T")
-    temperature: float = setting(25.0, "temperature of the sensor", unit="degC", lower=-40.0, upper=125.0)
+    is_old: bool = setting(False, "older unit without the command p")
     version: str = setting("DynPick emulated 1.0", "reply to V")
 
     def __post_init__(self) -> None:
@@ -45,16 +44,14 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
     FAULTS: ClassVar[Mapping[str, str]] = {
         **AXES,
         "frozen": "1: sends no records",
-        "temperature": "temperature of the sensor [degC]",
         "reboot": "1: restart: no stream, no zero, record numbers from 0",
     }
 
     def __init__(self, settings: DynPickEmulatorSettings) -> None:
         super().__init__(settings, settings.sensitivity, settings.rate)
-        self._faults["temperature"] = settings.temperature
 
     def _begin(self) -> None:
-        self._number, self._divider, self._digit = 0, 1, b""
+        self._number = 0
         super()._begin()
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
@@ -66,39 +63,22 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         return replies
 
     def _execute(self, command: bytes, now: float) -> list[Reply]:
-        use = self.settings
-        digit, self._digit = self._digit, b""
-        if command.isdigit():
-            self._digit = command
-        elif command == codec.READ:
+        if command == codec.READ:
             return self._record(_ANSWER_TIME)
-        elif command == codec.START:
+        if command == codec.START:
             self._stream(now)
         elif command == codec.STOP:
             self._is_streaming = False
         elif command == codec.ZERO:
             self._take_zero()
         elif command == codec.VERSION:
-            return [Reply(use.version.encode() + codec.END, _ANSWER_TIME)]
-        elif command in (codec.SENSITIVITY, codec.TEMPERATURE, b"F"):
-            return [] if use.is_old else self._answer(command, digit)
+            return [Reply(self.settings.version.encode() + codec.END, _ANSWER_TIME)]
+        elif command == codec.SENSITIVITY:
+            data = codec.encode_sensitivity(self.settings.sensitivity)
+            return [] if self.settings.is_old else [Reply(data, _ANSWER_TIME)]
         elif command not in (b"\r", b"\n"):
             self._report_violation(f"unknown command {command!r}")
         return []
-
-    def _answer(self, command: bytes, digit: bytes) -> list[Reply]:
-        """Answer commands that older units do not support."""
-        if command == codec.SENSITIVITY:
-            data = codec.encode_sensitivity(self.settings.sensitivity)
-        elif command == codec.TEMPERATURE:
-            data = codec.encode_temperature(self._faults["temperature"])
-        elif digit == b"0":
-            data = codec.encode_filter(self._divider)
-        else:
-            if digit and int(digit) in codec.DIVIDERS:
-                self._divider = int(digit)
-            return []
-        return [Reply(data, _ANSWER_TIME)]
 
     def _records(self, due: int) -> list[Reply]:
         self._number = (self._number + max(due - _MOST_AT_ONCE, 0)) % 10
@@ -111,7 +91,3 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         data = codec.encode_record(self._number, [one + codec.CENTRE for one in counts])
         self._number = (self._number + 1) % 10
         return [Reply(data, delay)]
-
-    def state(self) -> dict[str, object]:
-        """State of load, stream and filter."""
-        return {**super().state(), "filter_divider": self._divider}

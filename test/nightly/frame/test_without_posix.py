@@ -102,4 +102,4 @@ def test_hardware_that_needs_it_refuses_by_name(tmp_path):
         tmp_path,
     )
     assert "A serial port of this machine needs Linux or macOS: Python has no module termios" in found
-    assert "socket://" in found and "Looking for serial ports needs Linux or macOS" in found
+    assert "Devices on UDP" in found and "Looking for serial ports needs Linux or macOS" in found

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 import sys
 import tty
 from collections.abc import Iterator
@@ -181,36 +180,3 @@ def test_without_pyserial_the_extra_is_named(pty: Pty, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "serial", None)
     with refused(TransportError, field="pyserial"):
         open_stream(pty.path, LINE)
-
-
-@pytest.fixture
-def server() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        one.settimeout(LIMIT)
-        yield one
-
-
-def test_a_line_over_tcp_moves_bytes_and_fails_when_it_is_gone(server: socket.socket) -> None:
-    stream = open_stream(f"socket://127.0.0.1:{server.getsockname()[1]}", LINE)
-    peer, _ = server.accept()
-    with peer:
-        stream.write(b"question")
-        assert peer.recv(100) == b"question"
-        peer.sendall(b"answer")
-        assert stream.read(4, LIMIT) == b"answ" and stream.read(40, LIMIT) == b"er"
-        peer.sendall(b"old")
-        assert stream.read(1, LIMIT) == b"o"
-        stream.discard_input()
-        peer.sendall(b"new")
-        assert stream.read(10, LIMIT) == b"new"
-    with refused(TransportError, field="state", value="gone"):
-        stream.read(10, LIMIT)
-    stream.close()
-
-
-def test_a_url_where_nothing_is_or_of_no_known_kind_is_refused(server: socket.socket) -> None:
-    port = server.getsockname()[1]
-    server.close()
-    for url in (f"socket://127.0.0.1:{port}", "carrier-pigeon://coop"):
-        with refused(TransportError, field="url", value=url):
-            open_stream(url, LINE)

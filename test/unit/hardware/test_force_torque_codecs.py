@@ -112,11 +112,8 @@ def test_the_records_of_a_dynpick_are_the_published_ones() -> None:
 
 def test_the_commands_and_answers_of_a_dynpick_are_the_published_ones() -> None:
     c = dynpick
-    sent = (c.READ, c.START, c.STOP, c.ZERO, c.SENSITIVITY, c.VERSION, c.TEMPERATURE, c.FILTER_QUERY)
-    assert sent == (b"R", b"S", b"E", b"O", b"p", b"V", b"T", b"0F")
-    assert [c.filter_command(one) for one in c.DIVIDERS] == [b"1F", b"2F", b"4F", b"8F"]
-    assert c.encode_filter(8) == b"8\r\n" and c.decode_filter("8") == 8
-    assert c.decode_filter("3") is c.decode_filter("") is None
+    sent = (c.READ, c.START, c.STOP, c.ZERO, c.SENSITIVITY, c.VERSION)
+    assert sent == (b"R", b"S", b"E", b"O", b"p", b"V")
     scales = (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0)
     data = c.encode_sensitivity(scales)
     assert data == b"24.900,24.600,24.500,1664.70,1639.70,1638.00\r\n" and len(data) == 46
@@ -124,11 +121,6 @@ def test_the_commands_and_answers_of_a_dynpick_are_the_published_ones() -> None:
     assert isinstance(one, Text) and c.decode_sensitivity(one.text) == scales
     for end in ("", "1,2,3", "6,7", "x", "0", "-6", "nan", "inf"):
         assert c.decode_sensitivity(f"1,2,3,4,5,{end}") is None
-    assert c.encode_temperature(25.0) == b"0190\r\n"
-    assert c.decode_temperature("0190") == 25.0 and c.decode_temperature("01A4") == 26.25
-    assert c.decode_temperature("19") is c.decode_temperature("01G0") is None
-    for sixteenths in range(-40 * 16, 125 * 16, 7):
-        assert c.decode_temperature(c.encode_temperature(sixteenths / 16)[:-2].decode()) == sixteenths / 16
 
 
 @given(st.integers(0, 26), st.integers(0, 255), STREAMS["dynpick"].counts)

@@ -34,7 +34,6 @@ CASES = [(name, way) for name, ways in WAYS.items() for way in ways]
 EACH = pytest.mark.parametrize("name, way", CASES, ids=[" ".join(filter(None, case)) for case in CASES])
 DYNPICK = pytest.mark.parametrize("way", WAYS["dynpick"])
 RDT = pytest.mark.parametrize("name", ["netft", "onrobot"])
-OLD = {"device": {"is_old": True}, "sensitivity": SENSITIVITY}
 
 
 def step(name: str) -> Any:
@@ -154,7 +153,6 @@ def test_a_pulled_cable_is_an_error_and_close_still_ends(name: str, way: str) ->
     ("dynpick", {"faults": {"silence": 1.0}, "sensitivity": SENSITIVITY}, "bytes"),
     ("dynpick", {"faults": {"corrupt_answers": 0.9}, "sensitivity": SENSITIVITY}, "records"),
     ("dynpick", {"device": {"is_old": True}}, "sensitivity"),
-    ("dynpick", {**OLD, "filter_divider": 4}, "filter_divider"),
     ("ft300", {"faults": {"silence": 1.0}}, "bytes"), ("ft300", {"faults": {"corrupt_answers": 0.9}}, "records"),
     ("netft", {"faults": {"silence": 1.0}}, "packets"), ("onrobot", {"faults": {"silence": 1.0}}, "packets"),
     ("onrobot", {"faults": {"half_answers": 1.0}}, "records"),

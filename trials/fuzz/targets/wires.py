@@ -185,16 +185,14 @@ def _dynpick(data: bytes) -> None:
         for one in parser.feed(piece):
             if isinstance(one, dynpick.Text):
                 dynpick.decode_sensitivity(one.text)
-                dynpick.decode_temperature(one.text)
-                dynpick.decode_filter(one.text)
             else:
                 assert dynpick.decode_line(dynpick.encode_record(one.number, one.counts)[:-2]) == one
     parser.restart()
 
 
 def _dynpick_seeds() -> Iterable[bytes]:
-    answers = dynpick.encode_sensitivity((24.9,) * 6), dynpick.encode_temperature(25.0), dynpick.encode_filter(8)
-    return [b"\x1f" + one for one in (dynpick.encode_record(3, (8192,) * 6), *answers)]
+    answers = dynpick.encode_record(3, (8192,) * 6), dynpick.encode_sensitivity((24.9,) * 6)
+    return [b"\x1f" + one for one in answers]
 
 
 def _ft300(data: bytes) -> None:
