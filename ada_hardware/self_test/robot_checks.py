@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,6 @@ from ada_robot.robot import Robot
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.timing.deadlines import DeadlineLoop
 from ada_robot.timing.periods import PeriodSummary
 
 LEAST_SHARE = 0.99  # fraction of exchanges that must be answered
@@ -37,70 +34,7 @@ _BETWEEN_FIGURES = 1.1  # [s]: a cycle reports once per second
 _SETTLING = 0.5  # [s] of the start of a cycle, which is ignored
 _WHY = "the device answers late, the machine is busy, or the cycle has no priority"
 _WAIT = 5.0  # [s] timeout of the first answer of a cycle
-SHORTEST = 1e-3  # [s] shortest period: a shorter one would take processor time from the host of the device
-SOME = 0.01  # fraction of missed periods up to which the machine does not count as busy
 _SLACK = 1e-3  # [rad] tolerance for rounding of stored limits
-
-
-class ReferenceThread:
-    """Wakes periodically at absolute deadlines and records its delays.
-
-    Attributes:
-        period: period [s].
-    """
-
-    def __init__(self, period: float, priority: int = 0) -> None:
-        """Create the thread; it runs in a `with` block.
-
-        Args:
-            period: period of the checked loop [s].
-            priority: real-time priority of the checked loop if permitted; 0: none.
-        """
-        self.period = max(period, SHORTEST)
-        self._loop = DeadlineLoop(self.period, lambda due: None, name="bare thread", priority=priority)
-
-    def __enter__(self) -> ReferenceThread:
-        self._loop.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        time.sleep(2.0 * self.period)  # a last wake-up, to count a preceding delay
-        self._loop.stop()
-
-    @property
-    def found(self) -> PeriodSummary:
-        """Summary of the recorded periods."""
-        return self._loop.statistics.summary()
-
-    @property
-    def kept(self) -> float:
-        """Fraction of periods in which it woke; 1 before the first."""
-        found = self.found
-        return found.count / (found.count + found.missed) if found.count else 1.0
-
-    @property
-    def words(self) -> str:
-        """Remark that the machine is busy; "" if it is not."""
-        if self.kept >= 1.0 - SOME:
-            return ""
-        found = self.found
-        return (
-            f"the machine is busy: a sleeping reference thread missed {100.0 * (1.0 - self.kept):.0f} % of its "
-            f"periods, {1e3 * found.late_max:.3g} ms late at most"
-        )
-
-
-def waited(name: str) -> float:
-    """Return how long a thread of this process was runnable without a free processor since its start [s].
-
-    Args:
-        name: name of the thread; 0 is returned if it does not exist or the system has no such data (Linux has).
-    """
-    with suppress(StopIteration, OSError, ValueError, IndexError):
-        thread = next(one for one in threading.enumerate() if one.name == name)
-        text = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text(encoding="ascii")
-        return 1e-9 * int(text.split()[1])
-    return 0.0
 
 
 # --- connection and identity ------------------------------------------------------------------------------------------
@@ -235,14 +169,13 @@ def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
     return after.sent - before.sent, after.received - before.received, after.refused - before.refused
 
 
-def period(robot: Robot, seconds: float, bare: ReferenceThread, *, is_real: bool) -> Finding:
+def period(robot: Robot, seconds: float, *, is_real: bool) -> Finding:
     """Jitter of the cycle.
 
     Args:
         robot: open robot.
         seconds: shortest time between repetitions.
-        bare: running reference thread.
-        is_real: a machine too busy for the robot is a failure; for an emulated robot it is a remark.
+        is_real: uneven periods are a failure; with an emulator, whose timing depends on this machine, a remark.
 
     Raises:
         NoAnswer: the cycle reports nothing.
@@ -254,18 +187,15 @@ def period(robot: Robot, seconds: float, bare: ReferenceThread, *, is_real: bool
         time.sleep(max(seconds, _BETWEEN_FIGURES))
         periods = _periods(robot)
     p50, p99, longest = periods.period_p50, periods.period_p99, periods.period_max
-    text = f"{_ms(robot.period)} set; median {_ms(p50)}, 99 % within {_ms(p99)}, longest {_ms(longest)}"
-    notes = "; ".join((*robot.status().notes, *([bare.words] if bare.words else [])))
-    # delays that the sleeping thread has as well are not caused by device or cycle
-    sleeper = bare.found
-    usual, most = (0.0, 0.0) if is_real else (sleeper.period_p50, sleeper.period_p99)
     problem = ""
-    if p50 > max(_SLOW * robot.period, usual):
+    if p50 > _SLOW * robot.period:
         problem = f"the median is more than {_SLOW:g} periods: {_WHY}"
-    elif p99 > max(JITTER * robot.period, most) and periods.count >= _ENOUGH:
+    elif p99 > JITTER * robot.period and periods.count >= _ENOUGH:
         problem = f"more than {JITTER:g} periods: {_WHY}"
+    notes = "; ".join((*robot.status().notes, *([problem] if problem and not is_real else [])))
+    text = f"{_ms(robot.period)} set; median {_ms(p50)}, 99 % within {_ms(p99)}, longest {_ms(longest)}"
     figures = {"period_s": robot.period, "median_s": p50, "p99_s": p99, "longest_s": longest, "notes": notes}
-    return Finding(f"{text} ({notes})" if notes else text, problem, figures)
+    return Finding(f"{text} ({notes})" if notes else text, problem if is_real else "", figures)
 
 
 def _periods(robot: Robot) -> PeriodSummary:

@@ -19,7 +19,6 @@ from ada_hardware.self_test.checks import Check, Checks, Finding, TestEnded
 from ada_hardware.self_test.device import Plugged, Target, plugged
 from ada_hardware.self_test.motion_checks import MotionChecks
 from ada_hardware.self_test.robot_checks import (
-    ReferenceThread,
     alarms,
     feedback,
     find_robot,
@@ -105,9 +104,8 @@ def _test_robot(plug: Plugged, checks: Checks, moves: bool, seconds: float, join
         except HardwareError as problem:
             checks.fail("cycle", str(problem))
             raise TestEnded from None
-        with ReferenceThread(robot.period, safety.realtime_priority) as bare:
-            measure("wire", lambda: wire(robot, seconds), ends=True)
-            measure("period", lambda: period(robot, seconds, bare, is_real=is_real))
+        measure("wire", lambda: wire(robot, seconds), ends=True)
+        measure("period", lambda: period(robot, seconds, is_real=is_real))
         measure("feedback", lambda: feedback(robot, safety), ends=True)
         is_well = measure("alarms", lambda: alarms(robot))
         measure("refusals", lambda: refusals(robot, rules, safety.command_timeout))

@@ -16,7 +16,7 @@ from ada_hardware.force_torque.pipeline import AXES
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorState, SensorStatus
 from ada_hardware.self_test.checks import Checks, Finding, TestEnded
 from ada_hardware.self_test.device import Plugged
-from ada_hardware.self_test.robot_checks import SOME, ReferenceThread, free_again, open_it, waited
+from ada_hardware.self_test.robot_checks import free_again, open_it
 from ada_robot.errors import HardwareError, NoAnswer
 
 LEAST_RATE = 0.8  # fraction of the set rate, as in the status of the sensor
@@ -41,7 +41,7 @@ class Series(NamedTuple):
         before: status before.
         raw: raw wrenches.
         seconds: duration [s].
-        had: fraction of the time in which this process could run.
+        is_real: a real sensor; the rate of an emulated one depends on this machine.
     """
 
     sensor: ForceSensor
@@ -49,7 +49,7 @@ class Series(NamedTuple):
     before: SensorStatus
     raw: Array
     seconds: float
-    had: float
+    is_real: bool
 
     @property
     def most(self) -> Array:
@@ -68,7 +68,7 @@ def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
         open_it(plug, checks, sensor.open, lambda: sensor.status().counts)
         checks.measure("identity", partial(_identity, sensor))
         try:
-            series = _collect(sensor, seconds)
+            series = _collect(sensor, seconds, plug.target.is_real)
         except NoAnswer as problem:
             checks.fail("samples", str(problem))
             raise TestEnded from None
@@ -97,23 +97,18 @@ def _identity(sensor: ForceSensor) -> Finding:
     )
 
 
-def _collect(sensor: ForceSensor, seconds: float) -> Series:
+def _collect(sensor: ForceSensor, seconds: float, is_real: bool) -> Series:
     """Collect raw wrenches; raises NoAnswer if there is no sample."""
-    thread = f"sensor {sensor.name}"
-    delayed = waited(thread)
-    with ReferenceThread(sensor.period) as bare:
-        if sensor.newer_than(0, _FIRST) is None:
-            raise NoAnswer(f"no sample within {_FIRST:g} s; {'; '.join(sensor.status().problems)}")
-        before, end, number, found = sensor.status(), time.monotonic() + seconds, 0, []
-        while time.monotonic() < end:
-            time.sleep(min(max(sensor.period, _LOOK), max(end - time.monotonic(), 0.0)))
-            newest = sensor.newest
-            if newest is not None and newest.number != number:
-                number = newest.number
-                found.append(newest.raw)
-    lost = (waited(thread) - delayed) / seconds  # fraction of time without a processor
-    raw = np.array(found).reshape(-1, 6)
-    return Series(sensor, sensor.settings, before, raw, seconds, min(bare.kept, 1.0 - lost))
+    if sensor.newer_than(0, _FIRST) is None:
+        raise NoAnswer(f"no sample within {_FIRST:g} s; {'; '.join(sensor.status().problems)}")
+    before, end, number, found = sensor.status(), time.monotonic() + seconds, 0, []
+    while time.monotonic() < end:
+        time.sleep(min(max(sensor.period, _LOOK), max(end - time.monotonic(), 0.0)))
+        newest = sensor.newest
+        if newest is not None and newest.number != number:
+            number = newest.number
+            found.append(newest.raw)
+    return Series(sensor, sensor.settings, before, np.array(found).reshape(-1, 6), seconds, is_real)
 
 
 def _why(status: SensorStatus) -> str:
@@ -122,13 +117,12 @@ def _why(status: SensorStatus) -> str:
 
 
 def _rate(series: Series) -> Finding:
-    status, wanted, had = series.sensor.status(), 1.0 / series.sensor.period, series.had
+    status, wanted = series.sensor.status(), 1.0 / series.sensor.period
     rate = (status.readings - series.before.readings) / series.seconds
-    busy = f"; the machine is busy: this process had {100.0 * had:.0f} % of the time" if had < 1.0 - SOME else ""
     slow = f"less than {100.0 * LEAST_RATE:g} % of them; {_why(status)}. A lower `rate` of the driver may help"
     return Finding(
-        f"{rate:.0f} samples per second of {wanted:.0f}{busy}",
-        slow if rate < LEAST_RATE * wanted * had else "",
+        f"{rate:.0f} samples per second of {wanted:.0f}",
+        slow if series.is_real and rate < LEAST_RATE * wanted else "",
         {"rate_hz": rate, "wanted_hz": wanted},
     )
 

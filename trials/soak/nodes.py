@@ -12,7 +12,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.self_test.robot_checks import ReferenceThread
+from ada_robot.timing.deadlines import DeadlineLoop
 from ada_tools.bringup import Plan, plan
 from ada_tools.bringup.processes import ParameterValue, params_text
 from ada_tools.bringup.starter import TICK, Console, Starter
@@ -50,13 +50,16 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
     """
     said = io.StringIO()
     emulator = {"variant": VARIANT, "start": path(state["phase"]).tolist()}
-    with EmulatorProcess("pa10", emulator, seed=1) as device, ReferenceThread(1e-3) as bare:
+    with EmulatorProcess("pa10", emulator, seed=1) as device:
+        bare = DeadlineLoop(1e-3, lambda due: None, name="bare thread")
+        bare.start()
         with Starter(_plan(folder, device.url, state, priority), Console(said)) as starter:
             work = _Work(device, seconds, state["phase"], tell)
             starter.begin()
             starter.run(work.tick)
             growths, end = work.watch.growths() if work.began else {}, time.time_ns()
         work.close()
+        bare.stop()
         problems = [f"device: {one.text}" for one in device.violations()] + work.problems
     (folder / "said.log").write_text(said.getvalue(), encoding="utf-8")
     if starter.is_interrupted:
@@ -68,7 +71,8 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
     delays = [f"{name}: {one['p99']:.2g} ms late at p99" for name, one in arm["late"].items() if one["p99"] > LATE]
     delays += arm["delays"] + work.delays
     delays += [f"{one.process.name} ended with {one.code}" for one in starter.children if one.code]
-    late = (1e3 * one for one in (bare.found.late_p50, bare.found.late_p99, bare.found.late_p999, bare.found.late_max))
+    slept = bare.statistics.summary()
+    late = (1e3 * one for one in (slept.late_p50, slept.late_p99, slept.late_p999, slept.late_max))
     sleeper = dict(zip(recordings.LATE, late, strict=True))
     is_busy = sleeper["p99.9"] > BUSY
     problems += [*loop["problems"], *arm["problems"], *watch.problems(growths), *([] if is_busy else delays)]

@@ -2,8 +2,7 @@
 """Driver of the KHR-3HV and KXR: sends one position command for all servos and reads them back, once per cycle.
 
 The servos hold the last position; the board has no watchdog timeout. While the driver is started, the program in the
-ROM of the board is stopped, since it would command the servos, too. It remains stopped until `run_program(True)` or a
-power cycle.
+ROM of the board is stopped, since it would command the servos, too. It remains stopped until a power cycle.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ada_hardware.kondo.rcb4.commands import NACK, CommandFrame, code_of
 from ada_hardware.kondo.servo_driver import READ, ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
-from ada_robot.errors import DeviceAlarm, Refused
+from ada_robot.errors import DeviceAlarm
 
 _WORDS = struct.Struct("<hHH")  # trim, measured position including it, target without it, from TRIM on
 _GENTLE = 0.3  # [s] duration of the first position command
@@ -80,12 +79,6 @@ class Rcb4Settings(ServoSettings):
         COM_SPEEDS[0], "rate of the line, as set on the board with HeartToHeart4", unit="baud", choices=COM_SPEEDS
     )
     frame_time: float = fixed(0.015, "duration of a servo frame", unit="s", lower=0.001, upper=0.1)
-    stretch: int = fixed(0, "stretch of all servos set at start, 1 soft to 127 stiff; 0: unchanged", lower=0, upper=127)
-    servo_speed: int = fixed(0, "speed of all servos set at start; 0: unchanged", lower=0, upper=127)
-    current_limit: int = fixed(0, "current limit of all servos set at start; 0: unchanged", lower=0, upper=127)
-    temperature_limit: int = fixed(
-        0, "temperature limit of all servos set at start, 1 hottest to 127; 0: unchanged", lower=0, upper=127
-    )
     battery_low: float = fixed(9.0, "supply voltage below which an alarm is raised; 0: never", unit="V", lower=0.0)
     battery_interval: float = fixed(1.0, "interval of supply voltage readings", unit="s", lower=0.0, upper=3600.0)
 
@@ -131,18 +124,6 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         """Return the joint positions of the home position in the angle map [rad]."""
         return self.map.positions([servo.home for servo in self.map.servos.values()])
 
-    def run_program(self, is_running: bool) -> None:
-        """Start or stop the program in the ROM of the board.
-
-        Raises:
-            Refused: start requested while the driver is started.
-            NoAnswer: the board does not reply.
-        """
-        if is_running and self._is_started:
-            text = "khr3: the driver is started and the program of the board would interfere; call stop() first."
-            raise Refused(text, field="state", value="started")
-        self._configure(run=is_running)
-
     # --- helpers --------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:
         s = self.settings
@@ -172,8 +153,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._read_until_accepted()
 
     def _send_first_command(self, angles: Array) -> None:
-        self._configure(run=False)
-        self._set_parameters()
+        self._stop_program()
         self._target = angles
         self.bus.ask(self._moves(angles, self._frames(_GENTLE)))
 
@@ -200,24 +180,12 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         accepted = self._readings.accepted
         return np.full(len(self.joints), np.nan) if accepted is None else accepted
 
-    def _configure(self, *, run: bool) -> None:
+    def _stop_program(self) -> None:
+        """Stop the program in ROM and unrequested messages; switch the servo bus on."""
         config = int.from_bytes(self.bus.ask(c.ReadRam(c.CONFIG, 2)), "little")
-        switched = c.Config.RUN_PROGRAM | c.Config.VECTOR_JUMP
-        config = config | switched if run else config & ~switched
-        config = (config | c.Config.ICS) & ~c.Config.SERVO_RESPONSE  # unrequested messages
+        config &= ~(c.Config.RUN_PROGRAM | c.Config.VECTOR_JUMP | c.Config.SERVO_RESPONSE)
+        config |= c.Config.ICS
         self.bus.ask(c.WriteRam(c.CONFIG, (config & 0xFFFF).to_bytes(2, "little")))
-
-    def _set_parameters(self) -> None:
-        s, p = self.settings, c.Parameter
-        wanted = (
-            (p.STRETCH, s.stretch),
-            (p.SPEED, s.servo_speed),
-            (p.CURRENT_LIMIT, s.current_limit),
-            (p.TEMPERATURE_LIMIT, s.temperature_limit),
-        )
-        for parameter, value in wanted:
-            if value:
-                self.bus.ask(c.SetParameter(parameter, tuple((servo, value) for servo in sorted(self.map.servos))))
 
     def _moves(self, angles: Array | int, frame: int) -> c.MoveServos:
         """Command for all servos: angles [deg], or HOLD or FREE."""

@@ -44,7 +44,6 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
     Attributes:
         ram: contents of the RAM.
         servos: servos by ICS number; positions in counts without trim.
-        parameters: parameter values by parameter and ICS number.
     """
 
     NAME: ClassVar[str] = "khr3"
@@ -65,7 +64,6 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
         super().__init__(settings, codec.CommandParser(checks_values=False))
         self.servos = {i: ServoMotion(c.counts_of_angle(s.home)) for i, s in self.map.servos.items()}
         self.ram = bytearray(c.RAM_SIZE)
-        self.parameters: dict[tuple[int, int], int] = {}
         for i in self.servos:
             self._put(c.device_address(i), 1)  # a servo
             self._put(c.device_address(i, 1), i)
@@ -97,12 +95,8 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
         return c.angle_of_counts(position)
 
     def state(self) -> dict[str, object]:
-        """Servo state, configuration and servo parameters."""
-        return {
-            **super().state(),
-            "config": self._config,
-            "parameters": {f"{c.Parameter(p).name} of {s}": value for (p, s), value in self.parameters.items()},
-        }
+        """Servo state and configuration."""
+        return {**super().state(), "config": self._config}
 
     # --- actions ----------------------------------------------------------------------------------------------------
     def _execute(self, command: c.CommandFrame) -> codec.Reply:
@@ -118,8 +112,6 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
                 self.ram[address : address + len(data)] = data
             case c.Version():
                 return codec.Reply(code, _VERSION)
-            case c.SetParameter(parameter, values):
-                self.parameters.update({(parameter, servo): value for servo, value in values})
             case c.MoveServo(servo, frame, position):
                 self._move(servo, position, frame)
             case c.MoveServos(frame, moves):

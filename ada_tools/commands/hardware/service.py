@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw service`: manual service functions: brakes, sleep mode, IDs, program of a board."""
+"""`ada hw service`: manual service functions: brakes, sleep mode, IDs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ada_hardware.transport.wires import is_readable
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
 
 NAME = "service"
-SUMMARY = "manual service functions: brakes, sleep mode, IDs, program of a board"
+SUMMARY = "manual service functions: brakes, sleep mode, IDs"
 
 
 class _Service(NamedTuple):
@@ -43,7 +43,7 @@ def _whole(name: str, text: str) -> int:
     return int(text)
 
 
-_HELD, _CLEAR = "the robot is held by a person", "the robot may move: its workspace is clear"
+_HELD = "the robot is held by a person"
 _FREE = _Service((), "release all servos", lambda driver: driver.release(confirm=True), _HELD)
 SERVICES = {
     "pa10": {"release-brakes": _Service((), "lead-through teaching until Enter", _lead, _HELD)},
@@ -59,11 +59,7 @@ SERVICES = {
             opens=False,
         ),
     },
-    "khr3": {
-        "release": _FREE,
-        "halt": _Service((), "stop the program of the board", lambda d: d.run_program(False)),
-        "run": _Service((), "run the program of the board", lambda d: d.run_program(True), _CLEAR),
-    },
+    "khr3": {"release": _FREE},
 }
 _LIST = "\n".join(
     f"  {device} {' '.join((name, *one.values)):20} {one.text}{f'; --yes: {one.needs}' if one.needs else ''}"
