@@ -331,7 +331,8 @@ class ForceSensor:
             Refused: not open, not steady, saturated, device error, or unknown motion of the tool.
             NoAnswer: not enough samples within the timeout.
         """
-        use, seen = self.settings, []
+        use = self.settings
+        seen: list[Array] = []
         wait = 2.0 * use.bias_samples * self.period + use.silence_timeout if timeout is None else timeout
         self._require_open()
         number, deadline = 0 if self._newest is None else self._newest.number, self._clock() + wait

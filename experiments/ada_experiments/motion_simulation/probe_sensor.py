@@ -15,7 +15,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.force_torque.pipeline import ZeroTaking
+from ada_hardware.force_torque.pipeline import steady_mean
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.sensor_driver import SensorDriver
 
@@ -46,7 +46,7 @@ class ProbeSensor(ABC):
     def __init__(self) -> None:
         """Initialize with a zero offset of zero."""
         self.zero = np.zeros(6)
-        self._taking: ZeroTaking | None = None
+        self._seen: list[Array] = []
 
     @abstractmethod
     def open(self) -> None:
@@ -62,7 +62,7 @@ class ProbeSensor(ABC):
 
     def begin_zero(self) -> None:
         """Start collecting samples for the zero."""
-        self._taking = ZeroTaking(ZERO_PERIODS, _STEADY_FORCE, _STEADY_MOMENT)
+        self._seen = []
 
     def take_zero(self, sensed: SensorReading) -> bool:
         """Process a sample; return True once the zero is determined.
@@ -70,12 +70,13 @@ class ProbeSensor(ABC):
         Raises:
             Refused: the samples are not steady.
         """
-        if self._taking is None:
-            self.begin_zero()
-        if self._taking is not None and sensed.is_fresh and self._taking.add(sensed.wrench):
-            self.zero, self._taking = self._taking.mean(), None
-            return True
-        return False
+        if sensed.is_fresh:
+            self._seen.append(sensed.wrench)
+        if len(self._seen) < ZERO_PERIODS:
+            return False
+        seen, self._seen = self._seen, []
+        self.zero = steady_mean(seen, _STEADY_FORCE, _STEADY_MOMENT)
+        return True
 
 
 class DriverSensor(ProbeSensor):
