@@ -125,8 +125,9 @@ dist: $(READY) ## wheel and source archive in dist/, checked by twine
 	@rm -rf dist && umask 022 && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist .
 	@$(BIN)/python -m twine check --strict dist/*
 
-pictures: $(READY) ## the pictures of README and examples, from what they compute
+pictures: $(READY) ## the pictures of README and examples, and the outputs of the notebooks
 	@$(BIN)/python docs/pictures.py
+	@$(BIN)/python tools/run_notebooks.py
 
 clean: ## remove everything that these targets made, .venv too
 	@rm -rf $(VENV) build install log dist docs/_build *.egg-info experiments/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

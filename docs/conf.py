@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sphinx configuration: `make docs`."""
 
-import os
 import runpy
 import sys
 from pathlib import Path
@@ -38,4 +37,4 @@ copybutton_prompt_text = "$ "
 look_up = {"errors.md": errors.text(), "command_line.md": command_line.text()}
 write(HERE / "reference", reference.texts() | look_up)
 write(HERE / "gallery", gallery.texts())
-write(HERE / "notebooks", notebooks.texts(is_run=os.environ.get("ADA_DOCS_NOTEBOOKS") != "read"))
+write(HERE / "notebooks", notebooks.texts())

@@ -1,72 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebooks as pages, with what their cells print and show: they are kept without it, and run here."""
+"""The notebooks as pages, with the outputs that `tools/run_notebooks.py` stored in them."""
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import io
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
-_LONGEST = 4000  # letters of what a cell prints
+LONGEST = 4000  # characters of text shown per output
 
 
-def page(path: Path, is_run: bool = True) -> str:
-    """A notebook from its first cell to its last, and where to find it."""
-    names: dict[str, Any] | None = {"__name__": "notebook"} if is_run else None
+def page(path: Path) -> str:
+    """All cells of a notebook, and where to find it."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    home = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:  # for what a cell saves
-        os.chdir(folder)
-        try:
-            parts = [part for cell in cells for part in _parts(cell["cell_type"], "".join(cell["source"]), names)]
-        finally:
-            os.chdir(home)
-    return "\n\n".join(parts) + f"\n\n*This page is `notebooks/{path.name}`, run when the pages were made.*\n"
+    parts = [part for cell in cells for part in _parts(cell)]
+    return "\n\n".join(parts) + f"\n\n*This page is the file `notebooks/{path.name}`.*\n"
 
 
-def _parts(kind: str, source: str, names: dict[str, Any] | None) -> Iterator[str]:
-    """A cell; of code also what comes of it, where there are names to run it with."""
-    if kind == "markdown":
+def _parts(cell: dict[str, Any]) -> Iterator[str]:
+    """A cell, and the outputs of code."""
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
         yield source
         return
     yield f"```python\n{source}\n```"
-    if names is None:
-        return
-    said, value = _run(source, names)
-    html = getattr(value, "_repr_html_", lambda: None)()
-    if value is not None and html is None:
-        said += repr(value) + "\n"
-    if said.strip():
-        yield f"```text\n{said.rstrip()[:_LONGEST]}\n```"
-    if html is not None:
-        yield f"````{{raw}} html\n<div class='shown'>{html}</div>\n````"
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        html = "".join(data.get("text/html", ""))
+        text = "".join(output.get("text", "")) or "".join(data.get("text/plain", ""))
+        if html:
+            yield f"````{{raw}} html\n<div class='shown'>{html}</div>\n````"
+        elif text.strip():
+            yield f"```text\n{text.rstrip()[:LONGEST]}\n```"
 
 
-def _run(source: str, names: dict[str, Any]) -> tuple[str, Any]:
-    """What a cell prints, and its last expression, as a notebook shows it."""
-    body, last = ast.parse(source), None
-    if body.body and isinstance(body.body[-1], ast.Expr) and not source.rstrip().endswith(";"):
-        last = ast.Expression(body.body.pop().value)  # type: ignore[attr-defined]
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(body, "cell", "exec"), names)
-        value = None if last is None else eval(compile(last, "cell", "eval"), names)
-    return printed.getvalue(), value
-
-
-def texts(folder: Path = FOLDER, is_run: bool = True) -> dict[str, str]:
-    """All pages by the name of their file, and one that leads to them. Without being run, cells show nothing."""
+def texts(folder: Path = FOLDER) -> dict[str, str]:
+    """All pages by the name of their file, and an index."""
     every = sorted(folder.glob("*.ipynb"))
-    hub = (
-        "# Notebooks\n\nThe tutorials to play with: open the folder `notebooks/` in JupyterLab or VS Code, and change "
-        "what you like. Here they are as they come out.\n\n```{toctree}\n:maxdepth: 1\n\n"
+    index = (
+        "# Notebooks\n\nThe tutorials as notebooks: open the folder `notebooks/` in JupyterLab or VS Code.\n\n"
+        "```{toctree}\n:maxdepth: 1\n\n"
     )
-    pages = {f"{path.stem}.md": page(path, is_run) for path in every}
-    return pages | {"index.md": hub + "".join(f"{path.stem}\n" for path in every) + "```\n"}
+    pages = {f"{path.stem}.md": page(path) for path in every}
+    return pages | {"index.md": index + "".join(f"{path.stem}\n" for path in every) + "```\n"}

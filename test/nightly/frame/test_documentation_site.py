@@ -73,7 +73,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
         pytest.importorskip(needed, reason="the extra docs is not installed")
     build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(tmp_path / "read")]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path, "ADA_DOCS_NOTEBOOKS": "read"}
+    environment = {**os.environ, "PYTHONPATH": path}
     pages = [str(ROOT / "docs"), str(tmp_path / "site")]
     made = subprocess.run([*build, *pages], capture_output=True, text=True, timeout=300, env=environment)
     assert made.returncode == 0, made.stderr
