@@ -11,9 +11,9 @@ from typing import Any
 
 from ada_dynamics.errors import INTERRUPTED, AdaError, InputError
 from ada_tools.commands.common import check_files, print_json, table
-from ada_tools.sweep.reader import load
 from ada_tools.sweep.results import SweepResult, read_result
 from ada_tools.sweep.running import EXECUTORS, run_sweep
+from ada_tools.sweep.sweep import load
 
 NAME = "sweep"
 SUMMARY = "run a scenario for many parameter values, resumable"
@@ -28,7 +28,6 @@ a YAML file, see docs/sweeps.md:
   random: {count: 1000, seed: 1}
   measures: [energy_drift]
 
-With `device: cpu` or `device: cuda`, runs that differ only in their initial state are simulated in batches.
 Each run is a line of OUTPUT/runs.jsonl. After Ctrl-C, a crash or a power failure the same command resumes: finished
 runs are kept and not repeated.
 

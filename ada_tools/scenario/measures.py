@@ -49,50 +49,50 @@ def rhombus_angle(t: ArrayLike, start: float, masses: Sequence[float], gravity: 
     return np.asarray(np.pi + 2.0 * np.arcsin(modulus * cn / dn), dtype=np.float64)
 
 
-@measure("energy_drift", side_by_side=True)
+@measure("energy_drift")
 def energy_drift(scenario: Scenario, log: Log) -> Array:
     """Largest change of the total energy relative to the range of the potential energy."""
     return np.asarray(log.energy_drift)
 
 
-@measure("relative_energy_change", side_by_side=True)
+@measure("relative_energy_change")
 def relative_energy_change(scenario: Scenario, log: Log) -> Array:
     """Largest relative change of the total energy; for motions without gravity."""
     total = log.total_energy
     return np.asarray(_over_rows(total - total[..., :1], 1) / np.abs(total[..., 0]))
 
 
-@measure("loop_gap", unit="m, rad", side_by_side=True)
+@measure("loop_gap", unit="m, rad")
 def loop_gap(scenario: Scenario, log: Log) -> Array:
     """Largest closure error of all loops."""
     return _over_rows(log.loop_gap, 1)
 
 
-@measure("centre_of_mass_moved", unit="m", side_by_side=True)
+@measure("centre_of_mass_moved", unit="m")
 def centre_of_mass_moved(scenario: Scenario, log: Log) -> Array:
     """Largest displacement of the centre of mass."""
     return _over_rows(np.linalg.norm(log.com - log.com[..., :1, :], axis=-1), 1)
 
 
-@measure("linear_momentum_change", unit="kg m/s", side_by_side=True)
+@measure("linear_momentum_change", unit="kg m/s")
 def linear_momentum_change(scenario: Scenario, log: Log) -> Array:
     """Largest change of a component of the linear momentum."""
     return _momentum_change(log, slice(0, 3))
 
 
-@measure("angular_momentum_change", unit="kg m²/s", side_by_side=True)
+@measure("angular_momentum_change", unit="kg m²/s")
 def angular_momentum_change(scenario: Scenario, log: Log) -> Array:
     """Largest change of a component of the angular momentum about the centre of mass."""
     return _momentum_change(log, slice(3, 6))
 
 
-@measure("end_positions", unit="rad, m", side_by_side=True)
+@measure("end_positions", unit="rad, m")
 def end_positions(scenario: Scenario, log: Log) -> dict[str, Array]:
     """Final positions by joint."""
     return {name: log.q[..., -1, i] for name, i in _numbers(log.model, log.model.q_index, "coordinates")}
 
 
-@measure("end_velocities", unit="rad/s, m/s", side_by_side=True)
+@measure("end_velocities", unit="rad/s, m/s")
 def end_velocities(scenario: Scenario, log: Log) -> dict[str, Array]:
     """Final velocities by joint."""
     return {name: log.v[..., -1, i] for name, i in _numbers(log.model, log.model.v_index, "rates")}
@@ -137,7 +137,7 @@ def acceleration_jump_by_largest(scenario: Scenario, log: Log) -> float:
     return _largest(np.diff(log.a, axis=0)) / _largest(log.a)
 
 
-@measure("quaternion_length", side_by_side=True)
+@measure("quaternion_length")
 def quaternion_length(scenario: Scenario, log: Log) -> Array:
     """Largest deviation of the base quaternion from unit length (eq. 3.31)."""
     return _over_rows(np.linalg.norm(log.q[..., _base(log.model, log.model.q_index)][..., 3:7], axis=-1) - 1.0, 1)

@@ -66,13 +66,11 @@ class Measure:
         name: name used in scenarios.
         unit: unit of the value.
         function: (scenario, log) -> value, or values by name.
-        side_by_side: whether it also accepts a `SideBySide`, and then returns one value per motion.
     """
 
     name: str
     unit: str
     function: MeasureFunction
-    side_by_side: bool = False
 
     @property
     def summary(self) -> str:
@@ -84,18 +82,17 @@ _measures: dict[str, Measure] = {}
 _experiments: dict[str, ExperimentFunction] = {}
 
 
-def measure(name: str, unit: str = "", *, side_by_side: bool = False) -> Callable[[MeasureFunction], MeasureFunction]:
+def measure(name: str, unit: str = "") -> Callable[[MeasureFunction], MeasureFunction]:
     """Decorator that registers a function (scenario, log) -> value, or values by name, as a measure.
 
     Args:
         name: name used in scenarios.
         unit: unit of the value, for the report.
-        side_by_side: whether it also accepts many motions, see `side_by_side.SideBySide`.
     """
 
     def register(function: MeasureFunction) -> MeasureFunction:
         _refuse_second("measure", name, function, getattr(_measures.get(name), "function", None))
-        _measures[name] = Measure(name, unit, function, side_by_side)
+        _measures[name] = Measure(name, unit, function)
         return function
 
     return register

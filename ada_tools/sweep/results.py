@@ -12,6 +12,8 @@ import csv
 import json
 import math
 import os
+import shutil
+import time
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,17 +23,15 @@ from typing import IO, Any, TypeGuard
 import numpy as np
 
 from ada_dynamics._version import __version__
-from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_dynamics.structured_text.files import atomic_write, to_json
 from ada_tools.sweep.sweep import MOST_RUNS, Sweep, flat, number_and_unit
-from ada_tools.sweep.worker import DONE, FAILED
 
 FILE, LOGS, LOCK = "runs.jsonl", "logs", ".lock"
 FORMAT = 1
-NEW, GOOD, BAD = 0, 1, 2  # status of a run: no row, done, failed
+DONE, FAILED = "done", "failed"
 SYNC_AFTER = 1.0  # [s] interval of fsync; the operating system gets the rows immediately
-_LOG_NAMES = "run_*.npz"
+_NEW, _GOOD, _BAD = 0, 1, 2  # status of a run: no row, done, failed
 _SHOWN = 6  # differences in a message
 _ERRORS_SHOWN = 5
 _HEADER = b'{"ada_sweep": '  # start of a header
@@ -52,15 +52,15 @@ class SweepResult:
         name: name of the sweep.
         total: number of runs.
         notes: remarks about the results file.
+        end: end of the last complete row in the file.
     """
 
     def __init__(self, folder: Path, header: dict[str, Any], end: int) -> None:
         """Args: folder, header of its results file, and end of the header."""
-        self.folder, self.header = folder, header
+        self.folder, self.header, self.end = folder, header, end
         self.name = str(header.get("name", folder.name))
         self.total = int(header["total"])
         self.notes: list[str] = []
-        self.end = end  # of the last complete row
         self._status = bytearray(self.total)
         self._at = array("q", [-1]) * self.total
 
@@ -70,31 +70,31 @@ class SweepResult:
     @property
     def done(self) -> int:
         """Number of successful runs."""
-        return self._status.count(GOOD)
+        return self._status.count(_GOOD)
 
     @property
     def failed(self) -> int:
         """Number of failed runs."""
-        return self._status.count(BAD)
+        return self._status.count(_BAD)
 
     @property
     def left(self) -> int:
         """Number of runs without a result."""
-        return self._status.count(NEW)
+        return self._status.count(_NEW)
 
     @property
     def is_complete(self) -> bool:
         """Return True if every run has a row."""
         return self.left == 0
 
-    def runs_with(self, *statuses: int) -> Iterator[int]:
-        """Runs that have one of some statuses now."""
-        status = bytes(self._status)
-        return (run for run in range(self.total) if status[run] in statuses)
+    def unfinished(self, with_failed: bool) -> Iterator[int]:
+        """Runs that have no result now, and perhaps the failed ones."""
+        status, wanted = bytes(self._status), (_NEW, _BAD) if with_failed else (_NEW,)
+        return (run for run in range(self.total) if status[run] in wanted)
 
     def take(self, row: Mapping[str, Any], length: int) -> None:
         """Register a row at the end of the file."""
-        self._status[row["run"]] = GOOD if row["status"] == DONE else BAD
+        self._status[row["run"]] = _GOOD if row["status"] == DONE else _BAD
         self._at[row["run"]] = self.end
         self.end += length
 
@@ -109,15 +109,17 @@ class SweepResult:
     def summary(self) -> dict[str, Any]:
         """Counts, errors, and minimum, mean and maximum of each measure, as JSON data."""
         errors: Counter[str] = Counter()
-        spans: dict[str, _Span] = {}
+        values: dict[str, tuple[array[float], array[int]]] = {}  # values, and their runs
         seconds = 0.0
         for row in self.rows():
-            seconds += row.get("seconds", 0.0)
+            seconds += row["seconds"]
             if row["status"] != DONE:
                 errors[f"{row['error']['type']}: {row['error']['text']}"] += 1
                 continue
             for name, value in _single(row["measures"]).items():
-                spans.setdefault(name, _Span()).take(value, row["run"])
+                own, runs = values.setdefault(name, (array("d"), array("q")))
+                own.append(math.nan if value is None else value)
+                runs.append(row["run"])
         return {
             "name": self.name,
             "folder": str(self.folder),
@@ -126,7 +128,7 @@ class SweepResult:
             "failed": self.failed,
             "left": self.left,
             "seconds_of_computing": seconds,
-            "measures": {name: span.data() for name, span in spans.items()},
+            "measures": {name: _spans(np.array(own), runs) for name, (own, runs) in values.items()},
             "errors": [{"error": text, "runs": count} for text, count in errors.most_common(_ERRORS_SHOWN)],
             "notes": self.notes,
         }
@@ -178,44 +180,23 @@ class SweepResult:
         return found
 
 
-class _Span:
+def _spans(values: Any, runs: array[int]) -> dict[str, Any]:
     """Minimum, mean and maximum of values; non-finite ones are only counted."""
-
-    def __init__(self) -> None:
-        self.least, self.greatest, self.sum = math.inf, -math.inf, 0.0
-        self.run: int | None = None
-        self.count = self.others = 0
-
-    def take(self, value: float | None, run: int) -> None:
-        if value is None:
-            self.others += 1
-            return
-        self.count += 1
-        self.sum += value
-        self.least = min(self.least, value)
-        if value > self.greatest:
-            self.greatest, self.run = value, run
-
-    def data(self) -> dict[str, Any]:
-        known = self.count > 0
-        return {
-            "least": self.least if known else None,
-            "mean": self.sum / self.count if known else None,
-            "greatest": self.greatest if known else None,
-            "greatest_in_run": self.run,
-            "not_finite": self.others,
-        }
+    is_known = np.isfinite(values)
+    known = values[is_known]
+    some = len(known) > 0
+    return {
+        "least": float(known.min()) if some else None,
+        "mean": float(known.mean()) if some else None,
+        "greatest": float(known.max()) if some else None,
+        "greatest_in_run": runs[int(np.argmax(np.where(is_known, values, -np.inf)))] if some else None,
+        "not_finite": len(values) - len(known),
+    }
 
 
 def _single(measures: Mapping[str, Any]) -> dict[str, float | None]:
     """Measures with one number each; parts of a measure are named "name.part"."""
-    found: dict[str, float | None] = {}
-    for name, value in measures.items():
-        if isinstance(value, Mapping):
-            found |= {f"{name}.{part}": number for part, number in value.items()}
-        else:
-            found[name] = value
-    return found
+    return flat({name: value for name, value in measures.items() if value != {}})
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -276,63 +257,57 @@ def _parsed(line: bytes) -> Any:
 
 
 def _is_row(row: Any, total: int) -> TypeGuard[dict[str, Any]]:
-    """Return True for rows from `done_row` and `failed_row`."""
+    """Return True for rows that a worker returns."""
     if not isinstance(row, dict) or not isinstance(row.get("changes"), dict):
         return False
     run, seconds, measures, error = (row.get(key) for key in ("run", "seconds", "measures", "error"))
-    if type(run) is not int or not 0 <= run < total or not _is_number(seconds):
+    if type(run) is not int or not 0 <= run < total or type(seconds) not in (int, float):
         return False
     if row.get("status") == DONE:
-        return isinstance(measures, dict) and all(map(_is_measured, measures.values()))
+        numbers = flat(measures).values() if isinstance(measures, dict) else [""]
+        return all(number is None or type(number) in (int, float) for number in numbers if number != {})
     texts = [error.get(key) for key in ("type", "text")] if isinstance(error, dict) else [None]
     return row.get("status") == FAILED and all(isinstance(text, str) for text in texts)
 
 
-def _is_measured(value: Any) -> bool:
-    """Return True for a number, None for a non-finite one, or a mapping of these."""
-    numbers = value.values() if isinstance(value, dict) else (value,)
-    return all(number is None or _is_number(number) for number in numbers)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 # --- writing ----------------------------------------------------------------------------------------------------------
 class Store:
-    """Results of a running sweep, locked by one process; last synchronized to disk at `synced_at` [s]."""
+    """Results of a running sweep, locked by one process.
 
-    def __init__(self, folder: Path, sweep: Sweep, restart: bool = False, clock: Clock = SYSTEM_CLOCK) -> None:
+    Attributes:
+        result: rows so far.
+    """
+
+    def __init__(self, folder: Path, sweep: Sweep, restart: bool = False) -> None:
         """Open or create the folder of a sweep.
 
         Args:
             folder: folder of results and logs.
             sweep: sweep to run.
             restart: discard the results; the old file and logs are renamed to runs.jsonl.old and logs.old.
-            clock: clock of the synchronization interval.
 
         Raises:
             SweepError: the folder is in use, contains another sweep, is damaged, or is not writable.
         """
-        self.path, self._clock = folder / FILE, clock
+        self._path = folder / FILE
         with contextlib.ExitStack() as opened:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 opened.enter_context(_locked(folder))
-                if restart and self.path.exists():
+                if restart and self._path.exists():
                     _put_aside(folder)
                 self.result, self._file = self._opened(folder, sweep)
             except OSError as problem:
-                words = f"{self.path}: cannot be written: {problem.strerror or problem}."
-                raise SweepError(words, file=self.path, value=problem.errno) from None
+                words = f"{self._path}: cannot be written: {problem.strerror or problem}."
+                raise SweepError(words, file=self._path, value=problem.errno) from None
             self._lock = opened.pop_all()
-        self.synced_at = self._clock.now()
+        self._synced_at = time.monotonic()
 
     def _opened(self, folder: Path, sweep: Sweep) -> tuple[SweepResult, IO[bytes]]:
         result = _read(folder)
         if result is not None:
-            _refuse_another(self.path, result.header, sweep)
-            file = self.path.open("r+b", buffering=0)
+            _refuse_another(self._path, result.header, sweep)
+            file = self._path.open("r+b", buffering=0)
             file.truncate(result.end)
             file.seek(result.end)
             return result, file
@@ -344,7 +319,7 @@ class Store:
             "total": len(sweep),
             "sweep": sweep.data(),
         }
-        file = self.path.open("wb", buffering=0)
+        file = self._path.open("wb", buffering=0)
         line = _line(header)
         _write(file, line)
         return SweepResult(folder, header, len(line)), file
@@ -360,12 +335,12 @@ class Store:
             _write(self._file, b"".join(line for _, line in lines))
             for row, line in lines:
                 self.result.take(row, len(line))
-            if self._clock.now() - self.synced_at > SYNC_AFTER:
+            if time.monotonic() - self._synced_at > SYNC_AFTER:
                 os.fsync(self._file.fileno())
-                self.synced_at = self._clock.now()
+                self._synced_at = time.monotonic()
         except OSError as problem:
-            words = f"{self.path}: cannot be written: {problem.strerror}. The same call resumes from the stored rows."
-            raise SweepError(words, file=self.path, value=problem.errno) from None
+            words = f"{self._path}: cannot be written: {problem.strerror}. The same call resumes from the stored rows."
+            raise SweepError(words, file=self._path, value=problem.errno) from None
 
     def __enter__(self) -> Store:
         return self
@@ -383,13 +358,10 @@ def _write(file: IO[bytes], text: bytes) -> None:
 
 
 def _put_aside(folder: Path) -> None:
-    """Rename results and logs, replacing earlier renamed ones; other files are not touched."""
-    old = folder / f"{LOGS}.old"
-    for log in old.glob(_LOG_NAMES):
-        log.unlink()
-    for log in list((folder / LOGS).glob(_LOG_NAMES)):
-        old.mkdir(exist_ok=True)
-        log.replace(old / log.name)
+    """Rename results and logs, replacing earlier renamed ones."""
+    shutil.rmtree(folder / f"{LOGS}.old", ignore_errors=True)
+    if (folder / LOGS).exists():
+        (folder / LOGS).rename(folder / f"{LOGS}.old")
     (folder / FILE).replace(folder / f"{FILE}.old")
 
 
@@ -398,16 +370,14 @@ def _locked(folder: Path) -> IO[bytes]:
     file = (folder / LOCK).open("ab")
     try:
         import fcntl
-    except ImportError:  # Windows: no lock
-        return file
-    try:
+
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
         words = f"{folder}: in use by another sweep process; wait for it, or use another folder."
         raise SweepError(words, file=folder, field="lock") from None
-    except OSError:
-        pass  # file system without locks
+    except (ImportError, OSError):  # Windows, or a file system without locks
+        pass
     return file
 
 

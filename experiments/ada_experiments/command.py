@@ -18,8 +18,7 @@ from ada_tools.commands.common import make_folder, print_json, table
 from ada_tools.scenario import GROUPS, Result, Scenario, load, names, names_in, reproduce
 from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Claim
 from ada_tools.scenario.machine import facts
-from ada_tools.sweep.running import cores
-from ada_tools.sweep.worker import begin
+from ada_tools.sweep.running import begin, cores
 
 NAME = "reproduce"
 SUMMARY = "run the experiments of the documents and check their claims"

@@ -27,7 +27,7 @@ _LOADED = (
     "ada_tools.commands.info",
     "ada_tools.identification",
     "ada_tools.nodes.bag.reading",
-    "ada_tools.sweep.reader",
+    "ada_tools.sweep.sweep",
     *("collada", "lxml.etree", "lz4.frame", "mcap.reader", "scipy.spatial", "trimesh", "xacro", "yaml", "zstandard"),
 )
 
@@ -98,7 +98,7 @@ def _scenario(path: Path) -> None:
 
 
 def _sweep(path: Path) -> None:
-    from ada_tools.sweep.reader import load
+    from ada_tools.sweep.sweep import load
 
     load(path)
 

@@ -16,15 +16,14 @@ import numpy as np
 import pytest
 from refused import refused
 
-from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import Log
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
 from ada_tools.scenario import registry
 from ada_tools.sweep.results import Store, SweepResult
+from ada_tools.sweep.running import work
 from ada_tools.sweep.sweep import Sweep
-from ada_tools.sweep.worker import Chunk, work
 
 J1, J2, J3 = (f"start.joints.joint_{i}" for i in (1, 2, 3))
 
@@ -202,24 +201,10 @@ def test_what_was_written_before_the_disk_was_full_is_kept(tmp_path: Path) -> No
     assert run(found, tmp_path).is_complete
 
 
-def test_rows_are_pushed_to_the_disk_once_a_second(tmp_path: Path) -> None:
-    clock = ManualClock()
-    with Store(tmp_path, starts(9), clock=clock) as store:
-        synced = []
-        for _ in range(5):
-            clock.advance(0.4)
-            store.append([GOOD])
-            synced.append(store.synced_at)
-    assert synced == pytest.approx([0.0, 0.0, 1.2, 1.2, 1.2])
-
-
-def test_a_worker_hands_over_what_it_has_when_its_time_is_over(tmp_path: Path, measure: Any) -> None:
-    clock, executor = ManualClock(), Counting()
-    measure("slow", lambda scenario, log: clock.advance(0.4) or 1.0)
-    sweep.run_sweep(starts(4, measures=["slow"]), tmp_path, executor, 1)
-    rows = work(Chunk(executor.chunks[0].task, (0, 1, 2, 3), 1.0), clock)
-    assert [row["run"] for row in rows] == [0, 1, 2]
-    assert [row["seconds"] for row in rows] == pytest.approx([0.4] * 3)
+def test_a_worker_hands_over_what_it_has_when_its_time_is_over(tmp_path: Path) -> None:
+    found = starts(4)
+    assert [row["run"] for row in work(found, tmp_path, (1, 2, 3), 0.0)] == [1]
+    assert [row["run"] for row in work(found, tmp_path, (1, 2, 3), 60.0)] == [1, 2, 3]
 
 
 def test_a_run_that_fails_is_a_row_with_its_error(tmp_path: Path) -> None:
@@ -231,12 +216,9 @@ def test_a_run_that_fails_is_a_row_with_its_error(tmp_path: Path) -> None:
     assert result.summary()["errors"][0]["runs"] == 1
 
 
-@pytest.mark.parametrize("more", [{}, {"device": "cpu"}])
-def test_a_start_beyond_the_stops_fails_as_that_of_a_single_simulation(tmp_path: Path, more: dict[str, str]) -> None:
+def test_a_start_beyond_the_stops_fails_as_that_of_a_single_simulation(tmp_path: Path) -> None:
     arm = {"name": "arm", "model": {"robot": "pa10"}, "simulation": {"duration": "2 ms"}}
-    found = starts(
-        scenario=arm, parameters={"start.joints.s2": ["10 deg", "100 deg"]}, measures=["end_positions"], **more
-    )
+    found = starts(scenario=arm, parameters={"start.joints.s2": ["10 deg", "100 deg"]}, measures=["end_positions"])
     good, bad = run(found, tmp_path).rows()
     assert (good["status"], bad["status"]) == ("done", "failed")
     assert "'s2'" in bad["error"]["text"]
@@ -277,11 +259,10 @@ def test_failed_runs_are_made_again_only_when_wanted(tmp_path: Path, measure: An
     assert not list((tmp_path / "logs").iterdir())
 
 
-@pytest.mark.parametrize("more", [{}, {"device": "cpu"}])
-def test_a_run_that_keeps_no_log_leaves_none_of_before(tmp_path: Path, more: dict[str, str]) -> None:
+def test_a_run_that_keeps_no_log_leaves_none_of_before(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "run_0000001.npz").touch()
-    assert run(starts(2, **more), tmp_path).is_complete
+    assert run(starts(2), tmp_path).is_complete
     assert not list((tmp_path / "logs").iterdir())
 
 
@@ -303,14 +284,13 @@ def test_tables_have_units_in_their_titles_and_one_row_per_run(tmp_path: Path) -
 
 
 class Counting(ThreadPoolExecutor):
-    """An executor of somebody else's that notes what it gets, and how much of it waits at most."""
+    """An executor of somebody else's that notes how much of what it gets waits at most."""
 
     def __init__(self) -> None:
         super().__init__(2)
-        self.futures, self.chunks, self.most = list[Future[Any]](), list[Any](), 0
+        self.futures, self.most = list[Future[Any]](), 0
 
     def submit(self, function: Any, *arguments: Any) -> Future[Any]:
-        self.chunks += arguments
         self.futures.append(super().submit(function, *arguments))
         self.most = max(self.most, sum(not future.done() for future in self.futures))
         return self.futures[-1]
