@@ -150,7 +150,7 @@ def page(figures: Figures, date: str) -> str:
     """The whole page."""
     m = figures.machine
     arm, chain = figures.rows("simulation", "pa10: a step"), figures.rows("simulation", "planar_7r, 3 s, error 1e-09")
-    return f"""# Performance
+    return f"""# Performance: how fast it is
 
 How fast `ada_dynamics` is, beside pinocchio and MuJoCo on the same robots in the same process. Times are medians over
 interleaved rounds; compare columns, not machines.
