@@ -35,7 +35,7 @@ SPECIFIED = (("pa10", "fixed"), ("pa10", "floating"), ("khr1", "fixed"), ("ur5_r
 ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "hybrid", "order_n")
 MIMICKED = 13  # velocities; robots with mimics need code of their own
 _MECHANISMS = ("stewart", "hexa", "delta", "four_bar", "bennett", "cassie_leg", "ladder", "random", "random", "random")
-WITH_SINGULAR_POSES = ("four_bar", "parallel_gripper", "sarrus")
+WITH_SINGULAR_POSES = ("four_bar", "parallel_gripper")
 _FACTORS = (-1.0, 0.0, 1e-6, 0.1, 2.0, 1e3, 1e6, float("nan"))
 
 

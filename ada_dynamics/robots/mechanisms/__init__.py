@@ -18,29 +18,23 @@ from ada_dynamics.robots.mechanisms.planar_linkages import (
 )
 from ada_dynamics.robots.mechanisms.spatial_linkages import (
     bennett,
-    bricard,
-    goldberg,
     ring,
-    sarrus,
     spherical_four_bar,
 )
 
 __all__ = [
     "Mechanism",
     "bennett",
-    "bricard",
     "cassie_leg",
     "delta",
     "five_bar",
     "four_bar",
-    "goldberg",
     "hexa",
     "hoap2_reaching",
     "hoap2_standing",
     "ladder",
     "parallel_gripper",
     "ring",
-    "sarrus",
     "slider_crank",
     "spherical_four_bar",
     "stephenson_six_bar",

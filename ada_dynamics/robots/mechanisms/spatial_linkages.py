@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spatial linkages of one loop: a ring, Bennett, Goldberg, Bricard, Sarrus and the spherical four-bar."""
+"""Spatial linkages of one loop: a ring, Bennett's linkage and the spherical four-bar."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.rotations import length, product, turned
+from ada_dynamics.model.rotations import length, turned
 from ada_dynamics.robots.mechanisms.parts import (
     Mechanism,
     Z,
@@ -23,31 +24,6 @@ from ada_dynamics.robots.mechanisms.parts import (
     turned_z,
     uneven_bar,
 )
-
-HingeAxis = tuple[Array, Array]  # unit vector and a point on the axis [m]
-
-
-def hinged_ring(name: str, axes: Sequence[HingeAxis]) -> Mechanism:
-    """Closed chain of hinges, described by their axes in the start configuration.
-
-    The links are uneven bars of 2 kg/m between consecutive axes; the base lies between the last axis and the first
-    one. Joints are `joint_1`, ... along the chain; the loop joint `closing` joins the last link to the base. All link
-    frames are parallel and all angles zero at the start.
-
-    Args:
-        name: name of the model.
-        axes: axes in the order of the chain.
-    """
-    builder = Builder(name).link("base")
-    parent, at = "base", np.zeros(3)
-    for i, (axis, point) in enumerate(axes[:-1], start=1):
-        bar = axes[i][1] - point
-        builder.link(f"link_{i}", *uneven_bar(bar, 2.0 * length(bar)))
-        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", point - at, axis=axis)
-        parent, at = f"link_{i}", point
-    axis, point = axes[-1]
-    builder.loop("closing", "revolute", parent, "base", point - at, child_xyz=point, axis=axis)
-    return closed(builder, {})
 
 
 def ring(n: int = 8, radius: float = 0.5, mass: float = 4.0, base: str = "fixed") -> Mechanism:
@@ -122,20 +98,6 @@ def bennett(long: float = 0.5, short: float = 0.4, twist: float = np.radians(50.
     return closed(builder, pose)
 
 
-def bennett_axes(long: float, short: float, twist: float, angle: float) -> list[HingeAxis]:
-    """Axes of `bennett` with the same arguments; the first one is z, the second one follows along x."""
-    twists = _twists(long, short, twist)
-    turns = (0.0, _second(twist, twists[1], angle), -angle)
-    R, point = np.eye(3), np.zeros(3)
-    axes = [(R[:, 2], point)]
-    for span, bend, turn in zip((long, short, long), twists, turns, strict=False):
-        R = product(R, turned_z(turn))
-        point = point + span * R[:, 0]
-        R = product(R, turned_x(bend))
-        axes.append((R[:, 2], point))
-    return axes
-
-
 def _twists(long: float, short: float, twist: float) -> tuple[float, float, float, float]:
     """Twists of the four links that the lengths require [rad]."""
     positive(long=long, short=short)
@@ -155,85 +117,6 @@ def _second(twist: float, other: float, angle: float) -> float:
     return float(2.0 * math.atan2(ratio * math.cos(0.5 * angle), math.sin(0.5 * angle)))
 
 
-def goldberg(
-    shared: float = 0.5,
-    others: Sequence[float] = (0.4, 0.3),
-    twist: float = np.radians(50.0),
-    angles: Sequence[float] = (1.1, -0.8),
-) -> Mechanism:
-    """Goldberg's five-bar linkage: two Bennett linkages with a shared link, mobility 1, two redundant constraints.
-
-    One joint of the shared link is locked, which merges the two links that meet there; the shared link is removed.
-    Joints `joint_1` to `joint_4` follow the chain; the loop joint `closing` joins the last link to the base. All angles
-    are zero at the start.
-
-    Args:
-        shared: length of the long links of both Bennett linkages [m].
-        others: lengths of the short links of each Bennett linkage [m].
-        twist: angle between the axes of a long link [rad].
-        angles: angle of the locked joint in each Bennett linkage [rad].
-
-    Raises:
-        InputError: a length is not positive, or no short link has the required twist.
-    """
-    # The first two axes of both are those of the shared link: locked, kept, next, last.
-    one, other = (bennett_axes(shared, short, twist, at) for short, at in zip(others, angles, strict=True))
-    return hinged_ring("goldberg", [one[1], one[2], one[3], other[3], other[2]])
-
-
-def bricard(sizes: Sequence[float] = (0.3, 0.4, 0.5)) -> Mechanism:
-    """Bricard's trihedral linkage: six hinges, each perpendicular to the next; mobility 1, one redundant constraint.
-
-    Opposite links have equal lengths. At the start the axes lie along edges of a box: the first, third and fifth one
-    meet in one corner, the others in the opposite one. Joints `joint_1` to `joint_5` follow the chain; the loop joint
-    `closing` joins the last link to the base. All angles are zero at the start.
-
-    Args:
-        sizes: sizes of the box along x, y and z, which are the lengths of the links [m].
-
-    Raises:
-        InputError: a size is not positive.
-    """
-    positive(sizes=sizes)
-    corner = np.array(as_many("sizes", sizes, 3))
-    x, y, z = np.eye(3)
-    near = [(x, corner * x), (y, corner * y), (z, corner * z)]
-    # The common normal of two consecutive axes is an edge of the box; the joint is at its first end.
-    far = [(z, corner * (x + y)), (x, corner * (y + z)), (y, corner * (z + x))]
-    return hinged_ring("bricard", [axis for pair in zip(near, far, strict=True) for axis in pair])
-
-
-def sarrus(arm: float = 0.4, height: float = 0.5, width: float = 0.3) -> Mechanism:
-    """Sarrus' linkage: six hinges that guide a plate along a vertical line; mobility 1, one redundant constraint.
-
-    `joint_1` to `joint_3` are foot, knee and head of the leg in the x-z plane, `joint_4` and `joint_5` head and knee of
-    the leg in the y-z plane, and the loop joint `closing` is its foot. `link_3` is the plate. All angles are zero at
-    the start.
-
-    Args:
-        arm: length of each of the four arms [m].
-        height: height of the plate at the start [m].
-        width: distance of the hinges from the middle of the plate [m].
-
-    Raises:
-        InputError: a length is not positive, or the arms do not reach the plate.
-    """
-    positive(arm=arm, height=height, width=width)
-    if height >= 2.0 * arm:
-        raise InputError(
-            f"Sarrus' linkage cannot be closed: height is {height} m; allowed: below {2.0 * arm} m (two arms).",
-            field="height",
-            value=height,
-            allowed=f"< {2.0 * arm}",
-        )
-    knee = width + float(np.sqrt(arm**2 - 0.25 * height**2))
-    x, y = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
-    places = ((width, 0.0), (knee, 0.5 * height), (width, height))
-    one = [(y, np.array([out, 0.0, z])) for out, z in places]
-    other = [(x, np.array([0.0, out, z])) for out, z in reversed(places)]
-    return hinged_ring("sarrus", [*one, *other])
-
-
 def spherical_four_bar(
     arcs: Sequence[float] = (0.7, 1.2, 1.0, 1.3),
     radius: float = 0.5,
@@ -241,8 +124,8 @@ def spherical_four_bar(
 ) -> Mechanism:
     """Spherical four-bar linkage: four axes through the origin; mobility 1, three redundant constraints.
 
-    Joints `joint_1` to `joint_3` follow the chain; the loop joint `closing` joins the rocker to the base. All angles
-    are zero at the start.
+    Joints `joint_1` to `joint_3` follow the chain; the loop joint `closing` joins the rocker to the base. The links are
+    uneven bars of 2 kg/m; all link frames are parallel and all angles zero at the start.
 
     Args:
         arcs: angles between consecutive axes: of crank, coupler, rocker and base [rad].
@@ -257,8 +140,15 @@ def spherical_four_bar(
     first, last = np.array([0.0, 0.0, 1.0]), np.array([math.sin(base), 0.0, math.cos(base)])
     second = np.array([math.sin(crank) * math.cos(angle), math.sin(crank) * math.sin(angle), math.cos(crank)])
     third = _meeting(second, coupler, last, rocker)
-    axes = [(a, radius * a) for a in (first, second, third, last)]
-    return hinged_ring("spherical_four_bar", axes)
+    builder = Builder("spherical_four_bar").link("base")
+    parent, at = "base", np.zeros(3)
+    for i, (axis, following) in enumerate(pairwise((first, second, third, last)), start=1):
+        bar = radius * following - radius * axis
+        builder.link(f"link_{i}", *uneven_bar(bar, 2.0 * length(bar)))
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", radius * axis - at, axis=axis)
+        parent, at = f"link_{i}", radius * axis
+    builder.loop("closing", "revolute", parent, "base", radius * last - at, child_xyz=radius * last, axis=last)
+    return closed(builder, {})
 
 
 def _meeting(a: Array, coupler: float, b: Array, rocker: float) -> Array:

@@ -109,7 +109,7 @@ def test_unusable_starts_are_refused_and_so_are_inputs_that_change_over_time(arm
 @pytest.mark.parametrize("integrator", ["semi_implicit", "rk4"])
 def test_redundant_constraints_leave_a_motion_the_same_alone_and_among_others(integrator):
     """Each motion selects its combinations of redundant constraints where its own kernel stops."""
-    sim = Simulation(ada.load("goldberg"), integrator=integrator, step=2e-3)
+    sim = Simulation(ada.load("bennett"), integrator=integrator, step=2e-3)
     log = Simulation(sim.model, step=2e-3, log_every=100).run(0.6)
     together = sim.rollout(log.q, 3.0 * log.v, 0.2, rows_every=100)
     for i in range(len(log.t)):

@@ -70,7 +70,7 @@ def test_what_merely_jumps_is_no_mistake_of_the_integration(make) -> None:
     assert np.max(np.abs(log.v)) > 0.01
 
 
-@pytest.mark.parametrize("name", ["pa10", "floating_rod", "five_bar", "goldberg"])
+@pytest.mark.parametrize("name", ["pa10", "floating_rod", "five_bar", "bennett"])
 def test_robots_that_move_well_are_not_talked_about(name: str) -> None:
     model = ada.load(name)
     q = ada.close_loops(model) if model.loops else model.neutral()
