@@ -4,20 +4,18 @@
 In a description a link's frame is that of its joint. If they differ in a file, a massless link is inserted at the joint
 and joined rigidly to the link, which keeps its frame.
 
-Drake's ball constraints, Gazebo's joint springs and its plugins for mimic joints are read. Elements without counterpart
-in a model are listed as left out: Drake's bushings and springs, links without gravity or with velocity decay, and pairs
-of frames `closing_NAME_1` and `closing_NAME_2` of Onshape's exporter, which mark a loop without its joint type.
+Gazebo's joint springs and its plugins for mimic joints are read. Elements without counterpart in a model are listed as
+left out: Drake's bushings and springs, links without gravity or with velocity decay, and pairs of frames
+`closing_NAME_1` and `closing_NAME_2` of Onshape's exporter, which mark a loop without its joint type.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-
-import numpy as np
+from collections.abc import Iterable
 
 from ada_dynamics.model.description import Description, NamedPlace, Problem, Sink, free_name
-from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
+from ada_dynamics.model.elements import Joint, Link, Mimic
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
 from ada_dynamics.robots.readers.values import ChildTexts
 from ada_dynamics.robots.readers.xml import Element
@@ -64,15 +62,6 @@ class DescriptionBuilder:
         self.fix(joint.child, child, inverse(in_child), joint.element)
 
 
-def joints_above(carriers: Mapping[str, Joint], link: str) -> list[Joint]:
-    """Joints between a link and its root, the nearest first; `carriers` are the joints by their child link."""
-    path: dict[str, Joint] = {}
-    while link in carriers and link not in path:  # cycles of joints are reported by the structure check
-        path[link] = carriers[link]
-        link = carriers[link].parent
-    return list(path.values())
-
-
 def zero_poses(joints: Iterable[Joint]) -> dict[str, Pose]:
     """Pose of every link in its root, with all joints at zero."""
     carriers = {joint.child: joint for joint in joints}
@@ -107,39 +96,26 @@ def read_actuated(robot: Description, attribute: str, sink: Sink) -> None:
 
 
 # --- elements of other programs -----------------------------------------------------------------------------------
-BALL = "drake:ball_constraint"
-DRAKE_JOINT = "drake:joint"
 SPRING = ("springStiffness", "springReference")  # of <gazebo reference="JOINT">
 FOLLOWER = "mimicJoint"  # of Gazebo's plugins for mimicking joints
 
-_NO_LOADS = {BALL, DRAKE_JOINT, "drake:collision_filter_group", "drake:material"}
+_WITHOUT_LOADS = {"drake:collision_filter_group", "drake:controller_gains", "drake:gear_ratio", "drake:material"}
+_REFUSED = {
+    "drake:joint": "Write it as <joint>.",
+    "drake:ball_constraint": "Write it as a spherical loop joint.",
+    "drake:mimic": "Write it as <mimic>.",
+}
 _CLOSING = re.compile(r"closing_(.+)_([12])")
 
 
 def read_drake(element: Element, robot: Description, sink: Sink) -> None:
-    """Read a <drake:...> element: a ball constraint becomes a loop joint, other elements are left out."""
-    if element.tag == BALL:
-        _read_ball(ChildTexts(element, f"<{BALL}>", sink), robot)
-    elif element.tag.startswith("drake:") and element.tag not in _NO_LOADS:
-        message = "is not read, as models have no such force or constraint."
-        _leave_out(robot, "not-modelled", element, f"<{element.tag}>", message, "Give its force as tau or a wrench.")
-
-
-def _read_ball(values: ChildTexts, robot: Description) -> None:
-    children: dict[str, Element] = {}
-    for part in ("body_A", "p_AP", "body_B", "p_BQ"):
-        child = values.child(f"{BALL}_{part}")
-        if child is None:
-            values.problem("missing-element", f"has no <{BALL}_{part}>.")
-            return
-        children[part] = child
-    ends = [(one := children[part]).attributes.get("name", one.text).strip() for part in ("body_A", "body_B")]
-    texts = [((one := children[part]).attributes.get("value", one.text), one) for part in ("p_AP", "p_BQ")]
-    points = [values.parsed(text, 3, "", one) for text, one in texts]
-    name = free_name("ball_constraint", {loop.name for loop in robot.loops})
-    loop = LoopJoint(name, "spherical", ends[0], ends[1], file=robot.file, line=values.element.line)
-    loop.parent_xyz, loop.child_xyz = (np.zeros(3) if point is None else point for point in points)
-    robot.loops.append(loop)
+    """List an element of Drake as left out, or refuse it if it is a joint or a loop."""
+    where = f"<{element.tag}>"
+    if element.tag in _REFUSED:
+        sink(Problem("not-modelled", element.line, where, "it is not read.", _REFUSED[element.tag]))
+    elif element.tag.startswith("drake:") and element.tag not in _WITHOUT_LOADS:
+        fix = "Give its force as tau or a wrench, or an inertia of rotors as armature in a URDF."
+        _leave_out(robot, "not-modelled", element, where, "is not read.", fix)
 
 
 def read_reference(element: Element, robot: Description, sink: Sink) -> None:

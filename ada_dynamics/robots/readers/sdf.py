@@ -23,13 +23,12 @@ from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, compose, conjugated, inverse, turned
 from ada_dynamics.robots.readers.description_builder import (
-    DRAKE_JOINT,
     DescriptionBuilder,
     read_actuated,
     read_drake,
     read_mimic_plugin,
 )
-from ada_dynamics.robots.readers.values import MOMENTS, Attributes, ChildTexts, JointKindTable, Refused
+from ada_dynamics.robots.readers.values import MOMENTS, ChildTexts, JointKindTable, Refused
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 
@@ -58,12 +57,12 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
     robot.note_odd_shapes()
     if not robot.links:
         return robot
-    written = [element for element in model.children if element.tag in ("joint", DRAKE_JOINT)]
+    written = model.all("joint")
     joints = [joint for element in written if (joint := read_joint(element, sink)) is not None]
     frames = _frames(model, robot, joints, where, sink)
     placed = [joint for joint in joints if resolve_frames(joint, frames, sink, version in AXES_IN_MODEL)]
     _assemble(robot, model, placed, sink)
-    for element in model.children:
+    for element in (*model.children, *(child for joint in written for child in joint.children)):
         read_drake(element, robot, sink)
     for plugin in model.all("plugin"):
         read_mimic_plugin(plugin, robot, sink)
@@ -335,12 +334,9 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
     if not name:
         sink(Problem("missing-attribute", element.line, "a joint", "<joint> has no name.", 'Add name="...".'))
         return None
-    is_drake = element.tag == DRAKE_JOINT
     values = ChildTexts(element, f"joint {name!r}", sink)
-    if is_drake:
-        values.element = _from_drake(values)
     written = element.attributes.get("type", "").strip()
-    kind = "planar" if is_drake and written == "planar" else _KIND_OF.get(written)
+    kind = _KIND_OF.get(written)
     if kind is None:
         fix = _REFUSED.get(written) or f"{near(written, list(_KIND_OF))}Known: {', '.join(_KIND_OF)}."
         values.problem("joint-type", f"has type={written[:40]!r}, which is not supported.", fix)
@@ -348,16 +344,8 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
     parent, child = values.text("parent"), values.text("child")
     if parent is None or child is None:
         return None
-    joint = Joint(name, kind, parent, child, element=values.element)
+    joint = Joint(name, kind, parent, child, element=element)
     _read_motion(joint, values)
-    gear, rotor = values.number("drake:gear_ratio", 1.0), values.nonnegative("drake:rotor_inertia")
-    joint.armature = gear * gear * rotor
-    tie = values.child("drake:mimic")
-    if tie is not None and joint.mimic is None:
-        own = Attributes(tie, joint.where, sink)
-        leader = own.text("joint")
-        if leader is not None:
-            joint.mimic = Mimic(leader, own.number("multiplier", 1.0), own.number("offset", 0.0))
     if kind == "helical":
         pitch = _pitch(values)
         if pitch is None:
@@ -388,24 +376,6 @@ def _pitch(values: ChildTexts) -> float | None:
     fix = "Add <screw_thread_pitch> in metres per revolution."
     values.problem("missing-element", "is a screw without <screw_thread_pitch>.", fix)
     return None
-
-
-def _from_drake(values: ChildTexts) -> Element:
-    """Convert a <drake:joint> to an SDFormat <joint>; the plane of a planar one is x-y."""
-    element = values.element
-    damping = values.vector("drake:damping", (0.0, 0.0, 0.0))
-    if (damping != damping[0]).any():
-        values.problem("damping", "has different damping of its motions.", "Make them equal.")
-    dynamics = _made("dynamics", element, children=[_made("damping", element, repr(float(damping[0])))])
-    axis = _made("axis", element, children=[_made("xyz", element, "0 0 1"), dynamics])
-    own = [_made(child.tag.removeprefix("drake:"), child, child.text) for child in element.children]
-    return _made(element.tag, element, children=[*own, axis])
-
-
-def _made(tag: str, at: Element, text: str = "", children: Sequence[Element] = ()) -> Element:
-    made = Element(tag, at.attributes, at.line)
-    made.text, made.children = text, list(children)
-    return made
 
 
 def _read_motion(joint: Joint, values: ChildTexts) -> None:

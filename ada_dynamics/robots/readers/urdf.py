@@ -21,7 +21,7 @@ from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link, Mimic, Shape
 from ada_dynamics.model.rotations import UNIT, clean_relative, conjugated
-from ada_dynamics.robots.readers.description_builder import DRAKE_JOINT
+from ada_dynamics.robots.readers.description_builder import read_drake
 from ada_dynamics.robots.readers.urdf_loops import read_urdf_loops
 from ada_dynamics.robots.readers.values import MOMENTS, Attributes, JointKindTable, Refused
 from ada_dynamics.robots.readers.xml import Element
@@ -119,7 +119,6 @@ KINDS = JointKindTable[str](
     },
 )
 EXACT_TYPE = "ada_type"
-_DRAKE_TYPES = {"ball": "spherical"}  # of <drake:joint>, which also has universal and planar
 
 
 def _read_joint(element: Element, sink: Sink) -> Joint | None:
@@ -145,7 +144,7 @@ def _read_joint(element: Element, sink: Sink) -> Joint | None:
         for quantity in ("damping", "friction", "armature"):
             setattr(joint, quantity, dynamics.nonnegative(quantity))
         joint.stiffness, joint.rest = dynamics.spring(kind, "spring_stiffness", "spring_reference")
-    mimic = values.inside("mimic") or values.inside("drake:mimic")
+    mimic = values.inside("mimic")
     source = None if mimic is None else mimic.text("joint")
     if mimic is not None and source is not None:
         joint.mimic = Mimic(source, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
@@ -158,8 +157,6 @@ def _kind(values: Attributes) -> str | None:
         kind = values.text(EXACT_TYPE)
     if kind is None:
         return None
-    if values.element.tag == DRAKE_JOINT:
-        kind = _DRAKE_TYPES.get(kind, kind)
     if kind in KINDS.words:
         return kind
     values.problem("joint-type", str(unknown_name("joint type", kind[:40], KINDS.words)))
@@ -167,10 +164,10 @@ def _kind(values: Attributes) -> str | None:
 
 
 def _read_axes(joint: Joint, values: Attributes) -> None:
-    """Read the axis, by default (1, 0, 0), or both axes of a universal joint, by default z and y (x and y in Drake)."""
+    """Read the axis, by default (1, 0, 0), or both axes of a universal joint, by default z and y."""
     x, y, z = np.eye(3)
     is_universal = joint.type.axes == 2
-    default = z if is_universal and joint.element.tag != DRAKE_JOINT else x
+    default = z if is_universal else x
     axis = values.direction("axis", default)
     joint.axis = default if axis is None else axis
     if is_universal:
@@ -229,7 +226,9 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
             link = _read_link(element, colours, sink, robot.odd_shapes.append)
             if link is not None:
                 robot.links.append(link)
-        elif element.tag in ("joint", DRAKE_JOINT):
+        elif element.tag == "joint":
+            for child in element.children:
+                read_drake(child, robot, sink)
             joint = _read_joint(element, sink)
             if joint is not None:
                 robot.joints.append(joint)

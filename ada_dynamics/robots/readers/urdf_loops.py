@@ -18,7 +18,7 @@ coordinates in both frames; a universal joint has <axis2> in the frame on link2:
       <axis xyz="0 1 0"/>
     </loop_joint>
 
-<loop> of URDF+ (arXiv 2411.19753); the attribute `independent` of joints is ignored::
+<loop> of URDF+ (arXiv 2411.19753); the attribute `independent` of joints is ignored, and <coupling> refused::
 
     <loop name="closing" type="revolute">
       <predecessor link="a"> <origin xyz="..." rpy="..."/> </predecessor>
@@ -26,7 +26,7 @@ coordinates in both frames; a universal joint has <axis2> in the frame on link2:
       <axis xyz="0 0 1"/>
     </loop>
 
-<coupling> of URDF+ and <gazebo><joint>: see `apply_coupling` and `read_gazebo`.
+<gazebo><joint>: see `read_gazebo`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ import numpy as np
 
 from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.description import Description, Problem, Sink
-from ada_dynamics.model.elements import Joint, LoopJoint, Mimic
+from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, joint_kind
 from ada_dynamics.model.rotations import NO_MOVE, Pose
 from ada_dynamics.robots.readers.description_builder import (
-    joints_above,
     read_actuated,
     read_drake,
     read_mimic_plugin,
@@ -55,7 +54,6 @@ from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 
 _SAME_AXIS = 1e-9
-_SMALLEST_RATIO = 1e-12
 _X = (1.0, 0.0, 0.0)
 _POSE = ("xyz", "rpy", "quat_xyzw")  # attributes
 
@@ -66,8 +64,7 @@ _ENDS = {"parent", "child", "link1", "link2", "predecessor", "successor"}
 
 
 def read_urdf_loops(robot: Description, sink: Sink) -> None:
-    """Add the loops, couplings and actuated joints of a URDF to its description."""
-    couplings = []
+    """Add the loops and actuated joints of a URDF to its description."""
     for element in robot.root.children:
         if element.tag == "gazebo":
             if "reference" in element.attributes:
@@ -78,16 +75,16 @@ def read_urdf_loops(robot: Description, sink: Sink) -> None:
                 read_mimic_plugin(plugin, robot, sink)
         elif element.tag.startswith("drake:"):
             read_drake(element, robot, sink)
-        elif is_coupling(element):
-            couplings.append(element)
+        elif element.tag == "coupling" or element.attributes.get("type", "").strip() == "rolling":
+            name = element.attributes.get("name", "")
+            message, fix = f"<{element.tag}> is not read.", "Couple single joints by <mimic>."
+            sink(Problem("coupling", element.line, f"coupling {name!r}", message, fix))
         elif element.tag in ELEMENTS:
             loop = read_loop(element, robot.file, sink)
             if loop is not None:
                 robot.loops.append(loop)
         else:
             _check_spelling(element, sink)
-    for element in couplings:
-        apply_coupling(element, robot, sink)
     read_actuated(robot, "actuated", sink)
 
 
@@ -250,67 +247,6 @@ _FORMS = {
         _axes,
     ),
 }
-
-
-# --- couplings --------------------------------------------------------------------------------------------------
-def is_coupling(element: Element) -> bool:
-    """True for a <coupling>, and for a <constraint> of the first version of URDF+ that is one."""
-    is_rolling = element.attributes.get("type", "").strip() == "rolling"
-    return element.tag == "coupling" or (element.tag == "constraint" and is_rolling)
-
-
-def apply_coupling(element: Element, robot: Description, sink: Sink) -> None:
-    """Read a URDF+ `<coupling>` of two joints as <mimic>; other couplings are reported.
-
-        <coupling name="gear"> <predecessor link="a"/> <successor link="b"/> <ratio value="6"/> </coupling>
-
-    It couples the joints from the nearest common ancestor to both links: ratio times the sum of the positions on the
-    path to the predecessor equals the sum on the path to the successor.
-    """
-    values = Attributes(element, f"<{element.tag}>", sink)
-    name = values.text("name")
-    if name is None:
-        return
-    values.where = f"coupling {name!r}"
-    _check_known(values, ("predecessor", "successor", "ratio"), ("name", "type"))
-    first, second, written = values.link("predecessor"), values.link("successor"), values.inside("ratio")
-    ratio = 1.0 if written is None else written.number("value")
-    if abs(ratio) < _SMALLEST_RATIO:
-        values.problem("coupling", f"ratio is {ratio:g}.", "Give a ratio that is not zero.")
-    elif first is not None and second is not None:
-        sides = _sides(values, robot, (first[0], second[0]))
-        if sides is None:
-            return
-        leader, follower = sides
-        dependent = [one.element.attributes.get("independent", "true").strip().lower() == "false" for one in sides]
-        if dependent == [True, False]:
-            leader, follower, ratio = follower, leader, 1.0 / ratio
-        if follower.mimic is None:
-            follower.mimic = Mimic(leader.name, ratio, 0.0)
-        else:
-            message = f"drives joint {follower.name!r}, which mimics {follower.mimic.joint!r} already."
-            values.problem("coupling", message, "Keep one.")
-
-
-def _sides(values: Attributes, robot: Description, ends: tuple[str, str]) -> tuple[Joint, Joint] | None:
-    """Return the single movable joint on each side of the nearest common ancestor."""
-    carriers = {joint.child: joint for joint in robot.joints}
-    unknown = next((link for link in ends if not any(one.name == link for one in robot.links)), None)
-    if unknown is not None:
-        message = f"has an unknown end: no link is named {unknown!r}."
-        values.problem("unknown-link", message, "Name a link of this robot.")
-        return None
-    paths = [joints_above(carriers, link) for link in ends]
-    shared = {joint.name for joint in paths[0]} & {joint.name for joint in paths[1]}
-    moving = [[j for j in path if j.name not in shared and j.type.nv] for path in paths]
-    for link, joints in zip(ends, moving, strict=True):
-        if len(joints) != 1 or joints[0].type.nv != 1:
-            names = ", ".join(repr(j.name) for j in joints[:8]) or "no joint"
-            message = f"couples the sum of {names} up to link {link!r}; only couplings of two joints are supported."
-            fix = "Couple single joints by <mimic>, or model the belt by links and loops."
-            values.problem("coupling", message, fix)
-            return None
-    return moving[0][0], moving[1][0]
 
 
 # --- SDFormat joints --------------------------------------------------------------------------------------------

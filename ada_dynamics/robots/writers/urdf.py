@@ -21,7 +21,7 @@ from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoi
 from ada_dynamics.model.joints import Spherical
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import is_unit
-from ada_dynamics.robots.readers.description_builder import BALL, DRAKE_JOINT, FOLLOWER, SPRING
+from ada_dynamics.robots.readers.description_builder import FOLLOWER, SPRING
 from ada_dynamics.robots.readers.urdf import EXACT_TYPE, KINDS, STANDARD
 from ada_dynamics.robots.readers.urdf_loops import ELEMENTS
 from ada_dynamics.robots.readers.values import MOMENTS
@@ -159,7 +159,7 @@ def _extras(source: Element) -> list[Element]:
     """Elements of a robot other than links, joints and loops."""
     kept = []
     for element in source.children:
-        if element.tag in ("link", "joint", DRAKE_JOINT, BALL, *ELEMENTS):
+        if element.tag in ("link", "joint", *ELEMENTS):
             continue
         without = element
         if element.tag == "gazebo":

@@ -84,15 +84,6 @@ ROBOTS = {
         SDF.format("<link name='a'><pose relative_to='b'/></link><link name='b'><pose relative_to='a'/></link>"),
         "r.sdf",
     ),
-    "copies of copies": (
-        "r.xml",
-        "<mujoco><worldbody>"
-        + "<replicate count='9999'>" * 5
-        + "<body/>"
-        + "</replicate>" * 5
-        + "</worldbody></mujoco>",
-        "too many copies",
-    ),
     "an MJCF that includes itself": ("r.xml", WORLD.format("<include file='r.xml'/>"), "in a cycle"),
     "a file of the system": ("r.xml", WORLD.format("<include file='/etc/passwd'/>"), "is outside of"),
     "a device without an end": ("r.xml", WORLD.format("<include file='/dev/zero'/>"), "is outside of"),

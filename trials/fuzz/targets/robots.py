@@ -83,7 +83,7 @@ _PENDULUM = b"""<sdf version="1.9"><model name="m"><link name="a"/><link name="b
 _NUMBERS = ("nan", "inf", "-inf", "1e400", "1e-320", "1e30", "-1", "0 0 0", "1 0 0")
 _KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical", "universal", "cylindrical")
 _XML = ("<!DOCTYPE a [<!ENTITY e 'x'>]>", "&e;", "<![CDATA[", "<!--", "]]>", *_NUMBERS)
-_URDF = ("<link name=", "<joint name=", "<mimic joint=", "<loop_joint", "<constraint", "<loop", "<coupling", *_KINDS)
+_URDF = ("<link name=", "<joint name=", "<mimic joint=", "<loop_joint", "<constraint", "<loop", *_KINDS)
 _MJCF = (
     "<body",
     "<joint type=",

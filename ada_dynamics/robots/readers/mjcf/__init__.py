@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description, NamedPlace, Problem, Sink
-from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses, set_springs_and_dampers
+from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses
 from ada_dynamics.robots.readers.mjcf.couplings import (
     Equalities,
     Tendons,
@@ -20,7 +20,7 @@ from ada_dynamics.robots.readers.mjcf.couplings import (
     read_actuators,
     read_keyframe,
 )
-from ada_dynamics.robots.readers.mjcf.document import Includes, check_spelling, expand_replicates, read_settings
+from ada_dynamics.robots.readers.mjcf.document import Includes, check_spelling, read_settings
 from ada_dynamics.robots.readers.mjcf.geoms import Meshes, read_colours, read_ground
 from ada_dynamics.robots.readers.xml import Element
 
@@ -43,7 +43,6 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     worldbody = bodies[0]  # with the content of all sections
     worldbody.children = [child for section in bodies for child in section.children]
     root.children = [child for child in root.children if child is worldbody or child.tag != "worldbody"]
-    expand_replicates(worldbody, settings, sink)
     read_ground(worldbody, settings)
     world = BodyTreeReader(robot, settings, Meshes(root, file, settings, sink), sink).run(worldbody)
     scale_masses(robot, settings.total_mass)
@@ -51,7 +50,6 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     tendons = Tendons(root, settings, sink)
     equalities = Equalities(robot, world, tendons, settings, sink)
     motors = read_actuators(root, robot, world, tendons, settings, sink)
-    set_springs_and_dampers(robot, world.joints.values())
     for section in root.all("equality") if "equality" not in settings.off else ():
         equalities.read(section)
     equalities.finish()

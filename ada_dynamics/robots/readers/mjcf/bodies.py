@@ -8,13 +8,12 @@ carries the body's frame.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import Joint, Limits, Link
@@ -64,7 +63,6 @@ class MjcfJoint:
     type: str  # one of TYPES
     anchor: Array = field(default_factory=lambda: np.zeros(3))  # position in the body
     reference: float = 0.0  # position of the joint in the configuration of the file
-    spring_damper: tuple[float, float] | None = None  # time constant [s] and damping ratio, replace both of them
 
 
 def read_joint(name: str, values: MjcfValues, frame: Pose) -> MjcfJoint:
@@ -81,17 +79,13 @@ def read_joint(name: str, values: MjcfValues, frame: Pose) -> MjcfJoint:
     joint.friction = 0.0 if "frictionloss" in settings.off else values.number("frictionloss", 0.0)
     joint.armature = values.number("armature", 0.0)
     values.refuse("springyield", "Remove it; springs are linear.")
+    values.refuse("springdamper", "Give stiffness and damping; MuJoCo writes them by mj_saveLastXML.")
     positive = {"stiffness": joint.stiffness, "damping": joint.damping}
     for what, value in (positive | {"frictionloss": joint.friction, "armature": joint.armature}).items():
         if value < 0.0:
             values.problem("negative", f"has {what}={value:g}.", "It must not be negative.")
-    if values.has("springdamper"):
-        constant, ratio = values.numbers("springdamper", 2, 2).tolist()
-        if constant > 0.0 and ratio > 0.0:
-            found.spring_damper = (constant, ratio)
-            joint.stiffness = joint.damping = 0.0
     if found.type == "free":
-        if joint.stiffness or found.spring_damper:
+        if joint.stiffness:
             values.problem("not-modelled", "is free and has a spring.", "Give its force as tau.")
         return found
     if found.type != "slide":  # the anchor of a slide has no effect
@@ -106,7 +100,7 @@ def read_joint(name: str, values: MjcfValues, frame: Pose) -> MjcfJoint:
         joint.axis = turned(frame[0], values.direction("axis", (0.0, 0.0, 1.0)))
         given = (values.number("ref", 0.0), values.number("springref", 0.0))
         found.reference, rest = (settings.angle(value) if turns else value for value in given)
-        joint.rest = rest if joint.stiffness or found.spring_damper else 0.0
+        joint.rest = rest if joint.stiffness else 0.0
         joint.home = (found.reference,) if found.reference else None
     is_endless = joint.limits.lower == -math.inf and joint.limits.upper == math.inf
     joint.kind = "continuous" if found.type == "hinge" and is_endless else _KIND_OF[found.type,]
@@ -216,32 +210,10 @@ def _connect_free(
     builder.add_joint(joint, NO_MOVE)
 
 
-_LEAST = 1e-15  # MuJoCo's lower bound of divisors
-
-
-def set_springs_and_dampers(robot: Description, joints: Iterable[MjcfJoint]) -> None:
-    """Set stiffness and damping of joints with springdamper from their time constant and damping ratio.
-
-    As in MuJoCo, the inertia of a joint is one over the mean of its diagonal entries of M⁻¹, with all joints at their
-    references and without mimic joints and loops. Masses must be final.
-    """
-    wanted = [joint for joint in joints if joint.spring_damper is not None]
-    if not wanted:
-        return
-    model = Description(robot.name, robot.file, links=robot.links, joints=robot.joints).build()
-    M: Array = np.array(mass_matrix(model.tree, model.home().tolist()).dense(), dtype=float)
-    ease = np.diag(np.linalg.inv(M))
-    for joint in wanted:
-        constant, ratio = joint.spring_damper or (0.0, 0.0)
-        inertia = float(1.0 / max(_LEAST, float(np.mean(ease[model.v_index(joint.record.name)]))))
-        joint.record.stiffness = inertia / max(_LEAST, (constant * ratio) ** 2)
-        joint.record.damping += 2.0 * inertia / max(_LEAST, constant)
-
-
 # --- bodies -------------------------------------------------------------------------------------------------------
 WORLD = "world"
 
-_UNREAD = ("attach", "composite", "flexcomp", "plugin")
+_UNREAD = ("attach", "composite", "flexcomp", "plugin", "replicate")
 
 
 @dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of an MJCF document: includes, copies, spelling, settings, and attributes with their default classes."""
+"""Elements of an MJCF document: includes, spelling, settings, and attributes with their default classes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.rotations import (
-    NO_MOVE,
     UNIT,
     Pose,
     about,
     clean_rotation,
-    compose,
     dot,
     length,
     product,
@@ -130,70 +128,6 @@ class Includes:
         return []
 
 
-# --- copies -------------------------------------------------------------------------------------------------------
-MOST_COPIES = 10_000  # of one <replicate>
-MOST_ELEMENTS = 100_000  # of all copies in a document, as nested replicates grow exponentially
-
-
-def expand_replicates(root: Element, settings: MjcfSettings, sink: Sink) -> None:
-    """Expand all <replicate>s below an element, inner ones first.
-
-    Each copy is in a frame of its own, and a number is appended to its names.
-    """
-    left = MOST_ELEMENTS
-    for element in reversed(list(root.walk())):
-        if not any(child.tag == "replicate" for child in element.children):
-            continue
-        written: list[Element] = []
-        for child in element.children:
-            copies = _copies(child, settings, sink, left) if child.tag == "replicate" else [child]
-            written += copies
-            left -= sum(1 for copy in copies for _ in copy.walk()) if child.tag == "replicate" else 0
-        element.children = written
-
-
-def _copies(element: Element, settings: MjcfSettings, sink: Sink, most: int) -> list[Element]:
-    values = MjcfValues(element, "<replicate>", sink, settings, MAIN)
-    count = int(values.number("count", 0.0))
-    if not 0 < count <= MOST_COPIES:
-        values.problem("keyword", f"has count={values.text('count')!r}.", f"A number from 1 to {MOST_COPIES}.")
-        return []
-    if count * sum(1 for _ in element.walk()) > most:
-        fix = f"All copies together have at most {MOST_ELEMENTS} elements."
-        values.problem("keyword", "makes too many copies.", fix)
-        return []
-    offset, turns = values.vector("offset", (0.0, 0.0, 0.0)), values.vector("euler", (0.0, 0.0, 0.0))
-    digits, separator = len(str(count)), values.text("sep")
-    result, place = [], NO_MOVE
-    for i in range(count):
-        # copy i is rotated by i times the angles, and translated by i offsets, each in the frame of the previous copy
-        frame = _copy_frame(element, values.turned_by(i * turns), place[1])
-        frame.children = [_renamed(child, f"{separator}{i:0{digits}d}") for child in element.children]
-        result.append(frame)
-        place = compose(place, (values.turned_by(turns), offset))
-    return result
-
-
-def _copy_frame(element: Element, R: Array, p: Array) -> Element:
-    x_and_y = np.concatenate([R[:, 0], R[:, 1]])
-    attributes = {"pos": " ".join(map(repr, p.tolist())), "xyaxes": " ".join(map(repr, x_and_y.tolist()))}
-    if "childclass" in element.attributes:
-        attributes["childclass"] = element.attributes["childclass"]
-    frame = Element("frame", attributes, element.line)
-    frame.file = element.file
-    return frame
-
-
-def _renamed(element: Element, ending: str) -> Element:
-    attributes = dict(element.attributes)
-    if attributes.get("name"):
-        attributes["name"] += ending
-    copy = Element(element.tag, attributes, element.line)
-    copy.file, copy.text = element.file, element.text
-    copy.children = [_renamed(child, ending) for child in element.children]
-    return copy
-
-
 # --- spelling -----------------------------------------------------------------------------------------------------
 _TURNS = "quat axisangle euler xyaxes zaxis"
 _PLACE = f"name class pos {_TURNS}"
@@ -228,7 +162,6 @@ default: default mesh texture material joint geom site camera light pair equalit
 worldbody: {_BODY}
 body: {_BODY} | name childclass pos {_TURNS} mocap gravcomp fuse simple sleep user
 frame: {_BODY} | name childclass pos {_TURNS} scale massscale
-replicate: {_BODY} | count sep offset euler childclass
 inertial: | pos {_TURNS} mass diaginertia fullinertia
 joint: | name class type pos axis ref springref springdamper group user actuatorgravcomp {_SOFT} {_EFFORT}
 freejoint: | name group align
@@ -271,7 +204,7 @@ def _read_schema() -> dict[str, tuple[list[str], list[str] | None]]:
 
 
 _KNOWN = _read_schema()
-_UNREAD = {"plugin", "composite", "flexcomp", "attach", "config"}
+_UNREAD = {"plugin", "composite", "flexcomp", "attach", "replicate", "config"}
 
 
 def check_spelling(root: Element, robot: Description, sink: Sink) -> None:
