@@ -185,10 +185,7 @@ setup(
     classifiers=CLASSIFIERS,
     python_requires=">=3.10",
     packages=find_packages(include=["ada_*"]),
-    package_data={
-        "": ["py.typed"],
-        "ada_robot.interfaces": ["definitions/*/*/*"],
-    },
+    package_data={"": ["py.typed"]},
     data_files=data_files(),
     zip_safe=False,
     install_requires=[

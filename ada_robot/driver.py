@@ -14,11 +14,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ada_dynamics.arrays import Array
 from ada_robot.contract import Demand, JointLimit, Mode
-from ada_robot.errors import DeviceAlarm
+from ada_robot.errors import DeviceAlarm, UnknownDevice
 
 if TYPE_CHECKING:
     from ada_robot.safety.joint_rules import JointRules
@@ -222,3 +223,24 @@ class RobotDriver(ABC, Generic[S]):
     @abstractmethod
     def close(self) -> None:
         """Disconnect, with the device at standstill; may be called twice, and after a failed `open`."""
+
+
+def driver_class(driver: str) -> type[RobotDriver[Any]]:
+    """Import a driver class.
+
+    Args:
+        driver: "module:class".
+
+    Raises:
+        UnknownDevice: if it cannot be imported or is no robot driver.
+    """
+    module, _, name = driver.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as problem:
+        text = f"unknown driver {driver!r}: {problem}. Give the module:class of an importable driver."
+        raise UnknownDevice(text, field="driver", value=driver) from None
+    if not (isinstance(found, type) and issubclass(found, RobotDriver)):
+        text = f"{driver!r} is no robot driver: it does not derive from RobotDriver."
+        raise UnknownDevice(text, field="driver", value=driver)
+    return found

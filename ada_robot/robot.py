@@ -31,15 +31,15 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode, Reason, Refusal
-from ada_robot.cycle.connection import CycleConnection
+from ada_robot.cycle.connection import Cycle, CycleConnection, CycleProcess, CycleThread
 from ada_robot.cycle.messages import Judged, RobotStatus
-from ada_robot.cycle.runners import CycleProcess, CycleThread, flight_memory, made_driver, made_recorder
-from ada_robot.driver import Feedback, RobotDriver
+from ada_robot.driver import Feedback, RobotDriver, driver_class
 from ada_robot.errors import HardwareError, NoAnswer, Refused
-from ada_robot.safety.flight_recorder import FlightRecorder
+from ada_robot.safety.flight_recorder import Flight, FlightRecorder, new_memory, recorder_of
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import checked
 
 __all__ = ["Judged", "Place", "Robot", "RobotStatus"]
 
@@ -93,7 +93,9 @@ class Robot:
             )
         self._source = ""
         if isinstance(driver, str):
-            self._source, driver = driver, made_driver(driver, driver_settings)
+            self._source, make = driver, driver_class(driver)
+            is_mapping = isinstance(driver_settings, Mapping)
+            driver = make(checked(make.SETTINGS, driver_settings) if is_mapping else driver_settings)
         else:
             place = "thread"
         safety = driver.suited(safety or SafetySettings())
@@ -104,7 +106,7 @@ class Robot:
         self.modes, self.period = driver.modes, driver.period
         self._requests = threading.RLock()  # serializes open and close only
         self._link: CycleConnection | None = None
-        self._cycle: CycleProcess | CycleThread | None = None
+        self._cycle: Cycle | None = None
         self._recorder: FlightRecorder | None = None
         self._flight = -1
         self._is_closing = False
@@ -206,17 +208,16 @@ class Robot:
                 raise Refused(f"{self.device} is already open ({phase}); close it first.", field="phase", value=phase)
             self._let_go()
             deadline = self._clock.now() + timeout
-            self._flight = flight_memory(self._model, self._driver, self._safety)
-            self._recorder = made_recorder(self._flight, self._safety, self._clock)
-            if self._place == "process":
-                self._cycle = CycleProcess(self._source, self._driver.settings, self._safety, self._flight)
-            else:
-                self._cycle = CycleThread(self._driver, self._safety, self._flight, self._clock)
+            rows = round(self._safety.record_seconds / self.period)
+            self._flight = new_memory(Flight(self.device, self._model, self.joints, self.period, rows))
+            self._recorder = recorder_of(self._flight, self._safety, self._clock)
             try:
+                if self._place == "process":
+                    self._cycle = CycleProcess(self._source, self._driver.settings, self._safety, self._flight)
+                else:
+                    self._cycle = CycleThread(self._driver, self._safety, self._flight, self._clock)
                 self._cycle.start(timeout)
-                self._link = CycleConnection(
-                    self._cycle.fast, self._cycle.requests, self._safety.host_timeout, self._lost, self._clock
-                )
+                self._link = CycleConnection(self._cycle, self._safety.host_timeout, self._lost, self._clock)
                 self._link.ask("open", max(0.1, deadline - self._clock.now()))
             except BaseException as problem:
                 self._closed_because = f"not opened: {problem}"

@@ -16,11 +16,10 @@ import sys
 from contextlib import suppress
 
 from ada_robot.cycle import messages
-from ada_robot.cycle.runners import made_driver, made_recorder
 from ada_robot.cycle.server import CycleServer
+from ada_robot.driver import driver_class
 from ada_robot.processes import NonBlockingOutput
-from ada_robot.safety.settings import SafetySettings
-from ada_robot.settings import checked
+from ada_robot.safety.flight_recorder import recorder_of
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_robot.timing.realtime import set_realtime_priority, stay_in_memory
 
@@ -45,14 +44,12 @@ def _serve(fast: int, requests: int, flight: int) -> int:
     data = requests_end.recv(messages.LARGEST)
     if not data:
         return 0
-    message = messages.decode_json(data)
     try:
-        safety = checked(SafetySettings, message["safety"])
-        driver = made_driver(message["driver"], message["settings"])
-        recorder = made_recorder(flight, safety)
-        server = CycleServer(driver, safety, fast_end, requests_end, recorder)
+        path, settings, safety = messages.decode(data)
+        driver = driver_class(path)(settings)
+        server = CycleServer(driver, safety, fast_end, requests_end, recorder_of(flight, safety))
     except Exception as problem:
-        requests_end.send(messages.encode_reply(message["request"], problem))
+        requests_end.send(messages.encode_reply(0, problem))
         return 1
     signal.signal(signal.SIGTERM, lambda *_: server.leave("the cycle process received SIGTERM"))
 
@@ -65,7 +62,7 @@ def _serve(fast: int, requests: int, flight: int) -> int:
     server.loop.post(begin)
     reduce_interpreter_jitter()
     with suppress(BrokenPipeError):  # the client has died; the first cycle detects it and ends
-        requests_end.send(messages.encode_reply(message["request"], None))
+        requests_end.send(messages.encode_reply(0, None))
     server.loop.start()
     while not server.ended.wait(_LOOK):
         pass

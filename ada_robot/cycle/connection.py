@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client end of the connection to the cycle: commands, requests and their replies, reports, heartbeats."""
+"""Client end of the cycle: its process or thread; commands, requests and their replies, reports, heartbeats."""
 
 from __future__ import annotations
 
+import os
 import select
+import signal
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from typing import Any
@@ -14,11 +19,148 @@ from typing import Any
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange, RobotStatus
-from ada_robot.errors import NoAnswer
+from ada_robot.cycle.messages import Exchange, Reply, Request, RobotStatus
+from ada_robot.cycle.server import CycleServer
+from ada_robot.driver import RobotDriver
+from ada_robot.errors import HardwareError, NoAnswer
+from ada_robot.processes import ChildProcess, stderr_for_children
+from ada_robot.safety.flight_recorder import recorder_of, sibling_environment
+from ada_robot.safety.settings import SafetySettings
 
 BEATS = 5  # heartbeats per host_timeout
 LONGEST_WAIT = 0.1  # maximum poll interval of the receiving thread [s]
+LONGEST_TEXT = 1000  # maximum length of a text in a request
+
+
+class Cycle(ABC):
+    """Cycle with its socket pairs.
+
+    Attributes:
+        pid: id of its process.
+        fast: client end of the socket pair for commands and feedback.
+        requests: client end of the socket pair for requests and reports.
+    """
+
+    pid: int
+
+    def __init__(self) -> None:
+        """Create the socket pairs."""
+        self.fast, self._far_fast = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.requests, self._far_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+    def close(self) -> None:
+        """Close the client ends, upon which the cycle brings the robot to rest and ends."""
+        self.fast.close()
+        self.requests.close()
+
+    @abstractmethod
+    def start(self, timeout: float) -> None:
+        """Start the cycle, and wait until it is ready."""
+
+    @abstractmethod
+    def wait(self, timeout: float) -> bool:
+        """Wait for the end of the cycle; False after the timeout."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Kill the process; only the watchdog of the device can stop the robot then."""
+
+    @abstractmethod
+    def ending(self) -> str:
+        """Describe how the cycle ended; "" while it runs."""
+
+
+class CycleThread(Cycle):
+    """Cycle in a thread of this process."""
+
+    def __init__(
+        self, driver: RobotDriver[Any], safety: SafetySettings, flight: int, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        """Create the cycle."""
+        super().__init__()
+        self.pid = os.getpid()
+        recorder = recorder_of(flight, safety, clock)
+        self.server = CycleServer(driver, safety, self._far_fast, self._far_requests, recorder, clock=clock)
+
+    def start(self, timeout: float) -> None:  # noqa: D102
+        self.server.loop.start()
+
+    def wait(self, timeout: float) -> bool:  # noqa: D102
+        return self.server.ended.wait(timeout) and self.server.loop.stop(1.0)
+
+    def kill(self) -> None:  # noqa: D102
+        # a thread cannot be killed: it ends when its driver returns
+        self.server.leave("the cycle does not reply")
+
+    def ending(self) -> str:  # noqa: D102
+        return "the cycle's thread has ended" if self.server.ended.is_set() else ""
+
+
+class CycleProcess(Cycle):
+    """Cycle in a separate process, unaffected by the end, freeze or load of this process.
+
+    Signals to this process group (Ctrl-C, closed terminal) do not end it before the robot is at rest.
+    """
+
+    def __init__(self, driver: str, settings: object, safety: SafetySettings, flight: int) -> None:
+        """Start the process, which waits for its configuration.
+
+        Args:
+            driver: "module:class".
+            settings: instance of the driver's class SETTINGS.
+            safety: safety settings.
+            flight: descriptor of the flight recorder's memory, or -1.
+        """
+        super().__init__()
+        self._configuration = driver, settings, safety
+        passed = [self._far_fast.fileno(), self._far_requests.fileno(), flight]
+        try:
+            self._process = ChildProcess(
+                [sys.executable, "-m", "ada_robot.cycle", *(str(one) for one in passed)],
+                pass_fds=[one for one in passed if one >= 0],
+                env=sibling_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # an inherited stdout would keep readers of this process waiting
+                stderr=stderr_for_children(),
+            )
+        finally:
+            self._far_fast.close()
+            self._far_requests.close()
+        self.pid = self._process.pid
+
+    def start(self, timeout: float) -> None:  # noqa: D102
+        self.requests.settimeout(timeout)
+        try:
+            self.requests.send(messages.encode(self._configuration))
+            reply = self.requests.recv(messages.LARGEST)
+        except TimeoutError:
+            self.kill()
+            raise NoAnswer(f"the cycle process was not ready within {timeout:g} s and was killed.") from None
+        except OSError as problem:
+            raise self._not_started() from problem
+        if not reply:
+            raise self._not_started()
+        refusal = messages.decode(reply).problem
+        if refusal is not None:
+            self.wait(1.0)
+            raise refusal
+
+    def _not_started(self) -> HardwareError:
+        self.wait(1.0)
+        return HardwareError(f"the cycle process did not start: {self.ending()}; see stderr for the reason.")
+
+    def wait(self, timeout: float) -> bool:  # noqa: D102
+        return self._process.wait(timeout)
+
+    def kill(self) -> None:  # noqa: D102
+        self._process.send(signal.SIGKILL)
+        self._process.wait(5.0)
+
+    def ending(self) -> str:  # noqa: D102
+        code = self._process.code
+        if code is None:
+            return ""
+        return f"the cycle process was killed by signal {-code}" if code < 0 else f"the cycle process ended ({code})"
 
 
 class CycleConnection:
@@ -30,8 +172,7 @@ class CycleConnection:
 
     def __init__(
         self,
-        fast: socket.socket,
-        requests: socket.socket,
+        cycle: Cycle,
         host_timeout: float,
         on_loss: Callable[[], object] = lambda: None,
         clock: Clock = SYSTEM_CLOCK,
@@ -39,22 +180,21 @@ class CycleConnection:
         """Start the receiving thread.
 
         Args:
-            fast: client end of the socket pair for commands and feedback; the caller closes it.
-            requests: client end of the socket pair for requests and reports; the caller closes it.
+            cycle: started cycle; the caller closes it.
             host_timeout: heartbeat timeout of the cycle [s].
             on_loss: called in the receiving thread if the cycle ends before `end` is called.
             clock: clock of heartbeats, deadlines and message ages.
         """
-        self._fast, self._requests, self._clock = fast, requests, clock
-        fast.setblocking(False)
-        requests.setblocking(False)
+        self._fast, self._requests, self._clock = cycle.fast, cycle.requests, clock
+        self._fast.setblocking(False)
+        self._requests.setblocking(False)
         self._beat_every, self._on_loss = min(host_timeout / BEATS, LONGEST_WAIT), on_loss
         self._newest: bytes = b""
         self._newest_at = -1.0
         self._arrived = threading.Condition()
         self._waiters = 0
         self.report: RobotStatus | None = None
-        self._futures: dict[int, Future[Mapping[str, Any]]] = {}
+        self._futures: dict[int, Future[BaseException | None]] = {}
         self._number = 0
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -84,15 +224,17 @@ class CycleConnection:
             HardwareError: error of the request, sent by the cycle.
             NoAnswer: if no reply is received in time.
         """
-        future: Future[Mapping[str, Any]] = Future()
+        future: Future[BaseException | None] = Future()
         with self._lock:
             self._number += 1
             number = self._number
             self._futures[number] = future
+        short = {name: x[:LONGEST_TEXT] if isinstance(x, str) else x for name, x in details.items()}
         try:
-            if self._over.is_set() or not self._send(self._requests, messages.encode_request(number, what, **details)):
+            request = messages.encode(Request(number, what, short))
+            if self._over.is_set() or not self._send(self._requests, request):
                 raise NoAnswer(f"the robot's cycle has ended or is frozen; request {what!r} was not sent.")
-            reply = future.result(timeout)
+            problem = future.result(timeout)
         except NotInTime:
             raise NoAnswer(
                 f"the robot's cycle did not reply to {what!r} within {timeout:g} s: its process is frozen, or its "
@@ -103,7 +245,6 @@ class CycleConnection:
         finally:
             with self._lock:
                 self._futures.pop(number, None)
-        problem = messages.problem_of(reply)
         if problem is not None:
             raise problem
 
@@ -184,14 +325,14 @@ class CycleConnection:
                 return True
             if not data:
                 return False
-            content = messages.decode_json(data)
-            if "report" in content:
-                self.report = messages.decode_report(content["report"])
+            content = messages.decode(data)
+            if not isinstance(content, Reply):
+                self.report = content
                 continue
             with self._lock:
-                future = self._futures.pop(int(content["reply"]), None)
+                future = self._futures.pop(content.number, None)
             if future is not None:
-                future.set_result(content)
+                future.set_result(content.problem)
 
     def _give_up(self) -> None:
         """Fail all pending requests, because the cycle has ended."""

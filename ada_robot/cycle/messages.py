@@ -4,34 +4,33 @@
 Two socket pairs of datagrams keep message boundaries and report the death of either end:
 
     fast       ->  COMMAND, HEARTBEAT            <-  FEEDBACK             fixed layouts, native byte order
-    requests   ->  open, activate, stop ...      <-  replies, STATUS      JSON
+    requests   ->  open, activate, stop ...      <-  replies, STATUS      pickled
 
 A stop is a request, so that queued commands cannot delay it.
 """
 
 from __future__ import annotations
 
-import json
 import math
+import pickle
 import struct
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, LinkCounts
-from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
+from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import MANUAL
 from ada_robot.timing.periods import PeriodSummary
 
 LARGEST = 2**17  # maximum message size [bytes]
-LONGEST_TEXT = 1000  # maximum length of a text in a request
 NOBODY = 2**63 - 1  # number of a request without a recipient of the reply; orders it after all others
 HEARTBEAT = b"\x02"
 _COMMAND, _FEEDBACK = 1, 3
@@ -41,8 +40,6 @@ _FRESH, _DRIVEN, _DEMANDED = 1, 2, 4
 _MODES, _PHASES = tuple(Mode), tuple(Phase)
 _MODE_INDEX = {mode: i for i, mode in enumerate(_MODES)}
 _PHASE_INDEX = {phase: i for i, phase in enumerate(_PHASES)}
-_FACTS = ("joint", "link", "loop", "file", "line", "field", "value", "allowed")  # attributes of an error
-_ERRORS = (Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputError, HardwareError)
 
 
 class Judged(NamedTuple):
@@ -124,6 +121,21 @@ def decode_command(data: bytes) -> Demand | None:
     return Demand(_MODES[mode], np.frombuffer(data, dtype=np.float64, offset=_COMMAND_HEAD.size), stamp)
 
 
+class Request(NamedTuple):
+    """Request of the client: its number, such as "activate", and its arguments."""
+
+    number: int
+    what: str
+    details: dict[str, Any]
+
+
+class Reply(NamedTuple):
+    """Reply to the request of a number: None, or the error."""
+
+    number: int
+    problem: BaseException | None
+
+
 class Exchange(NamedTuple):
     """Message sent by the cycle after each exchange with the device.
 
@@ -166,78 +178,30 @@ def decode_exchange(data: bytes) -> Exchange:
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
-def encode_report(status: RobotStatus) -> bytes:
-    """Encode the part of the status known to the cycle."""
-    fields = {name: getattr(status, name) for name in RobotStatus.__dataclass_fields__}
-    fields["alarms"] = [list(alarm) for alarm in status.alarms]
-    fields["counts"] = asdict(status.counts)
-    fields["periods"] = None if status.periods is None else asdict(status.periods)
-    fields["values"] = dict(status.values)
-    return json.dumps({"report": {**fields, "phase": status.phase.value}}).encode()
+def encode(message: object) -> bytes:
+    """Encode a report, a request or a reply."""
+    return pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
 
 
-def decode_report(fields: dict[str, Any]) -> RobotStatus:
-    """Decode a status from the JSON object below the key "report"."""
-    periods = fields["periods"]
-    changed = {
-        "phase": Phase(fields["phase"]),
-        "alarms": tuple(Alarm(*alarm) for alarm in fields["alarms"]),
-        "refused": Counter(fields["refused"]),
-        "counts": LinkCounts(**fields["counts"]),
-        "periods": None if periods is None else PeriodSummary(**periods),
-        "notes": tuple(fields["notes"]),
-    }
-    return RobotStatus(**{**fields, **changed})
+def decode(data: bytes) -> Any:
+    """Decode a message of `encode`; both ends are of the same installation, and no other process has the sockets."""
+    return pickle.loads(data)
 
 
-def encode_request(number: int, what: str, **details: object) -> bytes:
-    """Encode a request with its number; long texts are truncated."""
-    short = {name: x[:LONGEST_TEXT] if isinstance(x, str) else x for name, x in details.items()}
-    return json.dumps({"request": number, "what": what, **short}).encode()
-
-
-def decode_request(data: bytes) -> dict[str, Any]:
+def decode_request(data: bytes) -> Request:
     """Decode a request; an unreadable one becomes a stop without a reply."""
-    with suppress(ValueError, RecursionError):
-        request: Any = json.loads(data)
-        if isinstance(request, dict) and {"request", "what"} <= request.keys():
+    with suppress(Exception):
+        request = decode(data)
+        if isinstance(request, Request):
             return request
-    return {"request": NOBODY, "what": "stop", "why": "unreadable request"}
+    return Request(NOBODY, "stop", {"why": "unreadable request"})
 
 
 def encode_reply(number: int, problem: BaseException | None) -> bytes:
-    """Encode the reply to a request: success, or the error."""
-    if problem is None:
-        return json.dumps({"reply": number}).encode()
-    kind = next((known.__name__ for known in _ERRORS if isinstance(problem, known)), HardwareError.__name__)
-    text = str(problem) if isinstance(problem, (HardwareError, InputError)) else f"{type(problem).__name__}: {problem}"
-    return json.dumps({"reply": number, "error": kind, "text": text, "facts": _facts_of(problem)}).encode()
-
-
-def _facts_of(problem: BaseException) -> dict[str, object]:
-    """Return the attributes of an error that JSON can represent."""
-    found: dict[str, object] = {}
-    for name in _FACTS:
-        value = getattr(problem, name, None)
-        if isinstance(value, (str, int, float)) or (
-            isinstance(value, tuple) and all(isinstance(one, (str, int, float)) for one in value)
-        ):
-            found[name] = value
-    return found
-
-
-def problem_of(reply: Mapping[str, Any]) -> AdaError | None:
-    """Return the error contained in a reply, or None."""
-    if "error" not in reply:
-        return None
-    kinds: dict[str, type[AdaError]] = {known.__name__: known for known in _ERRORS}
-    facts: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in reply["facts"].items()
-    }
-    return kinds.get(reply["error"], HardwareError)(reply["text"], **facts)
-
-
-def decode_json(data: bytes) -> dict[str, Any]:
-    """Decode a reply, a report or the configuration of a cycle."""
-    found: dict[str, Any] = json.loads(data)
-    return found
+    """Encode the reply to a request: success, or the error; an error of another class becomes a HardwareError."""
+    if problem is not None and not isinstance(problem, (HardwareError, InputError)):
+        problem = HardwareError(f"{type(problem).__name__}: {problem}")
+    try:
+        return encode(Reply(number, problem))
+    except Exception:  # attributes of the error that cannot be copied
+        return encode(Reply(number, HardwareError(str(problem))))

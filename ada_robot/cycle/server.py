@@ -17,7 +17,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Reason, Refusal
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange, RobotStatus
+from ada_robot.cycle.messages import Exchange, Request, RobotStatus
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, Refused
 from ada_robot.safety.flight_recorder import FlightRecorder
@@ -76,8 +76,8 @@ class CycleServer:
         for end in (fast, requests):
             end.setblocking(False)
         self._host_seen_at = clock()
-        self._waiting: list[dict[str, Any]] = []  # received requests, the oldest first
-        self._resting: list[dict[str, Any]] = []  # requests to be answered once the robot is at rest
+        self._waiting: list[Request] = []  # received requests, the oldest first
+        self._resting: list[Request] = []  # requests to be answered once the robot is at rest
         self._leaving = ""  # reason to end
         self._leave_before = math.inf
         self._reported_at = self._periods_at = -1.0
@@ -156,7 +156,7 @@ class CycleServer:
         self.cycle.close(self._clock())
         for request in self._resting:
             closed = Refused(f"the robot was closed before the request was done: {self._leaving}.")
-            self._reply(request, None if request["what"] == "close" else closed)
+            self._reply(request, None if request.what == "close" else closed)
         self.loop.stop()
         for end in (self._fast, self._requests):
             end.close()
@@ -186,7 +186,7 @@ class CycleServer:
             if data is None:
                 break
             request = messages.decode_request(data)
-            if request["what"] == "stop":  # ahead of all waiting requests
+            if request.what == "stop":  # ahead of all waiting requests
                 self._waiting.insert(0, request)
             else:
                 self._waiting.append(request)
@@ -206,15 +206,15 @@ class CycleServer:
     def _stop_requested(self) -> str:
         """Return the reason to abort the start of the device: a stop or close request, or the end of the client."""
         self._take_requests()
-        stops = [request for request in self._waiting if request["what"] in ("stop", "close")]
-        return str(stops[0]["why"]) if stops else self._leaving
+        stops = [request for request in self._waiting if request.what in ("stop", "close")]
+        return str(stops[0].details["why"]) if stops else self._leaving
 
     # --- requests -------------------------------------------------------------------------------------------------
-    def _serve(self, request: dict[str, Any]) -> None:
-        cycle, now, what = self.cycle, self._clock(), request["what"]
+    def _serve(self, request: Request) -> None:
+        cycle, now, what = self.cycle, self._clock(), request.what
         try:
             if what == "stop":
-                cycle.stop(now, request["why"])
+                cycle.stop(now, request.details["why"])
                 self._refuse_older_resets(request)
             elif what == "open":
                 cycle.open(now)
@@ -224,9 +224,9 @@ class CycleServer:
             elif what == "arm":
                 cycle.arm(now)
             elif what == "lower_tool_speed":
-                cycle.lower_tool_speed(now, request["speed"])
+                cycle.lower_tool_speed(now, request.details["speed"])
             elif what == "deactivate":
-                cycle.deactivate(now, request["why"])
+                cycle.deactivate(now, request.details["why"])
                 self._resting.append(request)
                 return
             elif what == "reset":
@@ -235,7 +235,7 @@ class CycleServer:
                     return
                 cycle.reset(now)
             elif what == "close":
-                self.leave(request["why"])
+                self.leave(request.details["why"])
                 self._resting.append(request)
                 return
         except (HardwareError, InputError) as problem:
@@ -246,20 +246,20 @@ class CycleServer:
         else:
             self._reply(request, None)
 
-    def _refuse_older_resets(self, stop: dict[str, Any]) -> None:
+    def _refuse_older_resets(self, stop: Request) -> None:
         """Refuse resets requested before a stop: they must not clear it."""
         for requests in (self._waiting, self._resting):
             for request in list(requests):
-                if request["what"] == "reset" and request["request"] < stop["request"]:
+                if request.what == "reset" and request.number < stop.number:
                     requests.remove(request)
-                    text = f"stopped after the reset was requested: {stop['why']}. Reset again afterwards."
+                    text = f"stopped after the reset was requested: {stop.details['why']}. Reset again afterwards."
                     self._reply(request, Refused(text, field="phase", value=Phase.STOPPED.value))
 
-    def _serve_rested(self, request: dict[str, Any]) -> None:
+    def _serve_rested(self, request: Request) -> None:
         """Answer a request that waited until the robot is at rest."""
-        if request["what"] == "reset":
+        if request.what == "reset":
             self._serve(request)
-        elif request["what"] == "close":
+        elif request.what == "close":
             self._resting.append(request)  # answered by _end
         else:
             phase, reason = self.cycle.phase, self.cycle.reason
@@ -267,9 +267,9 @@ class CycleServer:
             instead = Refused(f"the robot is {phase.value}: {reason}.", field="phase", value=phase.value)
             self._reply(request, None if is_inactive else instead)
 
-    def _reply(self, request: dict[str, Any], problem: BaseException | None) -> None:
+    def _reply(self, request: Request, problem: BaseException | None) -> None:
         self._report()  # report first, so that the caller sees the state that the reply refers to
-        _send(self._requests, messages.encode_reply(request["request"], problem))
+        _send(self._requests, messages.encode_reply(request.number, problem))
 
     # --- sending --------------------------------------------------------------------------------------------------
     def _phase_changed(self, _: Phase) -> None:
@@ -301,7 +301,7 @@ class CycleServer:
             flight_record=self._recorder.newest if self._recorder is not None else "",
             notes=tuple(self.notes),
         )
-        _send(self._requests, messages.encode_report(status))
+        _send(self._requests, messages.encode(status))
 
     def _save_record(self, why: str) -> None:
         if self._recorder is None:

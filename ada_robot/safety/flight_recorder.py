@@ -30,6 +30,7 @@ from ada_robot.driver import Feedback
 from ada_robot.processes import stderr_for_children
 from ada_robot.ros.environment import child_environment
 from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
 _MEMORY_NAME = "ada_hardware.flight"  # name shown among the open files of a process
 EVENTS = 512
@@ -82,11 +83,13 @@ class Event(NamedTuple):
 
 
 def new_memory(flight: Flight) -> int:
-    """Create the memory of a flight.
+    """Create the memory of a flight; -1 for a flight without rows.
 
     Returns:
         Its descriptor, which the caller closes.
     """
+    if flight.rows < 1:
+        return -1
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(_MEMORY_NAME, os.MFD_CLOEXEC)
     else:
@@ -248,3 +251,10 @@ class FlightRecorder:
         )
         self._writers.append(writer)
         return writer
+
+
+def recorder_of(descriptor: int, safety: SafetySettings, clock: Clock = SYSTEM_CLOCK) -> FlightRecorder | None:
+    """Return the recorder of a memory; None for the descriptor -1."""
+    if descriptor < 0:
+        return None
+    return FlightRecorder(descriptor, record_folder(safety.record_folder), safety.record_files, clock)

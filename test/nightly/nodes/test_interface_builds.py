@@ -24,7 +24,7 @@ from linked_environment import (
     site_of,
 )
 
-from ada_robot.interfaces.__main__ import MARK
+from ada_robot.interfaces import MARK
 
 WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
 pytestmark = [

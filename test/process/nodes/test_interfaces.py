@@ -15,7 +15,7 @@ from linked_environment import HAS_COMPILERS, builder, definitions, environment_
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation.record import messages
-from ada_robot.interfaces.__main__ import check_environment, main
+from ada_robot.interfaces import check_environment, main
 
 WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
 pytestmark = [pytest.mark.ros, pytest.mark.skipif(not WHEELS, reason="ROS 2 is here, but not from wheels")]
@@ -90,7 +90,7 @@ def test_a_missing_compiler_is_named_with_the_apt_line(unbuilt, capsys, monkeypa
     monkeypatch.setenv("PATH", "")
     assert main(unbuilt) == 2
     said = capsys.readouterr().err
-    assert "a C compiler (gcc or cc) and a C++ compiler (g++ or c++)" in said
+    assert "the compiler gcc and the compiler g++" in said
     assert "sudo apt install g++" in said
 
 

@@ -2,22 +2,18 @@
 """Messages between a program and a robot's cycle: what goes in comes out."""
 
 import math
-from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange, RobotStatus
-from ada_robot.driver import Alarm, Feedback, LinkCounts
+from ada_robot.cycle.messages import Exchange, Request
+from ada_robot.driver import Feedback
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
 from ada_robot.safety.phases import Phase
-from ada_robot.timing.periods import PeriodStatistics
 
 doubles = st.floats(width=64, allow_nan=True)
 vectors = st.lists(doubles, min_size=0, max_size=20).map(np.array)
@@ -60,47 +56,24 @@ def test_what_the_cycle_tells_comes_out_as_it_went_in(phase, row, fresh, driven,
         np.testing.assert_array_equal(found.demand.values, demanded)
 
 
-def test_reports_come_out_as_they_went_in():
-    report = RobotStatus(
-        phase=Phase.STOPPED,
-        reason="alarm: Überstrom",
-        alarms=(Alarm(0x60, "deviation", "s1"), Alarm(0x110, "stop", is_stop=True)),
-        accepted=7,
-        refused=Counter({"not finite": 3}),
-        last_refusal="joint 's1': ...",
-        refused_at=12.5,
-        counts=LinkCounts(1, 2, 3, 4, 5, "lost"),
-        periods=PeriodStatistics(ManualClock().now_ns).summary(),
-        missed_cycles=9,
-        late_cycles=2,
-        longest_gap=0.004,
-        values={"battery [V]": 11.1, "unknown": math.nan},
-        flight_record="/x/y.mcap",
-        notes=("no priority",),
-    )
-    found = messages.decode_report(messages.decode_json(messages.encode_report(report))["report"])
-    assert math.isnan(found.values.pop("unknown"))
-    report.values.pop("unknown")
-    assert found == report
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"\xff", b'{"request": 3, "what": "reset', b"[1]", b'{"what": "open"}', b"[" * 10**5]
-)
-def test_a_request_that_cannot_be_read_is_a_stop(data):
-    assert messages.decode_request(data)["what"] == "stop"
-    assert messages.decode_request(messages.encode_request(3, "reset")) == {"request": 3, "what": "reset"}
+def test_a_request_that_cannot_be_read_is_a_stop():
+    request = Request(3, "reset", {})
+    assert messages.decode_request(messages.encode(request)) == request
+    for data in (b"", b"\xff", messages.encode(request)[:-5], messages.encode([1]), b"[" * 10**5):
+        assert messages.decode_request(data).what == "stop"
 
 
 def test_errors_are_raised_here_as_they_were_there():
-    def told(problem):
-        reply = messages.decode_json(messages.encode_reply(5, problem))
-        assert reply["reply"] == 5
-        return messages.problem_of(reply)
+    def replied(problem):
+        number, found = messages.decode(messages.encode_reply(5, problem))
+        assert number == 5
+        return found
 
     for error in (Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputError, HardwareError):
-        problem = told(error("joint 's1': ..."))
+        problem = replied(error("joint 's1': ...", joint="s1", value=(1.0, 2.0)))
         assert type(problem) is error and str(problem) == "joint 's1': ..."
-    problem = told(KeyError("x"))
+        assert (problem.joint, problem.value) == ("s1", (1.0, 2.0))
+    assert type(replied(HardwareError("x", value=lambda: None))) is HardwareError
+    problem = replied(KeyError("x"))
     assert type(problem) is HardwareError and str(problem) == "KeyError: 'x'"
-    assert told(None) is None
+    assert replied(None) is None
