@@ -35,12 +35,12 @@ class Robot(robot.Robot):
             UnknownDevice: the device is unknown or has no joints.
             InputError: unknown or invalid settings, or limits wider than the device's.
         """
-        driver, model = device, ""
+        driver = device
         if ":" not in device:
             kind = find(device, DRIVEN)
             if kind.kind != ROBOT:
                 raise UnknownDevice(
                     f"device {device!r} is a {kind.kind}; it has no joints.", field="device", value=device
                 )
-            driver, model = kind.driver, kind.robot
-        super().__init__(driver, driver_settings, safety, place=place, model=model)
+            driver = kind.driver
+        super().__init__(driver, driver_settings, safety, place=place)

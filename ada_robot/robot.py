@@ -68,7 +68,6 @@ class Robot:
         safety: SafetySettings | None = None,
         *,
         place: Place = "process",
-        model: str = "",
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Load the driver; `open` connects.
@@ -79,7 +78,6 @@ class Robot:
             safety: safety settings; None for the defaults.
             place: "process": the cycle runs in a separate process, which outlives this one until the robot is at
                 rest; "thread": it runs in a thread of this process.
-            model: catalogue name of the robot for the flight recorder; "" if it has none.
             clock: clock of deadlines and message ages; a separate cycle process uses the system clock.
 
         Raises:
@@ -94,13 +92,14 @@ class Robot:
         self._source = ""
         if isinstance(driver, str):
             self._source, make = driver, driver_class(driver)
-            is_mapping = isinstance(driver_settings, Mapping)
-            driver = make(checked(make.SETTINGS, driver_settings) if is_mapping else driver_settings)
+            if isinstance(driver_settings, Mapping):
+                driver_settings = checked(make.SETTINGS, driver_settings)
+            driver = make(driver_settings)
         else:
             place = "thread"
         safety = driver.suited(safety or SafetySettings())
         self._driver, self._safety, self._place, self._clock = driver, safety, place, clock
-        self.device, self._model = driver.NAME, model
+        self.device = driver.NAME
         rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
         self.joints, self.limits = tuple(driver.joints), rules.limits
         self.modes, self.period = driver.modes, driver.period
@@ -209,7 +208,7 @@ class Robot:
             self._let_go()
             deadline = self._clock.now() + timeout
             rows = round(self._safety.record_seconds / self.period)
-            self._flight = new_memory(Flight(self.device, self._model, self.joints, self.period, rows))
+            self._flight = new_memory(Flight(self.device, self.joints, self.period, rows))
             self._recorder = recorder_of(self._flight, self._safety, self._clock)
             try:
                 if self._place == "process":

@@ -3,13 +3,12 @@
 
     python -m ada_robot.safety.flight_file DESCRIPTOR FILE KEEP WHY
 
-The .mcap file can be opened by Foxglove, PlotJuggler and, for robots of the catalogue, `ada view`:
+The .mcap file can be opened by Foxglove and PlotJuggler:
 
     /flight/rows       all rows as tables; the metadata "flight" names the columns; `read` reads them
     /flight/events     phases, refusals and faults as text
     /joint_states      measured state; the last ten seconds at full rate, before that at 100 Hz
     /commanded         demands at the same rates: position, velocity or effort, the others NaN
-    /robot_description, /ada/state: for robots of the catalogue
 
 Message times are wall-clock times.
 """
@@ -39,7 +38,6 @@ from ada_dynamics.simulation.record.mcap_files import (
     Topic,
     TopicMessage,
     TopicWriter,
-    mcap_module,
     read_topics,
 )
 from ada_dynamics.simulation.record.messages import read_table, read_text
@@ -114,11 +112,10 @@ def write(record: FlightRecord, path: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _description(record: FlightRecord) -> dict[str, str]:
-    flight = record.flight
-    return {
+def _write_mcap(record: FlightRecord, out: TopicWriter) -> None:
+    flight, times = record.flight, record.times
+    texts = {
         "device": flight.device,
-        "robot": flight.robot,
         "joints": json.dumps(flight.joints),
         "period": repr(flight.period),
         "columns": json.dumps(columns_of(flight)),
@@ -127,11 +124,7 @@ def _description(record: FlightRecord) -> dict[str, str]:
         "why": record.why,
         "wall_offset": str(record.wall_offset),
     }
-
-
-def _write_mcap(record: FlightRecord, out: TopicWriter) -> None:
-    out.metadata(METADATA, _description(record))
-    times = record.times
+    out.metadata(METADATA, texts)
     for first in range(0, len(times), ROWS_AT_ONCE):
         part = record.rows[first : first + ROWS_AT_ONCE]
         _add(out, ROWS, messages.NUMBERS, [int(times[first])], [messages.table_message(part)])
@@ -139,15 +132,14 @@ def _write_mcap(record: FlightRecord, out: TopicWriter) -> None:
         at = round(event.time * 1e9) + record.wall_offset
         _add(out, EVENTS, messages.TEXT, [at], [messages.text_message(event.text)])
     shown = _shown(record)
-    layout = messages.joint_state(record.flight.joints)
-    numbers = dict(zip(("position", "velocity", "effort"), (record.vector(i)[shown] for i in (1, 2, 3)), strict=True))
-    commanded = layout.fill(times[shown], _commanded(record, shown))
-    _add(out, STATES, messages.JOINT_STATE, times[shown].tolist(), layout.fill(times[shown], numbers))
-    _add(out, COMMANDED, messages.JOINT_STATE, times[shown].tolist(), commanded)
-    try:
-        _add_model(record, shown, out)
-    except AdaError as problem:  # the model is optional
-        out.metadata("flight_model", {"left out": str(problem)})
+    layout, stamps = messages.joint_state(flight.joints), times[shown]
+    states, commanded = {}, {}
+    for i, mode in enumerate((Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)):
+        is_mode = record.rows[shown, 2] == MODES.index(mode)
+        states[mode.value] = record.vector(1 + i)[shown]
+        commanded[mode.value] = np.where(is_mode[:, None], record.vector(0)[shown], np.nan)
+    _add(out, STATES, messages.JOINT_STATE, stamps.tolist(), layout.fill(stamps, states))
+    _add(out, COMMANDED, messages.JOINT_STATE, stamps.tolist(), layout.fill(stamps, commanded))
 
 
 def _add(out: TopicWriter, topic: str, kind: str, times: list[int], encoded: list[bytes]) -> None:
@@ -167,53 +159,6 @@ def _shown(record: FlightRecord) -> NDArray[np.intp]:
     return np.flatnonzero(coarse | (steady > steady[-1] - FINE_SECONDS))
 
 
-def _commanded(record: FlightRecord, shown: NDArray[np.intp]) -> dict[str, Array]:
-    demanded, modes = record.vector(0)[shown], record.rows[shown, 2]
-    return {
-        mode.value: np.where((modes == MODES.index(mode))[:, None], demanded, np.nan)
-        for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)
-    }
-
-
-def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: TopicWriter) -> None:
-    """Add description and state for `ada view`, for robots of the catalogue without loops.
-
-    Transforms are omitted, because their kernels may need a compilation.
-    """
-    if not record.flight.robot or not len(shown):
-        return
-    from ada_dynamics.robots.load import load
-    from ada_dynamics.simulation.record import log_files
-    from ada_dynamics.simulation.record.recorder import description
-
-    model = load(record.flight.robot)
-    joints = [joint for joint in record.flight.joints if joint in model.joint_names]
-    if model.loops or len(joints) != len(record.flight.joints):
-        return
-    content = log_files.Content(model, info={"flight": record.why})
-    table = np.zeros((len(shown), content.width))
-    seconds, q, v, _, tau = (table[:, columns] for columns in content.columns)
-    seconds[:, 0] = record.rows[shown, 0] - record.rows[shown[0], 0]
-    q[:] = model.neutral()
-    for i, joint in enumerate(joints):
-        for part, vector, index in (
-            (q, 1, model.q_index(joint)),
-            (v, 2, model.v_index(joint)),
-            (tau, 3, model.v_index(joint)),
-        ):
-            known = record.vector(vector)[shown, i]
-            part[:, index] = np.where(np.isfinite(known), known, 0.0)[:, None]
-    out.metadata(log_files.METADATA, content.texts())
-    times = record.times[shown]
-    text = description(model)
-    if text is not None:
-        _add(out, log_files.DESCRIPTION, messages.TEXT, [int(times[0])], [messages.text_message(text)])
-    for first in range(0, len(table), ROWS_AT_ONCE):
-        part = table[first : first + ROWS_AT_ONCE]
-        _add(out, log_files.STATE, messages.NUMBERS, [int(times[first])], [messages.table_message(part)])
-    out.metadata(log_files.METADATA_END, {"info": json.dumps({"complete": True})})
-
-
 def prune(folder: Path, keep: int, device: str) -> None:
     """Delete the oldest records of a device beyond a number; other files are never deleted.
 
@@ -228,22 +173,10 @@ def prune(folder: Path, keep: int, device: str) -> None:
         with suppress(FileNotFoundError):  # deleted by another process
             status = path.lstat()
             is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
-            if is_own and name.fullmatch(path.name) and _device_of(path) == device:
+            if is_own and name.fullmatch(path.name):
                 found.append((status.st_mtime, path))
     for _, path in sorted(found)[: max(0, len(found) - keep)]:
         path.unlink(missing_ok=True)
-
-
-def _device_of(path: Path) -> str:
-    """Return the device type of a record; "" if the file is no flight record."""
-    try:
-        with path.open("rb") as file:
-            for metadata in mcap_module("mcap.reader").make_reader(file).iter_metadata():
-                if metadata.name == METADATA:
-                    return str(metadata.metadata.get("device", ""))
-    except Exception:  # unreadable files are no records, and are not deleted
-        pass
-    return ""
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -260,40 +193,33 @@ def read(path: Path) -> FlightRecord:
         raise RecordingError(f"{path} cannot be read as a flight record: {said}.") from None
 
 
-class _Reading:
-    """Collects the content of a flight record from an .mcap file."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        self.tables: list[Array] = []
-        self.events: list[tuple[int, str]] = []  # wall-clock time [ns] and text
-
-    def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
-        if name == METADATA:
-            self.texts = dict(texts)
-
-    def take_messages(self, messages: Sequence[TopicMessage]) -> None:
-        for topic, at, raw in messages:
-            if topic == ROWS:
-                self.tables.append(read_table(raw))
-            else:
-                self.events.append((at, read_text(raw)))
-
-
 def _read(path: Path) -> FlightRecord:
-    reading = _Reading()
+    texts: dict[str, str] = {}
+    tables: list[Array] = []
+    events: list[tuple[int, str]] = []  # wall-clock time [ns] and text
+
+    def take_metadata(name: str, found: Mapping[str, str]) -> None:
+        if name == METADATA:
+            texts.update(found)
+
+    def take_messages(found: Sequence[TopicMessage]) -> None:
+        for topic, at, raw in found:
+            if topic == ROWS:
+                tables.append(read_table(raw))
+            else:
+                events.append((at, read_text(raw)))
+
     with path.open("rb") as file:
         if file.read(len(MCAP_MAGIC)) != MCAP_MAGIC:
             raise ValueError("not an MCAP file")
-        problem = read_topics(file, (ROWS, EVENTS), reading.take_metadata, reading.take_messages)
-    texts = reading.texts
+        problem = read_topics(file, (ROWS, EVENTS), take_metadata, take_messages)
     if problem or not texts:
         raise ValueError(problem or f"metadata {METADATA!r} missing")
     offset, joints = int(texts["wall_offset"]), tuple(json.loads(texts["joints"]))
-    rows = np.concatenate(reading.tables) if reading.tables else np.zeros((0, 0))
-    flight = Flight(texts["device"], texts["robot"], joints, float(texts["period"]), len(rows))
-    events = [Event((at - offset) * 1e-9, text) for at, text in reading.events]
-    return FlightRecord(flight, texts["why"], rows.reshape(len(rows), flight.columns), events, offset)
+    rows = np.concatenate(tables) if tables else np.zeros((0, 0))
+    flight = Flight(texts["device"], joints, float(texts["period"]), len(rows))
+    steady = [Event((at - offset) * 1e-9, text) for at, text in events]
+    return FlightRecord(flight, texts["why"], rows.reshape(len(rows), flight.columns), steady, offset)
 
 
 # --- the process --------------------------------------------------------------------------------------------------

@@ -52,14 +52,12 @@ class Flight:
 
     Attributes:
         device: device type.
-        robot: catalogue name of the model; "" if it has none.
         joints: joint names.
         period: time between rows [s].
         rows: capacity of the ring buffer.
     """
 
     device: str
-    robot: str
     joints: tuple[str, ...]
     period: float
     rows: int

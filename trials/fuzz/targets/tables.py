@@ -44,7 +44,7 @@ def _motion_seeds() -> Iterable[bytes]:
 def _flight_seeds() -> Iterable[bytes]:
     rows = np.zeros((2, 10))
     rows[1, 0] = 0.1
-    record = flight_file.FlightRecord(Flight("pa10", "", ("s1",), 0.002, 2), "why", rows, [Event(0.0, "up")], 7)
+    record = flight_file.FlightRecord(Flight("pa10", ("s1",), 0.002, 2), "why", rows, [Event(0.0, "up")], 7)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "flight.mcap"
         flight_file.write(record, path)
