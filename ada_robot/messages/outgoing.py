@@ -96,7 +96,6 @@ class StateMessages:
         self.joint_names = self._joints.names
         self._world, self.world_frame = world_frame, _world_frame(model, world_frame)
         self._joint_state = messages.joint_state(self.joint_names)
-        self._joint_positions = messages.joint_state(self.joint_names, (True, False, False))
         self._clock = messages.clock()
         self._state = messages.vectors({"t": 1, "q": model.nq, "v": model.nv, "tau": model.nv})
         moving = [joint for joint in model.joints.values() if joint.kind != Fixed.kind]
@@ -123,10 +122,6 @@ class StateMessages:
         """
         numbers = self._joints.numbers(state.q, state.v, state.tau)
         return self._joint_state.fill_one(stamp_ns, np.concatenate(numbers))
-
-    def joint_positions(self, state: State, stamp_ns: int) -> bytes:
-        """Encode the positions only, for a robot whose physics does not run yet."""
-        return self._joint_positions.fill_one(stamp_ns, self._joints.numbers(state.q, state.v, state.tau).position)
 
     def transforms(self, state: State, stamp_ns: int) -> bytes:
         """Encode a tf2_msgs/TFMessage with the transform from parent to child link of each movable joint.

@@ -19,23 +19,19 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Reason, Refusal
 from ada_robot.messages.incoming import command_of, offered_trajectory
-from ada_robot.node.plant_loop import NotReadyError, PlantLoop, done
+from ada_robot.node.plant_loop import PlantLoop, done
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.status import Level, Status
-from ada_robot.simulated.bounds import StateBounds
-from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.settings import DynamicsSettings
 from ada_robot.simulated.source import state_with
 
 _COMMANDS = "joint_commands"
 _QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # joints may be commanded by several messages
-_EARLY = f"{_COMMANDS} before the physics ran"  # counted separately, because the guard needs the robot's state
 
 
 class CommandInputs:
@@ -49,21 +45,15 @@ class CommandInputs:
     def __init__(
         self,
         node: Node,
-        model: Model,
-        bounds: StateBounds,
         loop: PlantLoop,
         settings: DynamicsSettings,
         now: Callable[[], float],
     ) -> None:
         """Subscribe; `now` returns the present time on the clock of the stamps [s]."""
         self._node, self._loop, self._now = node, loop, now
-        self._model, self._bounds = model, bounds
-        self._settings = settings
-        self.guard = CommandGuard(
-            bounds.limits(motor_joints(model)),
-            max_age=settings.max_command_age,
-            max_jump=settings.max_position_jump,
-        )
+        self._plant, self._bounds = loop.plant, loop.plant.bounds
+        self.guard = CommandGuard(self._bounds.limits(self._plant.motors))
+        self.change(settings)
         self._said: Counter[str] = Counter()  # logged refusals
         self._age: float | None = None  # age of the latest command by its stamp [s]
         self.others: Counter[str] = Counter()
@@ -77,12 +67,7 @@ class CommandInputs:
         """Apply changed parameters."""
         self._settings = settings
         self.guard.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
-        if self._loop.is_ready:
-            self.began(self._loop.plant)
-
-    def began(self, plant: Plant) -> None:
-        """Pass parameters to a new plant, or after a change."""
-        plant.trajectory.max_jump = self._settings.max_position_jump
+        self._plant.trajectory.max_jump = settings.max_position_jump
 
     # --- in the physics thread ----------------------------------------------------------------------------------
     def listen(self) -> None:
@@ -91,22 +76,17 @@ class CommandInputs:
             self._command(message)
 
     def _command(self, message: JointState) -> None:
-        try:
-            plant = self._loop.plant
-        except NotReadyError as problem:
-            self._refuse(_EARLY, str(problem))
-            return
         command = command_of(message)
         now = self._now()
         if command.stamp is not None:
             self._age = now - command.stamp
-        if self.guard.check(command, now, plant.positions()) is None:
-            plant.command(command)
+        if self.guard.check(command, now, self._plant.positions()) is None:
+            self._plant.command(command)
 
     # --- in the executor's thread -------------------------------------------------------------------------------
     def _trajectory(self, message: JointTrajectory) -> None:
         offered = offered_trajectory(message, round(self._now() * NANOSECONDS))
-        future = self._loop.post(lambda: self._loop.plant.follow(offered))
+        future = self._loop.post(lambda: self._plant.follow(offered))
         future.add_done_callback(lambda done: self._report("joint_trajectory", done))
 
     def _wrench(self, message: WrenchStamped) -> None:
@@ -119,7 +99,7 @@ class CommandInputs:
         except InputError as problem:
             self._refuse("external_wrench", str(problem))
             return
-        future = self._loop.post(lambda: self._loop.plant.push(link, wrench, duration))
+        future = self._loop.post(lambda: self._plant.push(link, wrench, duration))
         future.add_done_callback(lambda done: self._report("external_wrench", done))
 
     def _set_state(self, message: JointState) -> None:
@@ -135,15 +115,15 @@ class CommandInputs:
                 )
             positions = dict(zip(names, position, strict=False))
             velocities = dict(zip(names, velocity, strict=False))
-            present = done(self._loop.post(lambda: self._loop.plant.simulation.q))
+            present = done(self._loop.post(lambda: self._plant.simulation.q))
             self._bounds.check_joints(positions, velocities)
-            q, v = state_with(self._model, present, positions, velocities)
+            q, v = state_with(self._plant.model, present, positions, velocities)
             self._bounds.check_moved(present, q)
             self._bounds.check_velocities(v)
         except AdaError as problem:
             self._refuse("set_state", str(problem))
             return
-        changed = self._loop.change(lambda: self._loop.plant.reset(q, v))
+        changed = self._loop.change(lambda: self._plant.reset(q, v))
         changed.add_done_callback(lambda done: self._report("set_state", done))
 
     # --- refusals -----------------------------------------------------------------------------------------------
@@ -183,10 +163,8 @@ class CommandInputs:
             "refused": sum(guard.refused.values()),
             "publishers of joint_commands": ", ".join(senders) or "none",
         }
-        reasons = guard.refused
-        if self._loop.is_ready:
-            values["ended without a newer one"] = self._loop.plant.stale
-            reasons = reasons + self._loop.plant.trajectory.refused
+        values["ended without a newer one"] = self._plant.stale
+        reasons = guard.refused + self._plant.trajectory.refused
         values.update({f"refused: {Reason(reason).name.lower()}": n for reason, n in sorted(reasons.items())})
         values.update({f"refused on {topic}": n for topic, n in sorted(self.others.items())})
         values.update({f"last refusal on {topic}": text for topic, text in sorted(self._last.items())})

@@ -46,14 +46,13 @@ class LoadPublishers:
         settings: DynamicsSettings,
         *,
         world_frame: str,
-        latest: Callable[[], Snapshot],
     ) -> None:
-        """Create the publishers; `start` starts their threads, which publish the state that `latest` returns.
+        """Create the publishers; `start` starts their threads.
 
         Raises:
             InputError: if a joint in the parameter wrenches is unknown.
         """
-        self._node, self._world_frame, self._latest = node, world_frame, latest
+        self._node, self._world_frame = node, world_frame
         # separate kernels, because kernels are not thread-safe; friction is added by `passive_efforts`
         self._dynamics = Dynamics(frictionless(model), q0=scene.q if model.loops else None)
         self._efforts = passive_efforts(model, scene.stops)
@@ -93,16 +92,16 @@ class LoadPublishers:
                     name = f"~/wrench/{topic}"
                     self._topics[joint] = self._node.create_publisher(WrenchStamped, name, qos.STATES)
 
-    def warm_up(self) -> None:
-        """Compile everything before the physics runs, so that it does not have to wait."""
-        snapshot = self._latest()
+    def warm_up(self, snapshot: Snapshot) -> None:
+        """Compile everything by computing the messages of a state."""
         with suppress(AdaError):  # impossible in this state; reported when published
             if self._wrenches is not None:
                 self._wrenches.encode(snapshot, 0)
             self._marks.at(snapshot)
 
-    def start(self) -> None:
-        """Start the threads."""
+    def start(self, latest: Callable[[], Snapshot]) -> None:
+        """Start the threads, which publish the state that `latest` returns."""
+        self._latest = latest
         for loop in self._loops:
             loop.start()
 

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Physics thread: advances a plant in step with a clock, publishes its state and reports its status; no ROS.
-
-While the plant is being compiled, the thread publishes the initial configuration.
-"""
+"""Physics thread: advances a plant in step with a clock, publishes its state and reports its status; no ROS."""
 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,37 +15,15 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record.messages import NANOSECONDS
-from ada_robot.processes import COMPILER
 from ada_robot.ros.status import MOST_MISSED, Level, Status, period_values, since
 from ada_robot.simulated.plant import Plant, Snapshot
 from ada_robot.timing.deadlines import DeadlineLoop, Stamps
 
 T = TypeVar("T")
-FollowedClock = Callable[[], float | None]  # present time [s]; None if unknown
-MOST_BEHIND = 0.2  # maximum lag behind a followed clock before time is dropped [s]
 PATIENCE = 5.0  # timeout of requests to the physics thread [s]
 REST = 0.04  # period of states published while paused [s]
 _FACTOR_OVER = 1.0  # averaging time of the real-time factor [s]
 WIDEST_GAP = 1e-6  # tolerance of the closure error [m, rad]
-
-
-@dataclass(frozen=True)
-class Blueprint:
-    """Plant to be created.
-
-    Attributes:
-        start: initial state.
-        step: time step [s].
-        make: creates the plant, in a separate thread; its argument raises `NotReadyError` to abort.
-    """
-
-    start: Snapshot
-    step: float
-    make: Callable[[Callable[[], None]], Plant]
-
-
-class NotReadyError(AdaError):
-    """The plant is not created yet."""
 
 
 class PlantLoop:
@@ -58,181 +31,95 @@ class PlantLoop:
 
     Attributes:
         loop: periodic thread.
+        plant: the plant, which belongs to the physics thread: use `post` while it runs.
         latest: latest published state, readable from any thread.
         is_paused: whether steps are taken on request only.
         every: steps between published states.
         requested_factor: requested real-time factor; 0 for as fast as possible. See `set_real_time_factor`.
         factor: measured real-time factor, averaged over about a second; 0 while paused.
-        jumps: number of backward jumps of the followed clock.
     """
 
     def __init__(
         self,
-        plant: Plant | Blueprint,
+        plant: Plant,
         publish: Callable[[Snapshot], object],
         *,
         listen: Callable[[], object] | None = None,
         every: int = 1,
         real_time_factor: float = 1.0,
         paused: bool = False,
-        follows: FollowedClock | None = None,
         stamps: Stamps | None = None,
         priority: int = 0,
-        on_ready: Callable[[Plant], object] | None = None,
         on_failure: Callable[[BaseException], object] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Configure the thread; `start` starts it.
 
         Args:
-            plant: plant, or how to create it.
+            plant: simulated robot.
             publish: called in the physics thread with each state to be published.
             listen: called in the physics thread before the steps of each wake-up, to pass commands to the plant.
             every: number of steps between published states.
             real_time_factor: simulated time per real time; 0 for as fast as possible.
             paused: whether to start paused.
-            follows: clock to follow instead of the steady one.
             stamps: converts deadlines to times on the clock of the stamps; None if stamps are simulated time.
             priority: see `DeadlineLoop`.
-            on_ready: called in the physics thread with a plant that had to be created, before its first step.
-            on_failure: called with the exception that ended the physics thread or the creation, in that thread.
+            on_failure: called with the exception that ended the physics thread, in that thread.
             clock: steady clock.
         """
+        self.plant, self.latest = plant, plant.snapshot()
         self._publish, self._listen, self.every = publish, listen, every
-        self._stamps, self._on_ready, self._on_failure = stamps, on_ready, on_failure
-        self._step = plant.step if isinstance(plant, Blueprint) else plant.simulation.step_length
-        self._follows, self._clock = follows, clock
-        self._offset: float | None = None  # followed clock minus simulated time [s]
+        self._stamps, self._clock = stamps, clock
+        self._step = plant.simulation.step_length
         self.requested_factor = real_time_factor
         self.is_paused = paused
-        self.jumps = 0
-        self.factor = self._behind = 0.0
+        self.factor = 0.0
         self._left = every  # steps until the next published state
         self._published_at = -REST
-        self._plant: Plant | None = None
-        self._blueprint: Blueprint | None = None
-        self._maker: threading.Thread | None = None
-        self._is_ending = threading.Event()
-        if isinstance(plant, Blueprint):
-            self._blueprint, self.latest = plant, plant.start
-            period = 0.5 * REST
-        else:
-            self._plant, self.latest = plant, plant.snapshot()
-            period = self._period(real_time_factor)
-        self._began, self._made = self._clock.now(), None if self._plant is None else self._clock.now()
-        self._measured = self._began, self.latest.step
+        self._measured = clock.now(), plant.steps
         self.loop = DeadlineLoop(
-            period, self._tick, name="physics", priority=priority, on_failure=on_failure, clock=clock
+            self._period(real_time_factor),
+            self._tick,
+            name="physics",
+            priority=priority,
+            on_failure=on_failure,
+            clock=clock,
         )
 
     def _period(self, factor: float) -> float:
-        if self._follows is not None:
-            return self._step
         return self._step / factor if factor > 0.0 else 0.0
-
-    # --- creation of the plant ----------------------------------------------------------------------------------
-    @property
-    def is_ready(self) -> bool:
-        """True if the plant is created."""
-        return self._plant is not None
-
-    @property
-    def compiled_for(self) -> float:
-        """Duration of the compilation so far, or in total [s]."""
-        return (self._clock.now() if self._made is None else self._made) - self._began
-
-    @property
-    def plant(self) -> Plant:
-        """The plant, which belongs to the physics thread: use `post` while it runs.
-
-        Raises:
-            NotReadyError: if it is not created yet.
-        """
-        if self._plant is None:
-            raise NotReadyError(
-                f"the physics is being compiled, for {self.compiled_for:.1f} s so far (the first start of a robot "
-                "takes longest). The request was not executed; repeat it later."
-            )
-        return self._plant
-
-    def _make(self, blueprint: Blueprint) -> None:
-        """Create the plant, in a separate thread."""
-        try:
-            plant = blueprint.make(self._leave_off)
-        except BaseException as problem:
-            if not self._is_ending.is_set() and self._on_failure is not None:
-                self._on_failure(problem)
-            return
-        self.loop.post(lambda: self._adopt(plant))
-
-    def _leave_off(self) -> None:
-        if self._is_ending.is_set():
-            raise NotReadyError("the physics ended before its first step.")
-
-    def _adopt(self, plant: Plant) -> None:
-        self._made = self._clock.now()
-        try:
-            if self._on_ready is not None:
-                self._on_ready(plant)
-        except Exception as problem:
-            if self._on_failure is not None:
-                self._on_failure(problem)
-            return
-        self._plant = plant
-        self.loop.period = self._period(self.requested_factor)
-        self.loop.statistics.restart()
-        self._measured = self._clock.now(), plant.steps
-        self._publish_state()
 
     # --- from any thread ----------------------------------------------------------------------------------------
     def start(self) -> None:
-        """Start; a plant that has to be created is published in its initial configuration first."""
-        if self._plant is None:
-            self._publish_state()
+        """Start."""
         self.loop.start()
-        if self._blueprint is not None and self._maker is None:
-            # no daemon thread: the interpreter must not end while LLVM is compiling
-            self._maker = threading.Thread(target=self._make, args=(self._blueprint,), name=COMPILER)
-            self._maker.start()
 
     def run(self, duration: float = math.inf) -> None:
-        """Run an existing plant in the calling thread; see `DeadlineLoop.run`."""
+        """Run in the calling thread; see `DeadlineLoop.run`."""
         self.loop.run(duration)
 
     def stop(self) -> bool:
-        """End after the present step; return whether the thread has ended. The creation is not waited for."""
-        self._is_ending.set()
+        """End after the present step; return whether the thread has ended."""
         return self.loop.stop()
 
     def post(self, action: Callable[[], T]) -> Future[T]:
-        """Execute an action on the plant in the physics thread, between two steps.
-
-        The future raises `NotReadyError` if the plant is not created yet.
-        """
-
-        def act() -> T:
-            _ = self.plant
-            return action()
-
-        return self.loop.post(act)
+        """Execute an action on the plant in the physics thread, between two steps."""
+        return self.loop.post(action)
 
     def set_real_time_factor(self, factor: float) -> None:
         """Change the real-time factor."""
-        self.requested_factor = factor
-        if self.is_ready:
-            self.loop.period = self._period(factor)
+        self.requested_factor, self.loop.period = factor, self._period(factor)
 
     @property
     def dropped(self) -> float:
         """Simulated time dropped since the start because of overload [s]."""
-        return self._behind + self.loop.statistics.summary().slipped_s
+        return self.loop.statistics.summary().slipped_s
 
     def pause(self, paused: bool) -> Future[None]:
         """Pause or resume."""
 
         def act() -> None:
             self.is_paused = paused
-            self._offset = None  # the pause is not made up for
             self._publish_state()
 
         return self.post(act)
@@ -261,7 +148,6 @@ class PlantLoop:
 
         def act() -> T:
             result = action()
-            self._offset = None
             self._publish_state()
             return result
 
@@ -271,16 +157,16 @@ class PlantLoop:
     def _tick(self, due: int) -> None:
         if self._listen is not None:
             self._listen()
-        if self._plant is None or self.is_paused or self._plant.failure is not None:
+        if self.is_paused or self.plant.failure is not None:
             self._rest()
             return
-        self._advance(due if self._follows is None else self._owed(), self.loop.deadline)
+        self._advance(due, self.loop.deadline)
         self._measure()
 
     def _rest(self) -> None:
         """Publish the unchanged state at intervals."""
         now = self._clock.now()
-        self.factor, self._measured, self._offset = 0.0, (now, self.latest.step), None
+        self.factor, self._measured = 0.0, (now, self.latest.step)
         if now - self._published_at >= max(REST, self.every * self._step):
             self._publish_state()
 
@@ -304,40 +190,12 @@ class PlantLoop:
     def _publish_state(self, due: int | None = None) -> None:
         """Publish the present state. Args: its deadline on the steady clock [ns]; None for the last deadline."""
         self._left = self.every
-        snapshot = self.latest if self._plant is None else self._plant.snapshot()
-        self.latest = self._stamped(snapshot, self.loop.deadline if due is None else due)
+        snapshot = self.plant.snapshot()
+        if self._stamps is not None:  # otherwise stamps are simulated time
+            snapshot = snapshot._replace(stamp=self._stamps.due(self.loop.deadline if due is None else due))
+        self.latest = snapshot
         self._published_at = self._clock.now()
         self._publish(self.latest)
-
-    def _stamped(self, snapshot: Snapshot, due: int) -> Snapshot:
-        """Add the stamp of a deadline to a state."""
-        if self._follows is not None:
-            now, t = (self._follows() or 0.0, 0.0) if self._offset is None else (self._offset, snapshot.t)
-            # rounded separately, because seconds since 1970 as a float do not resolve steps
-            return snapshot._replace(stamp=round(now * NANOSECONDS) + round(t * NANOSECONDS))
-        if self._stamps is None:
-            return snapshot  # stamps are simulated time
-        return snapshot._replace(stamp=self._stamps.due(due))
-
-    def _owed(self) -> int:
-        """Return the number of steps to catch up with the followed clock."""
-        assert self._follows is not None
-        now = self._follows()
-        if now is None:
-            return 0
-        t = self.plant.t
-        if self._offset is None:
-            self._offset = now - t
-        behind = now - self._offset - t
-        if behind < -self._step:  # the clock jumped backwards: continue from here
-            self.jumps += 1
-            self._offset = now - t
-            return 0
-        if behind > MOST_BEHIND:
-            self._behind += behind - MOST_BEHIND
-            self._offset += behind - MOST_BEHIND
-            behind = MOST_BEHIND
-        return int(behind / self._step + 1e-6)
 
     def _measure(self) -> None:
         began, steps = self._measured
@@ -391,12 +249,7 @@ class PhysicsStatus:
             **period_values(summary),
             "clock": "monotonic",
         }
-        if loop.jumps:
-            values["backward jumps of the followed clock"] = loop.jumps
-        try:
-            failure = loop.plant.failure
-        except NotReadyError as problem:
-            return Status(Level.WARN, str(problem), values)
+        failure = loop.plant.failure
         if failure is not None:
             return Status(Level.ERROR, f"the motion has stopped: {failure} Reset it (service ~/reset).", values)
         if loop.loop.failure is not None:
@@ -419,8 +272,6 @@ def loop_status(model: Model, loop: PlantLoop) -> Callable[[], Status]:
     names = model.loop_names
 
     def report() -> Status:
-        if not loop.is_ready:
-            return Status(Level.OK, "the physics does not run yet", {"loops": ", ".join(names)})
         dynamics = loop.plant.dynamics
         gap = float(np.max(dynamics.constraints.closure_error(loop.latest.q)))
         values = {"largest gap [m, rad]": gap, "loops": ", ".join(names)}

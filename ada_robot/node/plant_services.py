@@ -60,7 +60,7 @@ class PlantServices:
         Raises:
             AdaError: if it is not possible.
         """
-        plant = self._loop.plant  # raises if it is not created yet
+        plant = self._loop.plant
         q, v = initial_state(plant.model, self._settings())
         done(self._loop.change(lambda: plant.reset(q, v, restarts_time=restarts_time)))
         return f"{plant.model.name} is reset to its initial state; all commands have ended."

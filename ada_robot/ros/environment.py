@@ -33,6 +33,7 @@ MESSAGE_PACKAGES = (
 PYTHONS = ((3, 10), (3, 14))  # first and last version with wheels
 
 _WHEEL = "ros-rclpy"
+_PACKAGE = "share/ament_index/resource_index/packages/rclpy"  # of an installed ROS 2
 
 
 def prepare() -> None:
@@ -78,50 +79,22 @@ def _folders_of_wheels(folders: Iterable[str]) -> set[str]:
 
 
 def mixed_installations() -> str | None:
-    """Return a warning if a process can load both wheels from PyPI and an installed ROS 2, else None.
+    """Return a warning if a process can load both wheels from PyPI and a sourced ROS 2, else None.
 
     Their libraries have equal names and different contents, so that a mixture crashes.
     """
     version = wheels_version()
-    if version is None:
+    prefixes = [Path(entry) for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if entry]
+    own = Path(sys.prefix).resolve()
+    others = [str(path) for path in prefixes if (path / _PACKAGE).exists() and not path.resolve().is_relative_to(own)]
+    if version is None or not others:
         return None
-    found = _other_installations()
-    if not found:
-        return None
-    where = "; ".join(f"{path} (by {by})" for path, by in found.items())
     return (
-        f"ROS 2 from PyPI ({_WHEEL} {version} in {sys.prefix}) is mixed with an installed ROS 2: {where}. "
-        "Their libraries can crash each other. Use one of them: a terminal in which no setup.bash of ROS 2 was "
-        "sourced, or a virtual environment without the extra [ros] (python3 -m venv --system-site-packages)."
+        f"ROS 2 from PyPI ({_WHEEL} {version} in {sys.prefix}) is mixed with a sourced ROS 2: {', '.join(others)} (by "
+        "AMENT_PREFIX_PATH). Their libraries can crash each other. Use one of them: a terminal in which no setup.bash "
+        "of ROS 2 was sourced, or a virtual environment without the extra [ros] (python3 -m venv "
+        "--system-site-packages)."
     )
-
-
-def _other_installations() -> dict[str, str]:
-    """Return the ROS 2 folders outside this Python's prefix, each with the variable that names it."""
-    found: dict[str, str] = {}
-    for prefix in _entries("AMENT_PREFIX_PATH"):
-        if _is_foreign(prefix) and (prefix / "share/ament_index/resource_index/packages/rclpy").exists():
-            found.setdefault(str(prefix), "AMENT_PREFIX_PATH")
-    for name, part in (("PYTHONPATH", "rclpy/__init__.py"), ("LD_LIBRARY_PATH", "librcl.so")):
-        for folder in _entries(name):
-            if _is_foreign(folder) and (folder / part).exists() and not _is_below(folder, found):
-                found.setdefault(str(folder), name)
-    origin = _origin("rclpy")
-    if origin is not None and _is_foreign(origin) and not _is_below(origin, found):
-        found.setdefault(str(origin.parent), "Python's path")
-    return found
-
-
-def _entries(name: str) -> list[Path]:
-    return [Path(entry) for entry in os.environ.get(name, "").split(os.pathsep) if entry]
-
-
-def _is_foreign(path: Path) -> bool:
-    return not path.resolve().is_relative_to(Path(sys.prefix).resolve())
-
-
-def _is_below(path: Path, folders: Iterable[str]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _origin(module: str) -> Path | None:

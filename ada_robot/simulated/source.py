@@ -26,7 +26,6 @@ from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.simulation.scene import Scene, floats, scene_for
 from ada_robot.ros.robot_settings import AUTO
 from ada_robot.simulated.bounds import StateBounds
-from ada_robot.simulated.plant import Snapshot
 from ada_robot.simulated.settings import PhysicsSettings
 
 _LOG = logging.getLogger(__name__)
@@ -140,13 +139,6 @@ def state_with(
         q = np.array(close_loops(model, q, [name for name in positions if name in model.actuated]))
         _, v = Dynamics(model, q0=q).project_to_constraints(q, v) if velocities else (q, v)
     return q, v
-
-
-def start_snapshot(model: Model, scene: Scene, settings: PhysicsSettings) -> Snapshot:
-    """Return the initial state of a simulation."""
-    v = _initial_velocities(model, settings)
-    rest = np.zeros(model.nv)
-    return Snapshot(0, 0.0, scene.q, rest if v is None else v, rest, {}, {})
 
 
 def algorithm_for(model: Model, requested: str) -> Algorithm:

@@ -28,7 +28,7 @@ def overrides(parameters: dict[str, Any]) -> list[Parameter]:
 def plant(ros: Any, **parameters: Any) -> Any:
     chosen = {"robot": "pa10", "publish_rate": 500.0, "initial_positions": BENT, **parameters}
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides(chosen)))
-    ros.wait(lambda: node.loop.is_ready, what="the physics")
+    ros.wait(lambda: node.loop is not None, what="the physics")
     return node
 
 

@@ -60,7 +60,7 @@ def simulation(ros, **parameters: object) -> DynamicsNode:
     options = {"robot": str(resources.find("config", ROBOT)), "marker_rate": 0.0, **parameters}
     overrides = [Parameter(name, value=value) for name, value in options.items()]
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
-    ros.wait(lambda: node.loop.is_ready, what="the physics")
+    ros.wait(lambda: node.loop is not None, what="the physics")
     return node
 
 

@@ -74,7 +74,7 @@ def added(ros, module: str, name: str, *parameters: Parameter):
 
 def simulation(ros, *parameters: Parameter):
     node = added(ros, "ada_robot.node.dynamics_node", "DynamicsNode", *parameters)
-    ros.wait(lambda: node.loop is None or node.loop.is_ready, what="the physics")
+    ros.wait(lambda: node.loop is not None, what="the physics")
     return node
 
 
@@ -88,11 +88,11 @@ def test_the_simulation_has_exactly_what_its_policy_allows(ros):
         "step_simulation",
     )
     services = {f"/{name}" for name in standard} if plant_services.LACKING is not None else set()
-    # It follows a clock, or waits for a description, only with such parameters.
-    waits = {"/clock", "/robot_description"}
-    compare(ros, "dynamics_node", publish=_FRAMES, reply=services, subscribe=waits)
+    # it waits for a description only without the parameter robot
+    compare(ros, "dynamics_node", publish=_FRAMES, reply=services, subscribe={"/robot_description"})
     ros.remove(node)
-    simulation(ros, SIM_TIME)
+    added(ros, "ada_robot.node.dynamics_node", "DynamicsNode")
+    waits = {"/robot_description"}
     ros.wait(lambda: in_graph(ros, "dynamics_node")["subscribe"] == waits, what="the topics of one that waits")
     for rule, names in in_graph(ros, "dynamics_node").items():
         assert not sros2_policy.refused("dynamics_node", rule, names), rule

@@ -47,8 +47,7 @@ class Simulator:
         self.ros, self.standard = ros, standard
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
         self.node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
-        self.loop = self.node.loop
-        ros.wait(lambda: self.loop.is_ready, what="the physics")
+        self.loop = ros.wait(lambda: self.node.loop, what="the physics")
 
     def ask(self, kind, name, **fields):
         service = getattr(self.standard.srv, kind)

@@ -131,28 +131,6 @@ class Jerky(ManualClock):
         self.advance(duration + 1e-3 * (self.periods.pop(0) - 1))
 
 
-def test_the_plant_keeps_up_with_a_clock_that_it_follows_also_when_that_jumps():
-    told, followed = [], [None]
-    loop = PlantLoop(plant(), told.append, every=4, follows=lambda: followed[0], clock=ManualClock())
-
-    def look(time):
-        followed[0] = time
-        loop.run(1e-3)
-
-    look(None)
-    assert loop.plant.steps == 0, "no time is known yet"
-    look(100.0)
-    look(100.05)
-    assert loop.plant.steps == 50
-    assert [s.step for s in told] == list(range(4, 50, 4))
-    look(3.0)
-    look(3.01)
-    assert loop.jumps == 1
-    assert loop.plant.steps == 60
-    look(1000.0)  # and one that leaps ahead costs no more than a moment
-    assert loop.plant.steps == 60 + 200
-
-
 def test_states_are_told_at_their_steps_however_many_are_due_at_once():
     told = []
     loop = PlantLoop(plant(), told.append, every=4, clock=Jerky(1, 2, 1, 9, 3, 40))

@@ -124,16 +124,3 @@ def test_a_thread_put_aside_between_two_looks_at_the_clocks_changes_no_stamp():
     moments = [machine.ns + k * MS for k in range(8)]
     assert set(np.diff([stamps.due(moment) for moment in moments])) == {MS}
     assert machine.ns - moments[0] > 40 * MS, "it was put aside"
-
-
-def test_states_of_a_followed_clock_have_its_time():
-    told, followed = [], [100.0]
-    robot = plant(robot="planar_3r", idle="release")
-    loop = PlantLoop(robot, told.append, every=4, follows=lambda: followed[0], clock=ManualClock())
-    for followed[0] in (100.0, 100.05, 100.07):
-        loop.run(1e-3)
-    assert [s.stamp for s in told] == [100 * 10**9 + round(1e9 * s.t) for s in told]
-    followed[0] = 110.0  # a leap: all but a moment of it is dropped, and counted
-    loop.run(1e-3)
-    assert loop.dropped == pytest.approx(110.0 - 100.07 - 0.2, abs=2e-3)
-    assert told[-1].stamp <= 110 * 10**9 < told[-1].stamp + 10 * MS
