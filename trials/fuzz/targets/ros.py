@@ -109,7 +109,7 @@ class _Simulated:
         self._plant = Plant(simulation_of(model, settings), idle=settings.idle)
         self._start = self._plant.snapshot()
         loop = _PlantAtOnce(self._plant, lambda _: None)
-        self.inputs = CommandInputs(_node(), model, self._plant.bounds, loop, settings, lambda: _NOW)
+        self.inputs = CommandInputs(_node(), loop, settings, lambda: _NOW)
         self.device = JointCommands(self._plant.bounds.limits(model.joint_names), frozenset())
 
     def reset(self) -> CommandInputs:
