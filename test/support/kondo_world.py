@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from device_world import DeviceWorld
 
-from ada_hardware.kondo.rcb4.commands import COUNTS_PER_DEGREE
+from ada_hardware.kondo.rcb4.codec import COUNTS_PER_DEGREE
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
 

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RCB-1 codec: encoding and decoding of commands and replies, incremental parsers for host and board. No I/O.
+"""RCB-1 codec: commands and replies that the driver uses, their encoding and decoding, incremental parsers. No I/O.
 
     frame = encode_command(CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 12)))
     parser = ReplyParser(CommandFrame(Code.GET_POSITIONS, 0))
     parser.feed(received)                                # [Reply(...)] once the reply is complete
+
+Sources, which agree: RoadNarrows' KHR1Cmd.py and KHR1Serial.py, Rcb1.cs, D. Albert's partial translation of "RCB-1
+Command Reference" 2005.02. A command has no start marker; its first byte determines its length. The last byte of a
+command, and of a reply with data, is the sum of the preceding bytes AND 0x7F. The reply to a write command is
+[board, 0x06]. A board does not reply to damaged frames or frames for another board.
 
 The 7-bit checksum does not detect an error in the highest bit of a byte. Values out of range are refused, which detects
 most of these errors; positions must also be checked for plausibility (`ada_hardware.plausibility`).
@@ -11,15 +16,123 @@ most of these errors; positions must also be checked for plausibility (`ada_hard
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
-from ada_hardware.kondo.rcb1.commands import ACK, BOARD, COMMANDS, ID_KEY, Code, CommandKind, Field
 from ada_hardware.transport.framing import FrameParser
 
+BAUD = 115_200
 NO_BOARD = -1
+_BITS = 10  # per byte: start, eight data bits, stop
+BOARD_CHANNELS = 12
+BOARDS = 32  # IDs 0 to 31
+SPEEDS = 8  # 0 fastest, 7 slowest
+LARGEST_ANGLE = 180  # [deg]; one count is one degree
+ACK = 0x06
+ID_KEY = 0x5A  # second byte of SET_ID, protects against accidental use
+SLEEP = 0x01  # software switch: servos are free
+MOTION_ENABLE = 0x02  # software switch: stored motions can be played
+
+# Special values in place of an angle; supported by the red servos, not by the older blue ones.
+FREE = 0xDD
+POSITION_1, POSITION_2, POSITION_3 = 0xDE, 0xDF, 0xE0
+LOW = 0xE1  # in files and home lists of Heart To Heart: channel without a servo
+HIGH = 0xE2
+UNUSED_OF_RCB1_CS = 0xFF  # written by Rcb1.cs for a channel without a servo
+SPECIAL_POSITIONS = (FREE, POSITION_1, POSITION_2, POSITION_3, LOW, HIGH, UNUSED_OF_RCB1_CS)
+
+
+class Code(IntEnum):
+    """First byte of a command."""
+
+    SET_ID = 0xFF
+    GET_ID = 0xFE
+    SET_POSITIONS = 0xFD
+    GET_POSITIONS = 0xFC
+    GET_HOME = 0xFA
+    SET_SWITCHES = 0xF1
+    GET_SWITCHES = 0xF0
+
+
+class Field(NamedTuple):
+    """One byte of a frame.
+
+    Attributes:
+        name: name for messages.
+        lowest: smallest regular value.
+        highest: largest regular value.
+        others: special values.
+    """
+
+    name: str
+    lowest: int
+    highest: int
+    others: tuple[int, ...] = ()
+
+    def allows(self, value: int) -> bool:
+        """Return True if the value is allowed."""
+        return self.lowest <= value <= self.highest or value in self.others
+
+    @property
+    def allowed(self) -> str:
+        """Allowed values as text."""
+        more = f", or one of {', '.join(f'{value:#04x}' for value in self.others)}" if self.others else ""
+        return f"{self.lowest} to {self.highest}{more}"
+
+
+class CommandKind(NamedTuple):
+    """Entry of the command table.
+
+    Attributes:
+        code: first byte.
+        names_board: the board ID follows the code (and ID_KEY).
+        fields: fields between board ID and checksum.
+        reply: fields of the reply between board ID and checksum; None: the reply is [ID, ACK].
+        keyed: ID_KEY follows the code.
+    """
+
+    code: Code
+    names_board: bool
+    fields: tuple[Field, ...]
+    reply: tuple[Field, ...] | None
+    keyed: bool = False
+
+    @property
+    def length(self) -> int:
+        """Length of the command including its checksum [bytes]."""
+        return 1 + self.keyed + self.names_board + len(self.fields) + 1
+
+    @property
+    def reply_length(self) -> int:
+        """Length of the reply including its checksum or ACK [bytes]."""
+        return 2 if self.reply is None else 1 + len(self.reply) + 1
+
+
+BOARD = Field("board", 0, BOARDS - 1)
+SPEED = Field("speed", 0, SPEEDS - 1)
+CHANNELS = tuple(Field(f"channel {i}", 0, LARGEST_ANGLE, SPECIAL_POSITIONS) for i in range(1, BOARD_CHANNELS + 1))
+_SWITCHES = Field("switches", 0, SLEEP | MOTION_ENABLE)
+
+_KINDS = (
+    CommandKind(Code.SET_ID, True, (), None, keyed=True),
+    CommandKind(Code.GET_ID, False, (), ()),
+    CommandKind(Code.SET_POSITIONS, True, (SPEED, *CHANNELS), None),
+    CommandKind(Code.GET_POSITIONS, True, (), CHANNELS),
+    CommandKind(Code.GET_HOME, True, (), CHANNELS),
+    CommandKind(Code.SET_SWITCHES, True, (_SWITCHES,), None),
+    CommandKind(Code.GET_SWITCHES, True, (), (_SWITCHES,)),
+)
+
+COMMANDS: Mapping[int, CommandKind] = {int(kind.code): kind for kind in _KINDS}
+
+
+def wire_time(code: Code) -> float:
+    """Transmission time of a command and its reply [s]."""
+    kind = COMMANDS[code]
+    return (kind.length + kind.reply_length) * _BITS / BAUD
 
 
 class CommandFrame(NamedTuple):

@@ -22,9 +22,8 @@ from ada_dynamics.errors import InputError
 from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
 from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
-from ada_hardware.kondo.rcb1 import commands as c
-from ada_hardware.kondo.rcb1.codec import NO_BOARD, CommandFrame, Reply, ReplyParser, encode_command
-from ada_hardware.kondo.rcb1.commands import BAUD, BOARDS, Code, wire_time
+from ada_hardware.kondo.rcb1 import codec as c
+from ada_hardware.kondo.rcb1.codec import BAUD, BOARDS, NO_BOARD, Code, CommandFrame, Reply, ReplyParser, wire_time
 from ada_hardware.kondo.servo_driver import COMMANDED, READ, SLACK, ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
@@ -68,7 +67,7 @@ class Rcb1Bus(BoardBus[CommandFrame, Reply]):
     def _request(self, command: CommandFrame) -> Request[Reply]:
         whom = "" if command.board == NO_BOARD else f" of board {command.board}"
         name = f"{command.code.name} ({command.code:#04x}){whom}"
-        return Request(encode_command(command), lambda: ReplyParser(command), wire_time(command.code), name)
+        return Request(c.encode_command(command), lambda: ReplyParser(command), wire_time(command.code), name)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 """Emulated KHR-1: two RCB-1 boards on one line, 17 servos.
 
 Assumptions (not documented): at power-on the servos hold the home position; after a loss of power they are free until
-the next position command; a channel without a servo reads 0xE1. Commands for motions stored in the boards are not
-emulated and not answered.
+the next position command; a channel without a servo reads 0xE1. Commands of other programs, such as those for stored
+motions, are not answered.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from ada_hardware.emulation.emulator import Reply
 from ada_hardware.kondo.angle_map import Board, Servo
 from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings, ServoMotion
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
-from ada_hardware.kondo.rcb1 import codec
-from ada_hardware.kondo.rcb1 import commands as c
+from ada_hardware.kondo.rcb1 import codec as c
 from ada_robot.settings import setting
 
 _SLOW_SPEEDS = (6, 7)  # speeds at which large steps are allowed
@@ -46,8 +45,8 @@ class EmulatedBoard:
         self.switches = c.MOTION_ENABLE
         self.duration_factor = 1.0
 
-    def execute(self, command: codec.CommandFrame, now: float) -> tuple[int, ...] | None:
-        """Execute a command; return the reply values, empty for an ACK, or None for no reply."""
+    def execute(self, command: c.CommandFrame, now: float) -> tuple[int, ...]:
+        """Execute a command; return the reply values, empty for an ACK."""
         v, code = command.values, c.Code
         match command.code:
             case code.SET_ID:
@@ -56,8 +55,6 @@ class EmulatedBoard:
                 self._move(v[0], v[1:], now)
             case code.GET_POSITIONS:
                 return tuple(self._read(channel, now) for channel in range(c.BOARD_CHANNELS))
-            case code.STORE_HOME:
-                self.home = tuple(self._read(channel, now) for channel in range(c.BOARD_CHANNELS))
             case code.GET_HOME:
                 return self.home
             case code.SET_SWITCHES:
@@ -66,8 +63,6 @@ class EmulatedBoard:
                     self.power_off(now)
             case code.GET_SWITCHES:
                 return (self.switches,)
-            case _:
-                return None
         return ()
 
     def power_off(self, now: float) -> None:
@@ -104,7 +99,7 @@ class Rcb1EmulatorSettings(BoardEmulatorSettings):
     )
 
 
-class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
+class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
     """Two emulated boards on one line.
 
     Attributes:
@@ -127,7 +122,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
 
     def __init__(self, settings: Rcb1EmulatorSettings) -> None:
         """Raises InputError for an invalid angle map."""
-        super().__init__(settings, codec.CommandParser(checks_values=False))
+        super().__init__(settings, c.CommandParser(checks_values=False))
         self._limits: dict[tuple[int, int], Servo] = {}
         self.boards = [self._board(0, settings.first_id)]
         if settings.second_id != settings.first_id:
@@ -163,7 +158,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         }
 
     # --- answers ----------------------------------------------------------------------------------------------------
-    def _answer(self, command: codec.CommandFrame) -> list[Reply]:
+    def _answer(self, command: c.CommandFrame) -> list[Reply]:
         if command.code is c.Code.GET_ID:
             reachable = [board for board in self.boards if not self._is_silent(board)]
             return [self._reply(command, self._random.choice(reachable).id, ())] if reachable else []
@@ -171,12 +166,11 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         for board in self.boards:
             if (command.code is c.Code.SET_ID or board.id == command.board) and not self._is_silent(board):
                 values = board.execute(command, self._time)
-                if values is not None:
-                    found.append(self._reply(command, board.id, values))
+                found.append(self._reply(command, board.id, values))
         return found[:1]  # two boards with one ID collide; the host receives the first reply
 
-    def _reply(self, command: codec.CommandFrame, board_id: int, values: tuple[int, ...]) -> Reply:
-        data = codec.encode_reply(codec.Reply(command.code, board_id % c.BOARDS, values))
+    def _reply(self, command: c.CommandFrame, board_id: int, values: tuple[int, ...]) -> Reply:
+        data = c.encode_reply(c.Reply(command.code, board_id % c.BOARDS, values))
         self._answers += 1
         spoil = int(self._faults["bad_checksum"])
         if spoil and self._answers % spoil == 0:
@@ -212,7 +206,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         return EmulatedBoard(board_id, homes)
 
     # --- the judge --------------------------------------------------------------------------------------------------
-    def _check_command(self, command: codec.CommandFrame) -> None:
+    def _check_command(self, command: c.CommandFrame) -> None:
         if command.code is c.Code.SET_ID and len(self.boards) > 1:
             self._report_violation("SET_ID with two boards on the line: both take the ID")
         for field, value in zip(command.kind.fields, command.values, strict=True):
@@ -223,8 +217,6 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
                 continue
             if command.code is c.Code.SET_POSITIONS:
                 self._check_positions(i, command.values[1:], command.values[0])
-            elif command.code is c.Code.SET_FRAME:
-                self._check_limits(i, command.values[3:])
             elif command.code is c.Code.SET_SWITCHES and command.values[0] & c.SLEEP:
                 self._check_free(f"board {i + 1}")
 

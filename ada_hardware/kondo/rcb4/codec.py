@@ -1,48 +1,199 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RCB-4 codec and incremental parsers for host and board. No I/O.
+"""RCB-4 codec: commands and replies that the driver uses, their value checks, and the memory map of the board. No I/O.
 
-A frame is [length, command, ..., checksum]; the checksum is the sum of all preceding bytes AND 0xFF.
+A frame is [length, command, ..., checksum]; the checksum is the sum of all preceding bytes AND 0xFF. Sources, which
+agree: Kondo's Rcb4BaseLib (as in sunilgora/xml-Kondo-khr3hv), iory/rcb4, nake90/librcb4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from enum import IntEnum, IntFlag
 from functools import partial
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 from ada_dynamics.errors import InputError
-from ada_hardware.kondo.rcb4 import commands as c
-from ada_hardware.kondo.rcb4.commands import (
-    ACK,
-    NACK,
-    AckCheck,
-    Call,
-    Code,
-    CommandFrame,
-    Direction,
-    Move,
-    MoveServo,
-    MoveServos,
-    ReadRam,
-    Return,
-    SetParameter,
-    Version,
-    WriteRam,
-    code_of,
-    fault_of,
-)
 from ada_hardware.transport.framing import FrameParser
 
-_MASK_BYTES = 5
-# Commands of fixed length.
-_LENGTHS = {Code.CALL: 7, Code.RETURN: 3, Code.MOVE_SERVO: 7, Code.VERSION: 3, Code.ACK_CHECK: 4}
-_READ_LENGTH, _WRITE_HEAD = 10, 6
-_VERDICTS = {bytes((ACK,)): True, bytes((NACK,)): False}
-_KNOWN, _DIRECTIONS = frozenset(map(int, Code)), frozenset(map(int, Direction))
-_MASKED = frozenset((Code.MOVE_SERVOS, Code.SET_PARAMETER))
+ACK, NACK = 0x06, 0x15
+SERVOS = 35  # ICS numbers 0 to 34; 35 is the receiver of the remote control
+FREE, HOLD = 0x8000, 0x7FFF  # special values in place of a position
+LOWEST, CENTRE, HIGHEST = 3500, 7500, 11500
+COUNTS_PER_DEGREE = 4000 / 135
+
+CONFIG = 0x0000  # RAM addresses
+ADC = 0x0022  # 11 channels of two bytes; channel 0 is the supply voltage
+DEVICES = 0x0090  # 20 bytes each
+RAM_SIZE = 0x0490
+DEVICE_SIZE = 20
+TRIM, MEASURED, TARGET, FRAME = 2, 4, 6, 8  # offsets in the 20 bytes of a device
+VOLTS_PER_COUNT = 5.0 / 1024 * 4.9  # 10-bit converter of 5 V behind a voltage divider
+LONGEST_DATA = 252  # bytes of a reply, limited by its one-byte length
 COM_SPEEDS = (115_200, 625_000, 1_250_000)  # [baud]
 _BITS = 11  # per byte: start, eight data bits, even parity, stop
 _LONGEST_TEXT = 68  # [bytes] of a version reply
+_MASK_BYTES = 5  # of MOVE_SERVOS, one bit per servo
+_READ_LENGTH, _WRITE_HEAD = 10, 6  # [bytes] of MOVE
+_VERDICTS = {bytes((ACK,)): True, bytes((NACK,)): False}
+
+
+class Code(IntEnum):
+    """Second byte of a frame: command code."""
+
+    MOVE = 0x00
+    MOVE_SERVOS = 0x10
+    VERSION = 0xFD
+    ACK_CHECK = 0xFE
+
+
+class Direction(IntEnum):
+    """Third byte of MOVE: source and destination."""
+
+    COM_TO_RAM = 0x02
+    RAM_TO_COM = 0x20
+
+
+_LENGTHS = {Code.VERSION: 3, Code.ACK_CHECK: 4}  # of commands of fixed length
+_KNOWN, _DIRECTIONS = frozenset(map(int, Code)), frozenset(map(int, Direction))
+
+
+class Config(IntFlag):
+    """Bits of the configuration word at address CONFIG."""
+
+    ICS = 0x0001  # communication with the servos
+    RUN_PROGRAM = 0x0002  # execution of the program in ROM
+    SERVO_RESPONSE = 0x0004
+    VECTOR_JUMP = 0x0008
+    FRAME_TIME = 0x0030
+    COM_SPEED = 0x00C0
+    GREEN_LED = 0x8000
+
+
+class Move(NamedTuple):
+    """Target of one servo.
+
+    Attributes:
+        servo: ICS number, id * 2 + sio - 1.
+        position: 3500 to 11500, HOLD or FREE.
+    """
+
+    servo: int
+    position: int
+
+
+def is_position(value: int) -> bool:
+    """Return True if the value is a valid position command."""
+    return LOWEST <= value <= HIGHEST or value in (FREE, HOLD)
+
+
+def counts_of_angle(angle: float) -> int:
+    """Convert a servo angle from the centre [deg] to counts."""
+    return round(CENTRE + angle * COUNTS_PER_DEGREE)
+
+
+def angle_of_counts(position: float) -> float:
+    """Convert counts to a servo angle from the centre [deg]."""
+    return (position - CENTRE) / COUNTS_PER_DEGREE
+
+
+def device_address(servo: int, offset: int = 0) -> int:
+    """RAM address of the data of a servo."""
+    return DEVICES + servo * DEVICE_SIZE + offset
+
+
+class ReadRam(NamedTuple):
+    """Read bytes of the RAM."""
+
+    address: int
+    size: int
+
+
+class WriteRam(NamedTuple):
+    """Write bytes to the RAM."""
+
+    address: int
+    data: bytes
+
+
+class MoveServos(NamedTuple):
+    """Move servos to positions within a number of frames; ICS numbers ascend."""
+
+    frame: int
+    moves: tuple[Move, ...]
+
+
+class Version(NamedTuple):
+    """Read the firmware name."""
+
+
+class AckCheck(NamedTuple):
+    """Check that the board replies."""
+
+
+CommandFrame: TypeAlias = ReadRam | WriteRam | MoveServos | Version | AckCheck
+
+_CODES: dict[type, Code] = {
+    ReadRam: Code.MOVE,
+    WriteRam: Code.MOVE,
+    MoveServos: Code.MOVE_SERVOS,
+    Version: Code.VERSION,
+    AckCheck: Code.ACK_CHECK,
+}
+
+
+def code_of(command: CommandFrame) -> Code:
+    """Command code: second byte of the frame."""
+    return _CODES[type(command)]
+
+
+class Fault(NamedTuple):
+    """Command value out of range.
+
+    Attributes:
+        field: name of the field.
+        value: the value.
+        text: value and allowed values, for messages.
+    """
+
+    field: str
+    value: object
+    text: str
+
+
+def fault_of(command: CommandFrame) -> Fault | None:
+    """Return the first value of a command that is out of range, or None."""
+    wrong = (row for row in _values(command) if not row[2])
+    return next(
+        (Fault(name, value, f"{name} {value}; allowed are {allowed}") for name, value, _, allowed in wrong), None
+    )
+
+
+def _values(command: CommandFrame) -> Iterator[tuple[str, object, bool, str]]:
+    """Values of a command: name, value, whether it is allowed, and the allowed values."""
+    match command:
+        case ReadRam(address, size):
+            yield from _memory(address, size, LONGEST_DATA)
+        case WriteRam(address, data):
+            yield from _memory(address, len(data), 248)
+        case MoveServos(frame, moves):
+            yield "frame", frame, 1 <= frame <= 255, "1 to 255"
+            allowed = f"{LOWEST} to {HIGHEST}, 0x7fff (hold), 0x8000 (free)"
+            yield from (("position", move.position, is_position(move.position), allowed) for move in moves)
+            servos = [move.servo for move in moves]
+            yield "servos", servos, bool(servos), "one or more"
+            yield from (("servo", servo, 0 <= servo < SERVOS, f"0 to {SERVOS - 1}") for servo in servos)
+            yield "servos", servos, all(a < b for a, b in pairwise(servos)), "numbers in ascending order"
+
+
+def _memory(address: int, size: int, most: int) -> Iterator[tuple[str, object, bool, str]]:
+    yield (
+        "address",
+        address,
+        0 <= address < RAM_SIZE and address + size <= RAM_SIZE,
+        f"less than {RAM_SIZE:#x}, with size",
+    )
+    yield "size", size, 1 <= size <= most, f"1 to {most}"
 
 
 class Reply(NamedTuple):
@@ -91,18 +242,13 @@ def _payload(command: CommandFrame) -> bytes:
             return bytes((Direction.RAM_TO_COM, 0, 0, 0, address & 0xFF, address >> 8, size))
         case WriteRam(address, data):
             return bytes((Direction.COM_TO_RAM, address & 0xFF, address >> 8, 0)) + data
-        case Call(address, condition):
-            return address.to_bytes(3, "little") + bytes((condition,))
-        case MoveServo(servo, frame, position):
-            return bytes((servo, frame)) + position.to_bytes(2, "little")
         case MoveServos(frame, moves):
             positions = b"".join(move.position.to_bytes(2, "little") for move in moves)
-            return _mask([move.servo for move in moves]) + bytes((frame,)) + positions
-        case SetParameter(parameter, values):
-            return _mask([servo for servo, _ in values]) + bytes((parameter, *(value for _, value in values)))
+            mask = sum(1 << move.servo for move in moves).to_bytes(_MASK_BYTES, "little")
+            return mask + bytes((frame,)) + positions
         case AckCheck():
             return bytes((ACK,))
-        case Version() | Return():
+        case Version():
             return b""
 
 
@@ -123,35 +269,18 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame 
 
 def _decode_body(code: Code, body: bytes) -> CommandFrame | None:
     """Decode the bytes between code and checksum; `_is_beginning` has checked their number."""
-    if code is Code.MOVE:
-        return _decode_move(body)
-    if code is Code.CALL:
-        return Call(int.from_bytes(body[:3], "little"), body[3])
-    if code is Code.MOVE_SERVO:
-        return MoveServo(body[0], body[1], int.from_bytes(body[2:4], "little"))
     if code is Code.ACK_CHECK:
         return AckCheck() if body[0] == ACK else None
     if code is Code.VERSION:
         return Version()
-    if code is Code.RETURN:
-        return Return()
-    return _decode_masked(code, body)
-
-
-def _decode_move(body: bytes) -> CommandFrame:
+    if code is Code.MOVE_SERVOS:
+        mask, rest = int.from_bytes(body[:_MASK_BYTES], "little"), body[_MASK_BYTES:]
+        servos = [i for i in range(8 * _MASK_BYTES) if mask >> i & 1]
+        positions = [int.from_bytes(rest[1 + 2 * i : 3 + 2 * i], "little") for i in range(len(servos))]
+        return MoveServos(rest[0], tuple(map(Move, servos, positions)))
     if body[0] == Direction.RAM_TO_COM:
         return ReadRam(body[4] | body[5] << 8, body[6])
     return WriteRam(body[1] | body[2] << 8, bytes(body[4:]))
-
-
-def _decode_masked(code: Code, body: bytes) -> CommandFrame:
-    mask = int.from_bytes(body[:_MASK_BYTES], "little")
-    servos = [i for i in range(8 * _MASK_BYTES) if mask >> i & 1]
-    rest = body[_MASK_BYTES:]
-    if code is Code.MOVE_SERVOS:
-        positions = [int.from_bytes(rest[1 + 2 * i : 3 + 2 * i], "little") for i in range(len(servos))]
-        return MoveServos(rest[0], tuple(map(Move, servos, positions)))
-    return SetParameter(rest[0], tuple(zip(servos, rest[1:], strict=True)))
 
 
 # --- board to host ----------------------------------------------------------------------------------------------------
@@ -175,9 +304,9 @@ def encode_reply(reply: Reply) -> bytes:
     Raises:
         InputError: the data are too long.
     """
-    if len(reply.data) > c.LONGEST_DATA:
-        text = f"RCB-4 reply: {len(reply.data)} bytes of data; at most {c.LONGEST_DATA} fit."
-        raise InputError(text, field="data", value=len(reply.data), allowed=f"at most {c.LONGEST_DATA} bytes")
+    if len(reply.data) > LONGEST_DATA:
+        text = f"RCB-4 reply: {len(reply.data)} bytes of data; at most {LONGEST_DATA} fit."
+        raise InputError(text, field="data", value=len(reply.data), allowed=f"at most {LONGEST_DATA} bytes")
     return with_checksum(bytes((reply.code,)) + (reply.data or bytes((ACK if reply.is_ack else NACK,))))
 
 
@@ -232,20 +361,12 @@ def _is_beginning(data: bytes) -> bool:
     code = data[1]
     if code not in _KNOWN or length != _LENGTHS.get(Code(code), length):
         return False
-    if code in _MASKED:
+    if code == Code.MOVE_SERVOS:
         least = 2 + _MASK_BYTES + 2
-        return length >= least and (len(data) < 7 or length == _masked_length(Code(code), data[2:7]))
+        count = int.from_bytes(data[2 : 2 + _MASK_BYTES], "little").bit_count()
+        return length >= least and (len(data) < 2 + _MASK_BYTES or length == least + 2 * count)
     if code != Code.MOVE or len(data) < 3:
         return True
     if data[2] not in _DIRECTIONS:
         return False
     return length == _READ_LENGTH if data[2] == Direction.RAM_TO_COM else length > _WRITE_HEAD + 1
-
-
-def _masked_length(code: Code, mask: bytes) -> int:
-    count = int.from_bytes(mask, "little").bit_count()
-    return 2 + _MASK_BYTES + 1 + (2 * count if code is Code.MOVE_SERVOS else count) + 1
-
-
-def _mask(servos: Sequence[int]) -> bytes:
-    return sum(1 << servo for servo in servos).to_bytes(_MASK_BYTES, "little")

@@ -19,9 +19,8 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.board_bus import BoardBus, Request
-from ada_hardware.kondo.rcb4 import commands as c
-from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, Reply, ReplyParser, encode_command, wire_time
-from ada_hardware.kondo.rcb4.commands import NACK, CommandFrame, code_of
+from ada_hardware.kondo.rcb4 import codec as c
+from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, NACK, CommandFrame, Reply, ReplyParser, code_of, wire_time
 from ada_hardware.kondo.servo_driver import READ, ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
@@ -67,7 +66,9 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
 
     def _request(self, command: CommandFrame) -> Request[Reply]:
         name = f"{code_of(command).name} ({code_of(command):#04x})"
-        return Request(encode_command(command), lambda: ReplyParser(command), wire_time(command, self._com_speed), name)
+        return Request(
+            c.encode_command(command), lambda: ReplyParser(command), wire_time(command, self._com_speed), name
+        )
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from typing import ClassVar
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings, ServoMotion
-from ada_hardware.kondo.rcb4 import codec
-from ada_hardware.kondo.rcb4 import commands as c
+from ada_hardware.kondo.rcb4 import codec as c
 from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, wire_time
 from ada_robot.settings import setting
 
@@ -61,7 +60,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
 
     def __init__(self, settings: Rcb4EmulatorSettings) -> None:
         """Raises InputError for an invalid angle map."""
-        super().__init__(settings, codec.CommandParser(checks_values=False))
+        super().__init__(settings, c.CommandParser(checks_values=False))
         self.servos = {i: ServoMotion(c.counts_of_angle(s.home)) for i, s in self.map.servos.items()}
         self.ram = bytearray(c.RAM_SIZE)
         for i in self.servos:
@@ -79,7 +78,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
         replies = []
         for command in self._parser.feed(data):
             self._count += 1
-            reply = codec.Reply(c.code_of(command), is_ack=False)
+            reply = c.Reply(c.code_of(command), is_ack=False)
             if not (self._faults["nack"] and self._count % int(self._faults["nack"]) == 0):
                 reply = self._execute(command)
             replies.append(self._sent(command, reply))
@@ -99,25 +98,23 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
         return {**super().state(), "config": self._config}
 
     # --- actions ----------------------------------------------------------------------------------------------------
-    def _execute(self, command: c.CommandFrame) -> codec.Reply:
+    def _execute(self, command: c.CommandFrame) -> c.Reply:
         self._check_command(command)
         code = c.code_of(command)
         if c.fault_of(command):
-            return codec.Reply(code, is_ack=False)
+            return c.Reply(code, is_ack=False)
         match command:
             case c.ReadRam(address, size):
                 self._refresh()
-                return codec.Reply(code, bytes(self.ram[address : address + size]))
+                return c.Reply(code, bytes(self.ram[address : address + size]))
             case c.WriteRam(address, data):
                 self.ram[address : address + len(data)] = data
             case c.Version():
-                return codec.Reply(code, _VERSION)
-            case c.MoveServo(servo, frame, position):
-                self._move(servo, position, frame)
+                return c.Reply(code, _VERSION)
             case c.MoveServos(frame, moves):
                 for move in moves:
                     self._move(move.servo, move.position, frame)
-        return codec.Reply(code)
+        return c.Reply(code)
 
     def _move(self, number: int, position: int, frame: int) -> None:
         motor = self.servos.get(number)
@@ -151,22 +148,19 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
     def _put(self, address: int, *values: int) -> None:
         self.ram[address : address + len(values)] = bytes(values)
 
-    def _sent(self, command: c.CommandFrame, reply: codec.Reply) -> Reply:
+    def _sent(self, command: c.CommandFrame, reply: c.Reply) -> Reply:
         delay = self.settings.reply_delay + self._faults["late"]
         if not c.fault_of(command):
             delay += wire_time(command, self.settings.com_speed)
-        return Reply(codec.encode_reply(reply), delay)
+        return Reply(c.encode_reply(reply), delay)
 
     # --- the judge --------------------------------------------------------------------------------------------------
     def _check_command(self, command: c.CommandFrame) -> None:
         problem = c.fault_of(command)
         if problem is not None:
             self._report_violation(f"{c.code_of(command).name}: {problem.text}")
-        match command:
-            case c.MoveServo(servo, frame, position):
-                self._check_moves([c.Move(servo, position)], frame)
-            case c.MoveServos(frame, moves):
-                self._check_moves(moves, frame)
+        if isinstance(command, c.MoveServos):
+            self._check_moves(command.moves, command.frame)
 
     def _check_moves(self, moves: Sequence[c.Move], frame: int) -> None:
         if self._config & c.Config.RUN_PROGRAM and any(move.position != c.FREE for move in moves):

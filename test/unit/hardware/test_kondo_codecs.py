@@ -11,19 +11,15 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_hardware.kondo.rcb1 import codec as rcb1
-from ada_hardware.kondo.rcb1.codec import NO_BOARD, CommandFrame
-from ada_hardware.kondo.rcb1.commands import COMMANDS, Code
+from ada_hardware.kondo.rcb1.codec import COMMANDS, NO_BOARD, Code, CommandFrame
+from ada_hardware.kondo.rcb4 import codec as m
 from ada_hardware.kondo.rcb4 import codec as rcb4
-from ada_hardware.kondo.rcb4 import commands as m
-from ada_hardware.kondo.rcb4 import commands as places
-from ada_hardware.kondo.rcb4.commands import FREE, HOLD, Config, Move, angle_of_counts, counts_of_angle
-from ada_hardware.kondo.rcb4.commands import Code as Rcb4Code
+from ada_hardware.kondo.rcb4.codec import FREE, HOLD, Config, Move, angle_of_counts, counts_of_angle
+from ada_hardware.kondo.rcb4.codec import Code as Rcb4Code
 
 # Command: total length, length of the reply; by RoadNarrows' KHR1Cmd.py, and the partial translation of the reference.
 RCB1_LENGTHS = {
-    0xFF: (4, 2), 0xFE: (2, 2), 0xFD: (16, 2), 0xFC: (3, 14), 0xFB: (3, 2), 0xFA: (3, 14), 0xF9: (18, 2), 0xF8: (5, 15),
-    0xF7: (5, 2), 0xF6: (4, 3), 0xF5: (6, 2), 0xF4: (5, 3), 0xF3: (5, 2), 0xF2: (4, 3), 0xF1: (4, 2), 0xF0: (3, 3),
-    0xEF: (4, 2), 0xEE: (4, 2), 0xED: (7, 2), 0xEC: (4, 5), 0xE9: (15, 2), 0xE8: (3, 14),
+    0xFF: (4, 2), 0xFE: (2, 2), 0xFD: (16, 2), 0xFC: (3, 14), 0xFA: (3, 14), 0xF1: (4, 2), 0xF0: (3, 3),
 }  # fmt: skip
 
 # A position of a KHR-3HV's 17 servos in 12 frames, as HeartToHeart4 has written it into a motion file
@@ -66,18 +62,10 @@ def memory(draw):
 rcb4_commands = st.one_of(
     memory().map(lambda at: m.ReadRam(*at)),
     memory().map(lambda at: m.WriteRam(at[0], random.Random(at[1]).randbytes(at[1]))),
-    st.builds(m.Call, st.integers(0, 0x3FFFF), st.integers(0, 15)),
-    st.builds(m.MoveServo, servos, frames, positions),
     st.builds(
         lambda frame, some, at: m.MoveServos(frame, tuple(Move(s, at) for s in some)), frames, servo_sets, positions
     ),
-    st.builds(
-        lambda kind, some, value: m.SetParameter(kind, tuple((s, value) for s in some)),
-        st.integers(1, 4),
-        servo_sets,
-        st.integers(1, 127),
-    ),
-    st.sampled_from((m.Return(), m.Version(), m.AckCheck())),
+    st.sampled_from((m.Version(), m.AckCheck())),
 )
 
 
@@ -127,14 +115,14 @@ BOARDS = {
         (CommandFrame(Code.GET_POSITIONS, 0), CommandFrame(Code.GET_ID)),
         rcb1_position,
         rcb1_is_possible,
-        18,
+        16,
         128,
     ),
     "rcb4": Board(
         rcb4,
         rcb4_commands,
         rcb4_exchanges(),
-        (m.ReadRam(0x92, 186), m.Version(), m.Return()),
+        (m.ReadRam(0x92, 186), m.Version(), m.AckCheck()),
         rcb4_position,
         lambda frame: isinstance(frame, rcb4.Reply) or not m.fault_of(frame),
         255,
@@ -150,20 +138,16 @@ DOCUMENTED = [
     (rcb1, "FC 00 7C", CommandFrame(Code.GET_POSITIONS, 0)),
     (rcb1, "FC 01 7D", CommandFrame(Code.GET_POSITIONS, 1)),
     (rcb1, "FA 00 7A", CommandFrame(Code.GET_HOME, 0)),
-    (rcb1, "EF 00 00 6F", CommandFrame(Code.PLAY_MOTION, 0, (0,))),
     (rcb1, "FD 00 04" + " 5A" * 12 + " 39", CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 12))),
     (rcb4, "04 FE 06 08", m.AckCheck()),  # docs/kondo_hardware.md
     (rcb4, "03 FD 00", m.Version()),
     (rcb4, "0A 00 20 00 00 00 00 00 02 2C", m.ReadRam(0x0000, 2)),
     (rcb4, "0A 00 20 00 00 00 22 00 02 4E", m.ReadRam(0x0022, 2)),
     (rcb4, "09 00 02 00 00 00 0B 80 96", m.WriteRam(0x0000, bytes((0x0B, 0x80)))),
-    (rcb4, "07 0C 80 0B 00 00 9E", m.Call(0x0B80)),
-    (rcb4, "07 0F 02 0A 4C 1D 8B", m.MoveServo(2, 10, 7500)),
     (rcb4, HEART_TO_HEART_4, m.MoveServos(12, (Move(0, 0x1DC4), *(Move(one, 7500) for one in KHR3_SERVOS[1:])))),
 ]
 REPLIES = [
     (rcb1, CommandFrame(Code.GET_ID), "00 00", rcb1.Reply(Code.GET_ID, 0)),
-    (rcb1, CommandFrame(Code.PLAY_MOTION, 0, (0,)), "00 06", rcb1.Reply(Code.PLAY_MOTION, 0)),
     (rcb1, CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 12)), "00 06", rcb1.Reply(Code.SET_POSITIONS, 0)),
     (rcb4, m.AckCheck(), "04 FE 06 08", rcb4.Reply(Rcb4Code.ACK_CHECK)),
     (rcb4, m.AckCheck(), "04 FE 15 17", rcb4.Reply(Rcb4Code.ACK_CHECK, is_ack=False)),
@@ -179,7 +163,7 @@ def test_documented_frames_are_encoded_and_decoded_byte_for_byte():
         assert codec.encode_reply(reply) == bytes.fromhex(text)
 
 
-def test_all_documented_commands_of_the_rcb1_and_no_others_have_their_documented_lengths():
+def test_all_commands_of_the_rcb1_have_their_documented_lengths():
     assert set(COMMANDS) == set(RCB1_LENGTHS)
     for code, lengths in RCB1_LENGTHS.items():
         kind = COMMANDS[code]
@@ -192,12 +176,12 @@ def test_all_documented_commands_of_the_rcb1_and_no_others_have_their_documented
 def test_numbers_of_the_rcb4_are_those_of_the_documents():
     assert (counts_of_angle(0), counts_of_angle(-135), counts_of_angle(135)) == (7500, 3500, 11500)
     assert angle_of_counts(7500 + 29.63) == pytest.approx(1.0, abs=1e-4)
-    assert places.device_address(0) == 0x90
-    assert places.device_address(35, 4) == 0x0350  # where the buttons of the remote control are
+    assert m.device_address(0) == 0x90
+    assert m.device_address(35, 4) == 0x0350  # where the buttons of the remote control are
     assert [int(one) for one in Config] == [0x0001, 0x0002, 0x0004, 0x0008, 0x8000]
     assert (int(Config.FRAME_TIME), int(Config.COM_SPEED)) == (0x0030, 0x00C0)
-    assert (places.TRIM, places.MEASURED, places.TARGET, places.FRAME) == (2, 4, 6, 8)
-    assert [int(one) for one in Rcb4Code] == [0x00, 0x0C, 0x0D, 0x0F, 0x10, 0x12, 0xFD, 0xFE]
+    assert (m.TRIM, m.MEASURED, m.TARGET, m.FRAME) == (2, 4, 6, 8)
+    assert [int(one) for one in Rcb4Code] == [0x00, 0x10, 0xFD, 0xFE]
 
 
 @EACH
@@ -245,27 +229,26 @@ def test_a_frame_with_one_wrong_byte_that_its_checksum_sees_is_refused(board, da
 def test_the_reply_of_another_board_or_to_another_command_is_no_reply():
     frame = rcb1.encode_reply(rcb1.Reply(Code.GET_POSITIONS, 1, (90,) * 12))
     assert all(rcb1.decode_reply(CommandFrame(Code.GET_POSITIONS, board), frame) is None for board in (0, 2))
-    for command in (m.AckCheck(), m.Return(), m.Version(), m.ReadRam(0, 1), m.Call(0)):
+    for command in (m.AckCheck(), m.Version(), m.ReadRam(0, 1)):
         others = [code for code in Rcb4Code if code != m.code_of(command)]
         assert all(rcb4.decode_reply(command, rcb4.encode_reply(rcb4.Reply(code))) is None for code in others)
 
 
 def test_a_yes_without_the_data_that_were_asked_for_is_no_reply_and_a_no_is():
     question = m.ReadRam(0x92, 2)
-    assert rcb4.decode_reply(question, rcb4.with_checksum(bytes((Rcb4Code.MOVE, places.ACK)))) is None
-    refused = rcb4.decode_reply(question, rcb4.with_checksum(bytes((Rcb4Code.MOVE, places.NACK))))
+    assert rcb4.decode_reply(question, rcb4.with_checksum(bytes((Rcb4Code.MOVE, m.ACK)))) is None
+    refused = rcb4.decode_reply(question, rcb4.with_checksum(bytes((Rcb4Code.MOVE, m.NACK))))
     assert refused == rcb4.Reply(Rcb4Code.MOVE, is_ack=False)
-    assert rcb4.decode_reply(m.Call(0), rcb4.with_checksum(bytes((Rcb4Code.CALL, 7)))) is None
+    assert rcb4.decode_reply(m.AckCheck(), rcb4.with_checksum(bytes((Rcb4Code.ACK_CHECK, 7)))) is None
 
 
 def test_what_no_command_begins_with_is_not_waited_for():
     for begin in (
         "00", "02",  # shorter than any frame
         "07 01",  # no such command
-        "06 0C",  # a length that its command has not
-        "08 10", "08 12",  # too short for servos, and for parameters
+        "06 FE",  # a length that its command has not
+        "08 10",  # too short for servos
         "0B 10 3D F3 3F 00 00",  # too short for positions of the 17 servos of its mask
-        "1B 12 3D F3 3F 00 00",  # too long for parameters of them
         "0A 00 03",  # from nowhere to nowhere
         "0B 00 20",  # a question with more than its place and size
         "07 00 02",  # nothing to write
@@ -304,23 +287,17 @@ def test_a_frame_that_no_board_knows_is_refused_before_the_wire():
         (rcb1, CommandFrame(Code.SET_POSITIONS, 32, (0, *[90] * 12)), "board", 32),
         (rcb1, CommandFrame(Code.SET_POSITIONS, -1, (0, *[90] * 12)), "board", -1),
         (rcb1, CommandFrame(Code.GET_ID, 0), "board", 0),
-        (rcb4, m.MoveServo(35, 1, 7500), "servo", 35),
-        (rcb4, m.MoveServo(0, 0, 7500), "frame", 0),
-        (rcb4, m.MoveServo(0, 256, 7500), "frame", 256),
-        (rcb4, m.MoveServo(0, 1, 11501), "position", 11501),
-        (rcb4, m.MoveServo(0, 1, 3499), "position", 3499),
+        (rcb4, m.MoveServos(1, (Move(35, 7500),)), "servo", 35),
+        (rcb4, m.MoveServos(0, (Move(0, 7500),)), "frame", 0),
+        (rcb4, m.MoveServos(256, (Move(0, 7500),)), "frame", 256),
+        (rcb4, m.MoveServos(1, (Move(0, 11501),)), "position", 11501),
+        (rcb4, m.MoveServos(1, (Move(0, 3499),)), "position", 3499),
         (rcb4, m.MoveServos(1, ()), "servos", []),
         (rcb4, m.MoveServos(1, (Move(3, 7500), Move(3, 7500))), "servos", [3, 3]),
-        (rcb4, m.MoveServos(1, (Move(36, 7500),)), "servo", 36),
-        (rcb4, m.SetParameter(5, ((0, 1),)), "parameter", 5),
-        (rcb4, m.SetParameter(1, ((0, 128),)), "value", 128),
-        (rcb4, m.SetParameter(1, ((0, 0),)), "value", 0),
         (rcb4, m.ReadRam(0x48F, 2), "address", 0x48F),
         (rcb4, m.ReadRam(0, 253), "size", 253),
         (rcb4, m.ReadRam(0, 0), "size", 0),
         (rcb4, m.WriteRam(0, bytes(249)), "size", 249),
-        (rcb4, m.Call(1 << 18), "address", 1 << 18),
-        (rcb4, m.Call(0, 16), "condition", 16),
     ):
         with refused(InputError, field=field, value=value):
             codec.encode_command(command)
@@ -331,11 +308,7 @@ def test_a_frame_that_no_board_knows_is_refused_before_the_wire():
 
 
 # Least and greatest value of each field, by the names of the table; by KHR1Cmd.py and the reference of 2005.
-RCB1_RANGES = {
-    "speed": (0, 7), "channel": (0, 180), "trim": (0, 40), "motion": (0, 39), "frame": (0, 99), "frames": (0, 100),
-    "scenario": (0, 3), "entry": (0, 199), "entries": (0, 200), "switches": (0, 3), "key": (0, 255),
-    "key byte": (0, 255),
-}  # fmt: skip
+RCB1_RANGES = {"speed": (0, 7), "channel": (0, 180), "switches": (0, 3)}
 RCB1_SPECIAL = (0xDD, 0xDE, 0xDF, 0xE0, 0xE1, 0xE2, 0xFF)  # of channels: free, positions 1 to 3, low, high, Rcb1.cs
 
 

@@ -13,10 +13,10 @@ from refused import refused
 
 from ada_dynamics import resources
 from ada_hardware.kondo.angle_map import AngleMap, MotionError
-from ada_hardware.kondo.rcb1.commands import SLEEP
-from ada_hardware.kondo.rcb1.commands import Code as Rcb1Code
+from ada_hardware.kondo.rcb1.codec import SLEEP
+from ada_hardware.kondo.rcb1.codec import Code as Rcb1Code
 from ada_hardware.kondo.rcb1.driver import Rcb1Bus
-from ada_hardware.kondo.rcb4.commands import Config
+from ada_hardware.kondo.rcb4.codec import Config
 from ada_hardware.plausibility import PlausibilityCheck
 from ada_hardware.registry import find
 from ada_robot.contract import Demand, Mode

@@ -4,13 +4,12 @@
 import pytest
 
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
-from ada_hardware.kondo.rcb1.codec import CommandFrame, encode_command
-from ada_hardware.kondo.rcb1.commands import ACK, FREE, LOW, Code
+from ada_hardware.kondo.rcb1.codec import ACK, FREE, LOW, Code, CommandFrame, encode_command
 from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
+from ada_hardware.kondo.rcb4 import codec as m
 from ada_hardware.kondo.rcb4 import codec as rcb4
-from ada_hardware.kondo.rcb4 import commands as m
-from ada_hardware.kondo.rcb4.commands import COUNTS_PER_DEGREE, HOLD, Move
-from ada_hardware.kondo.rcb4.commands import FREE as FREE_COUNTS
+from ada_hardware.kondo.rcb4.codec import COUNTS_PER_DEGREE, HOLD, Move
+from ada_hardware.kondo.rcb4.codec import FREE as FREE_COUNTS
 from ada_hardware.kondo.rcb4.emulator import Rcb4Emulator, Rcb4EmulatorSettings
 from ada_robot.settings import checked
 
@@ -49,10 +48,6 @@ def test_there_is_no_answer_to_a_wrong_checksum_an_unknown_board_or_half_a_comma
     assert len(told(emulator, "FC 00 7C", 0.1)) == 1  # not taken for the rest
 
 
-# Commands for motions stored in a board: not emulated
-STORED = {code for code in Code if any(word in code.name for word in ("FRAME", "ENTRY", "PLAY", "KEY", "TRIMS"))}
-
-
 def test_every_answer_has_its_documented_length_and_switches_are_kept():
     emulator = khr1()
     assert asked(emulator, Code.SET_SWITCHES, 1, (2,)) == bytes((1, ACK))
@@ -61,7 +56,7 @@ def test_every_answer_has_its_documented_length_and_switches_are_kept():
         kind = CommandFrame(code).kind
         values = tuple(90 if "channel" in field.name else field.lowest for field in kind.fields)
         answer = asked(khr1(free_is_allowed=True, max_step=0), code, 1, values)
-        assert answer is None if code in STORED else len(answer) == kind.reply_length
+        assert len(answer) == kind.reply_length
 
 
 @pytest.mark.parametrize("speed", range(8))
@@ -85,7 +80,7 @@ def test_the_servos_of_the_khr3_turn_within_their_frames_and_no_faster_than_they
     angles = emulator.state()["angles"]
     assert angles["neck_yaw"] == pytest.approx(500 / COUNTS_PER_DEGREE, abs=1e-3)
     assert angles["left_shoulder_pitch"] == pytest.approx(-250 / COUNTS_PER_DEGREE, abs=1e-3)
-    sent(emulator, m.MoveServo(0, 1, 7500), 3.0)
+    sent(emulator, m.MoveServos(1, (Move(0, 7500),)), 3.0)
     emulator.advance(3.02)
     wanted = 1000 / COUNTS_PER_DEGREE - 60 / 0.14 * 0.02
     assert emulator.state()["angles"]["neck_yaw"] == pytest.approx(wanted, abs=1e-3)
@@ -104,7 +99,7 @@ def with_channel(values, channel, value):
     [
         (raw(0xFD, 0, 4, *with_channel(UPPER, 6, 200)), "channel 6 is 200"),
         (raw(0xFD, 1, 4, *with_channel(LOWER, 1, 101)), "left_hip_roll: 101"),
-        (raw(0xF9, 1, 0, 0, 4, *with_channel(LOWER, 11, 69)), "right_ankle_roll: 69"),
+        (raw(0xFD, 1, 4, *with_channel(LOWER, 11, 69)), "right_ankle_roll: 69"),
         (raw(0xFD, 1, 5, *with_channel(LOWER, 4, 121)), "left_ankle_pitch: a step of 31"),
         (raw(0xFD, 0, 4, *with_channel(UPPER, 6, FREE)), "neck_yaw: servo freed"),
         (raw(0xFD, 0, 4, *with_channel(UPPER, 6, LOW)), "neck_yaw: servo freed"),
@@ -127,7 +122,7 @@ def test_what_must_never_come_to_a_khr1_is_a_violation(frame, text):
     [
         (m.MoveServos(1, (Move(0, FREE_COUNTS),)), "neck_yaw: servo freed"),
         (m.MoveServos(10, (Move(12, 7500 - 900),)), "left_hip_roll: 6600"),
-        (m.MoveServo(0, 1, 7500 + 1000), "neck_yaw: a step of 34"),
+        (m.MoveServos(1, (Move(0, 7500 + 1000),)), "neck_yaw: a step of 34"),
     ],
 )
 def test_what_must_never_come_to_a_khr3_is_a_violation(command, text):
@@ -137,9 +132,9 @@ def test_what_must_never_come_to_a_khr3_is_a_violation(command, text):
 
 
 def test_a_position_that_no_servo_has_and_one_while_the_program_runs_are_violations():
-    emulator, frame = khr3(runs_program=False), bytearray(rcb4.encode_command(m.MoveServo(0, 1, 11500)))
-    frame[4:6] = (11501).to_bytes(2, "little")
-    frame[6] = sum(frame[:6]) & 0xFF
+    emulator, frame = khr3(runs_program=False), bytearray(rcb4.encode_command(m.MoveServos(1, (Move(0, 11500),))))
+    frame[8:10] = (11501).to_bytes(2, "little")
+    frame[10] = sum(frame[:10]) & 0xFF
     assert emulator.receive(bytes(frame), 0.0)[0].data[2] == 0x15
     assert len(emulator.violations) == 1 and emulator.state()["angles"]["neck_yaw"] == 0.0
     for runs in (False, True):

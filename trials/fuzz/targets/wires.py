@@ -16,11 +16,11 @@ from ada_hardware.force_torque.rdt import codec as rdt
 from ada_hardware.force_torque.rdt.calibration import parse_calibration
 from ada_hardware.hexa import packets as hexa
 from ada_hardware.kondo.rcb1 import codec as rcb1
-from ada_hardware.kondo.rcb1.commands import COMMANDS
-from ada_hardware.kondo.rcb1.commands import Code as Rcb1Code
+from ada_hardware.kondo.rcb1.codec import COMMANDS
+from ada_hardware.kondo.rcb1.codec import Code as Rcb1Code
+from ada_hardware.kondo.rcb4 import codec as m
 from ada_hardware.kondo.rcb4 import codec as rcb4
-from ada_hardware.kondo.rcb4 import commands as m
-from ada_hardware.kondo.rcb4.commands import Move
+from ada_hardware.kondo.rcb4.codec import Move
 from ada_hardware.pa10 import axis_data, cyclic
 from ada_hardware.pa10 import packets as pa10
 from ada_hardware.pa10.settings import Pa10Settings
@@ -127,7 +127,7 @@ def _motion_seeds() -> Iterable[bytes]:
 
 # --- Kondo ------------------------------------------------------------------------------------------------------------
 _RCB1_ASKED = [rcb1.CommandFrame(Rcb1Code.GET_POSITIONS, 0), rcb1.CommandFrame(Rcb1Code.GET_ID)]
-_RCB4_ASKED: list[m.CommandFrame] = [m.ReadRam(0x92, 186), m.Version(), m.Return(), m.AckCheck()]
+_RCB4_ASKED: list[m.CommandFrame] = [m.ReadRam(0x92, 186), m.Version(), m.AckCheck()]
 
 
 def _way(data: bytes, commands: Any, replies: Any, asked: list[Any]) -> Iterator[Any]:
@@ -168,10 +168,8 @@ def _rcb4(data: bytes) -> None:
 
 def _rcb4_seeds() -> Iterator[bytes]:
     moves = (Move(0, 7500), Move(3, 3500), Move(34, 0x8000))
-    for command in (
-        *(m.AckCheck(), m.Version(), m.Return(), m.Call(0x0B80), m.ReadRam(0x20, 2), m.WriteRam(0, b"\x0b\x80")),
-        *(m.MoveServo(2, 10, 7500), m.MoveServos(12, moves), m.SetParameter(1, ((0, 127), (34, 1)))),
-    ):
+    some = (m.AckCheck(), m.Version(), m.ReadRam(0x20, 2), m.WriteRam(0, b"\x0b\x80"), m.MoveServos(12, moves))
+    for command in some:
         yield b"\x3f" + rcb4.encode_command(command)
     for way, asked in enumerate(_RCB4_ASKED):
         size = rcb4.data_length(asked)
