@@ -47,8 +47,6 @@ class Violation(NamedTuple):
 class Emulator(ABC, Generic[S]):
     """Emulated device.
 
-    A device with web pages has a method `http_pages() -> Mapping[str, bytes]` (pages by path), which the host serves.
-
     Attributes:
         settings: settings in use.
         violations: recorded violations of the host; checked by all safety tests.

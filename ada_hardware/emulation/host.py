@@ -15,11 +15,9 @@ import contextlib
 import os
 import socket
 import struct
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -259,54 +257,6 @@ def open_device_port(wire: str, listen: str = "") -> DevicePort:
     allowed = f"{PTY!r} or {PTY + 'PATH'!r}" if wire == "stream" else "udp://HOST:PORT"
     text = f"{listen!r}: this device uses {wire}; it can listen on {allowed}."
     raise TransportError(text, field="listen", value=listen, allowed=allowed)
-
-
-class PageServer:
-    """HTTP server for the web pages of a device, such as a calibration page, in a separate thread.
-
-    Attributes:
-        url: base address, such as http://127.0.0.1:41235.
-    """
-
-    def __init__(self, pages: Callable[[], Mapping[str, bytes]], port: int = 0) -> None:
-        """Start the server.
-
-        Args:
-            pages: called at each request; content by path, such as "/netftapi2.xml".
-            port: port of the local host; 0: a free one.
-
-        Raises:
-            TransportError: the port is in use.
-        """
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                page = pages().get(self.path.partition("?")[0])
-                if page is None:
-                    self.send_error(404)
-                    return
-                self.send_response(200)
-                self.send_header("Content-Type", "text/xml")
-                self.send_header("Content-Length", str(len(page)))
-                self.end_headers()
-                self.wfile.write(page)
-
-            def log_message(self, *_: object) -> None:
-                """Suppress the log: stdout is used for replies."""
-
-        try:
-            self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        except OSError as problem:
-            text = f"http://127.0.0.1:{port}: cannot listen: {problem.strerror}."
-            raise TransportError(text, field="port", value=port) from None
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, name="pages", daemon=True).start()
-
-    def close(self) -> None:
-        """Stop the server."""
-        self._server.shutdown()
-        self._server.server_close()
 
 
 class Control(Protocol):

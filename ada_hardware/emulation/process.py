@@ -39,7 +39,6 @@ class EmulatorProcess(ChildProcess):
 
     Attributes:
         url: address for the driver; may change after a fault "disconnect", see `host.PtyPort`.
-        http_url: address of the device's web pages; "": none.
     """
 
     def __init__(
@@ -81,14 +80,13 @@ class EmulatorProcess(ChildProcess):
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment
         )
         try:
-            ready = self._ready()
+            self.url = str(self._ready()["url"])
             self._control = next(iter(control_sockets(pid=self.pid)), None)
             if self._control is None:
                 raise TransportError(f"emulator {name}: no control socket. {self._error_output()}", field="control")
         except BaseException:
             self.close()
             raise
-        self.url, self.http_url = str(ready["url"]), str(ready.get("http_url", ""))
 
     def __enter__(self) -> EmulatorProcess:
         return self

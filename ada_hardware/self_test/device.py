@@ -11,7 +11,7 @@ from typing import Any
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.pipeline import ForceSensorSettings
-from ada_hardware.force_torque.rdt.calibration import PAGE
+from ada_hardware.force_torque.rdt.calibration import parse_calibration
 from ada_hardware.opening import EMULATOR, emulator_settings, is_dry, is_emulated, read_address
 from ada_hardware.registry import ROBOT, DeviceKind, find
 from ada_robot.safety.joint_rules import JointRules
@@ -167,7 +167,8 @@ def plugged(what: Target) -> Iterator[Plugged]:
     same = emulator_settings(what.kind.name, checked(kinds, what.driver))
     checked(what.kind.emulator_class().SETTINGS, {**same, **what.emulator}, prefix=EMULATOR_PREFIX)
     with EmulatorProcess(what.kind.name, {**same, **what.emulator}, faults=what.faults) as emulator:
-        page = {}
-        if emulator.http_url and not what.driver.get("force_scale"):
-            page = {"calibration_url": f"{emulator.http_url}{PAGE}"}
-        yield Plugged(what, checked(kinds, {**page, **what.driver, "url": emulator.url}), emulator)
+        scales: dict[str, object] = {}
+        if page := emulator.state().get("calibration"):  # an emulated Net F/T has no web page
+            found = parse_calibration(page.encode(), emulator.url)
+            scales = {"force_scale": found.force_scale, "moment_scale": found.moment_scale}
+        yield Plugged(what, checked(kinds, {**scales, **what.driver, "url": emulator.url}), emulator)

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a force/torque sensor: rate, losses, noise, zero; with an emulator also units, saturation and timeout."""
+"""Checks of a force/torque sensor: rate, losses, state, noise, zero."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.pipeline import AXES
-from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorState, SensorStatus
+from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorStatus
 from ada_hardware.self_test.checks import Checks, Finding, TestEnded
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.robot_checks import free_again, open_it
@@ -23,13 +22,8 @@ LEAST_RATE = 0.8  # fraction of the set rate, as in the status of the sensor
 MOST_LOST = 0.01  # fraction of records
 _FIRST = 2.0  # [s] timeout of the first reading
 _LOOK = 0.005  # [s] shortest sampling interval of noise, which must not disturb the reading thread
-_LOAD = -20.0  # [N] along z
-_LOAD_ERROR = 0.2  # [N]: 1 % of it
 _MEAN_OF = 100  # readings
-_PATIENCE = 5.0  # [s] beyond the timeouts of the sensor
-# Loads or status bits that saturate an emulated sensor
-_SATURATE: Mapping[str, tuple[str, float]] = {"onrobot": ("status", float(0x0080))}
-_FAR = ("fz", 1e7)
+_PATIENCE = 5.0  # [s] timeout of `_MEAN_OF` readings
 
 
 class Series(NamedTuple):
@@ -74,9 +68,6 @@ def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
             raise TestEnded from None
         for name, measure in SENSOR_CHECKS:
             checks.measure(name, partial(measure, series))
-        if plug.emulator is not None:
-            for name, provoke in EMULATED_SENSOR_CHECKS:
-                checks.measure(name, partial(provoke, sensor, plug.emulator))
     finally:
         sensor.close()
     checks.measure("free again", lambda: free_again(sensor))
@@ -167,49 +158,13 @@ def _noise(series: Series) -> Finding:
 
 def _zero(series: Series) -> Finding:
     taken = series.sensor.bias()
-    rest = _mean(series.sensor, lambda reading: True)
+    rest = _mean(series.sensor)
     off = bool(np.any(np.abs(rest) > series.most))
     return Finding(
         f"{_wrench(taken)} subtracted, {_wrench(rest)} left",
         "not zero afterwards: check that nothing touches the sensor" if off else "",
         {"taken": taken.tolist(), "left": rest.tolist()},
     )
-
-
-# --- emulated sensors ---------------------------------------------------------------------------------------------
-def _units(sensor: ForceSensor, emulator: EmulatorProcess) -> Finding:
-    emulator.fault("fz", _LOAD)
-    try:
-        found = _mean(sensor, lambda wrench: abs(wrench[2]) > 0.5 * abs(_LOAD))
-    finally:
-        emulator.fault("fz", 0.0)
-    others = float(np.abs(np.delete(found, 2)).max())
-    is_right = abs(found[2] - _LOAD) <= _LOAD_ERROR and others <= _LOAD_ERROR
-    text = f"a load of {_LOAD:g} N along z reads {found[2]:.3f} N, others up to {others:.2g}"
-    return Finding(text, "" if is_right else "scales or axes are wrong", {"load_n": _LOAD, "read_n": float(found[2])})
-
-
-def _saturation(sensor: ForceSensor, emulator: EmulatorProcess) -> Finding:
-    name, value = _SATURATE.get(sensor.name, _FAR)
-    emulator.fault(name, value)
-    is_seen = _comes(sensor, lambda: bool(sensor.newest and sensor.newest.is_saturated and not sensor.newest.is_valid))
-    emulator.fault(name, 0.0)
-    is_over = _comes(sensor, lambda: bool(sensor.newest and not sensor.newest.is_saturated))
-    if not (is_seen and is_over):
-        return Finding("", f"reported {is_seen}, cleared {is_over}")
-    return Finding("reported while it lasts, the wrench marked invalid")
-
-
-def _silence(sensor: ForceSensor, emulator: EmulatorProcess) -> Finding:
-    use, begin = sensor.settings, time.monotonic()
-    emulator.fault("silence", 1.0)
-    is_noticed = _comes(sensor, lambda: sensor.status().state is not SensorState.READING, use.silence_timeout)
-    after = time.monotonic() - begin
-    emulator.fault("silence", 0.0)
-    is_back = _comes(sensor, lambda: sensor.status().state is SensorState.READING, use.reopen_after + 2.0)
-    problem = "" if is_noticed and is_back else f"detected {is_noticed}, recovered {is_back}"
-    text = "" if problem else f"detected after {after:.2f} s, recovered by itself"
-    return Finding(text, problem, {"noticed_s": after})
 
 
 SENSOR_CHECKS: Sequence[tuple[str, Callable[[Series], Finding]]] = (
@@ -219,15 +174,10 @@ SENSOR_CHECKS: Sequence[tuple[str, Callable[[Series], Finding]]] = (
     ("noise", _noise),
     ("zero", _zero),
 )
-EMULATED_SENSOR_CHECKS: Sequence[tuple[str, Callable[[ForceSensor, EmulatorProcess], Finding]]] = (
-    ("units", _units),
-    ("saturation", _saturation),
-    ("silence of the sensor", _silence),
-)
 
 
-def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool]) -> Array:
-    """Return the mean of `_MEAN_OF` readings, starting at the first one that satisfies `is_wanted`."""
+def _mean(sensor: ForceSensor) -> Array:
+    """Return the mean of the next `_MEAN_OF` readings."""
     found: list[Array] = []
     number = sensor.newest.number if sensor.newest is not None else 0
     end = time.monotonic() + _PATIENCE
@@ -236,19 +186,8 @@ def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool]) -> Array:
         if reading is None:
             raise HardwareError(f"{sensor.name}: {len(found)} of {_MEAN_OF} readings received in {_PATIENCE:g} s.")
         number = reading.number
-        if found or is_wanted(reading.wrench):
-            found.append(reading.wrench)
+        found.append(reading.wrench)
     return np.asarray(np.mean(found, axis=0))
-
-
-def _comes(sensor: ForceSensor, is_so: Callable[[], bool], timeout: float = 0.0) -> bool:
-    """Return True if a condition becomes true within the timeout plus `_PATIENCE`."""
-    end = time.monotonic() + timeout + _PATIENCE
-    while not is_so():
-        if time.monotonic() > end:
-            return False
-        time.sleep(min(sensor.period, 0.01))
-    return True
 
 
 def _wrench(values: Array) -> str:

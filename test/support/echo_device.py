@@ -80,12 +80,9 @@ class EchoStream(Emulator[EchoDeviceSettings]):
 
 
 class EchoPackets(EchoStream):
-    """The same in packets, with a web page."""
+    """The same in packets."""
 
     WIRE = "packets"
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         return self._echo(data, now) if is_whole(data) and not self._is_deaf else []
-
-    def http_pages(self) -> Mapping[str, bytes]:
-        return {"/heard.xml": f"<heard>{len(self.heard)}</heard>".encode()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 from urllib.parse import urlsplit
@@ -266,10 +266,10 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         return open_device_packets(self.NAME, use.url, {"rate": use.rate, **scales})
 
     def _calibration(self, wire: PacketPort) -> Calibration:
-        pages = _pages_in_process(wire)
-        if pages is not None and not self.settings.calibration_url:
-            return parse_calibration(pages[PAGE], f"{wire.url} {PAGE}")
-        url = self.settings.calibration_url or _page_of(self.NAME, wire)
+        emulated = wire.device or getattr(wire, "emulator", None)
+        if emulated is not None and not self.settings.calibration_url:
+            return parse_calibration(str(emulated.state()["calibration"]).encode(), wire.url)
+        url = self.settings.calibration_url or _page_of(self.NAME, wire.url)
         return parse_calibration(self._fetch(url, self.settings.page_timeout), url)
 
     def _verdict(self, status: int) -> tuple[str, str, bool]:
@@ -287,16 +287,9 @@ def _identity(product: str, serial: str, force: float, moment: float, source: st
     return SensorIdentity(name, (force,) * 3 + (moment,) * 3, source)
 
 
-def _pages_in_process(wire: PacketPort) -> Mapping[str, bytes] | None:
-    """Return the pages of a sensor emulated in this process, or None."""
-    pages = getattr(getattr(wire, "emulator", None), "http_pages", None)
-    return None if pages is None else pages()
-
-
-def _page_of(name: str, wire: PacketPort) -> str:
-    if wire.device is not None:  # the pages of an emulator have their own port
-        return f"{wire.device.http_url}{PAGE}"
-    url, host = wire.url, urlsplit(wire.url).hostname
+def _page_of(name: str, url: str) -> str:
+    """Address of the calibration page of a sensor. Raises NoAnswer."""
+    host = urlsplit(url).hostname
     if not host:
         text = f"{name}: {url} has no host with a page; set calibration_url, or force_scale and moment_scale."
         raise NoAnswer(text, field="calibration_url", value=url)

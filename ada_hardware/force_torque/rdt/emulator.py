@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.rdt import codec
-from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS, PAGE
+from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.driver import SCALE, TICK
 from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
@@ -147,8 +147,8 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
         super().__init__(settings, [force] * 3 + [moment] * 3)
         self._is_latched = False
 
-    def http_pages(self) -> Mapping[str, bytes]:
-        """Calibration page by path."""
+    def state(self) -> dict[str, object]:
+        """State of load and stream, and the calibration page."""
         use = self.settings
         page = (
             '<?xml version="1.0"?>\n<netft>\n<prodname>Net F/T (emulated)</prodname>\n<cfgcalsn>EM0001</cfgcalsn>\n'
@@ -156,7 +156,7 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
             f"<scfgfu>{use.force_unit}</scfgfu>\n<scfgtu>{use.torque_unit}</scfgtu>\n"
             f"<comrdte>Enabled</comrdte>\n<comrdtrate>{use.rate:.0f}</comrdtrate>\n</netft>\n"
         )
-        return {PAGE: page.encode()}
+        return {**super().state(), "calibration": page}
 
     def _set(self, request: Request) -> bool:
         if request.command == codec.BIAS:

@@ -8,8 +8,8 @@ __all__ = ["DETAILS", "NAME", "SUMMARY", "add_arguments", "run"]
 NAME = "emulate"
 SUMMARY = "run an emulated device for other programs, on a pseudo-terminal or UDP"
 DETAILS = """\
-Run an emulated device until Ctrl-C. It prints one line of JSON with its address. Lines of JSON on
-its input inject faults and query its state; see `python -m ada_hardware.emulation --help`.
+Run an emulated device until Ctrl-C. It prints one line of JSON with its address. `ada hw settings DEVICE` lists
+settings and faults, `ada hw fault DEVICE` sets faults while it runs.
 
 examples:
   ada hw emulate khr1 --listen pty:/tmp/khr1           then: ada hw monitor khr1 --url /tmp/khr1

@@ -20,7 +20,7 @@ DETAILS = f"""\
 Robots: opening, communication, identity, reply times, joint limits, alarms,
 rejection of invalid commands. With --move, and always with an emulated robot, also:
 activation without a jump, motion of each joint by a few degrees, loss of the host, stop, reset.
-Sensors: identity, rate, losses, noise, zero; with an emulated sensor also units, saturation, loss of data.
+Sensors: identity, rate, losses, state, noise, zero.
 
 examples:
   ada hw test pa10 --emulator

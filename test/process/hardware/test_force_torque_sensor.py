@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,6 @@ from refused import refused
 from waiting import until
 
 from ada_dynamics.errors import InputError
-from ada_hardware.emulation.host import PageServer
 from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.dynpick.driver import DynPickSettings
@@ -47,7 +49,7 @@ def test_a_sensor_on_its_real_wire_measures_the_load(name: str, mode: str) -> No
     with EmulatorProcess(name) as device:
         settings |= {"url": device.url, "timeout": 2.0}
         if name == "netft":
-            settings["calibration_url"] = f"{device.http_url}{PAGE}"
+            settings |= {"force_scale": 1e6, "moment_scale": 1e6}
         make = find(name).driver_class()
         driver = make(checked(make.SETTINGS, settings))
         driver.open()
@@ -108,14 +110,18 @@ def test_a_sensor_that_cannot_be_opened_or_is_unknown_is_refused() -> None:
             ForceSensor(name, settings)
 
 
-def test_the_calibration_is_read_over_http_past_any_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_calibration_is_read_over_http_past_any_proxy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    server = PageServer(lambda: {PAGE: b"<netft/>"})
+    (tmp_path / PAGE[1:]).write_bytes(b"<netft/>")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path)))
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        assert fetch_page(f"{server.url}{PAGE}", 5.0) == b"<netft/>"
-        with refused(NoAnswer, field="page", value=f"{server.url}/else.xml"):
-            fetch_page(f"{server.url}/else.xml", 5.0)
+        assert fetch_page(f"{url}{PAGE}", 5.0) == b"<netft/>"
+        with refused(NoAnswer, field="page", value=f"{url}/else.xml"):
+            fetch_page(f"{url}/else.xml", 5.0)
     finally:
-        server.close()
-    with refused(NoAnswer, field="page", value=f"{server.url}{PAGE}"):
-        fetch_page(f"{server.url}{PAGE}", 5.0)
+        server.shutdown()
+        server.server_close()
+    with refused(NoAnswer, field="page", value=f"{url}{PAGE}"):
+        fetch_page(f"{url}{PAGE}", 5.0)

@@ -38,7 +38,6 @@ def verdicts(out: str) -> dict[str, str]:
 def test_a_sensor_that_is_well_passes_all_checks(ada: Ada) -> None:
     code, out, err = ada(
         "test", "dynpick", "--emulator", "--setting", "rate=100", "--duration", "0.5", "--json",
-        "--setting", "sensor.silence_timeout=1", "--setting", "sensor.reopen_after=0.2",
         "--setting", "sensor.bias_samples=20",
     )  # fmt: skip
     found = json.loads(out)
@@ -46,8 +45,7 @@ def test_a_sensor_that_is_well_passes_all_checks(ada: Ada) -> None:
     assert failed <= OF_THE_MACHINE, out
     assert found["ok"] is (not failed) and code == bool(failed)
     figures = {one["check"]: one for one in found["checks"]}
-    assert abs(figures["units"]["read_n"] + 20.0) < 0.2 and figures["rate"]["wanted_hz"] == 100.0
-    assert not err  # the log does not report a silence that was provoked
+    assert figures["rate"]["wanted_hz"] == 100.0 and not err
 
 
 def test_a_sensor_that_loses_samples_or_is_loaded_fails_there_and_nowhere_else(ada: Ada) -> None:
@@ -57,7 +55,7 @@ def test_a_sensor_that_loses_samples_or_is_loaded_fails_there_and_nowhere_else(a
     )  # fmt: skip
     assert code == 1
     failed = {name for name, verdict in verdicts(out).items() if verdict == "failed"}
-    assert {"losses", "noise"} <= failed <= {"losses", "noise", "zero", "units", *OF_THE_MACHINE}
+    assert {"losses", "noise"} <= failed <= {"losses", "noise", "zero", *OF_THE_MACHINE}
 
 
 @pytest.mark.slow

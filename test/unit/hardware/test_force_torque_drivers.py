@@ -195,7 +195,7 @@ def test_lost_frames_are_counted_and_the_next_one_is_right(way: str) -> None:
 
 def test_scales_from_the_sheet_need_no_page_and_a_page_without_rdt_is_refused() -> None:
     bench = world("netft", device={"noise": 0.0})
-    page = bench.device.http_pages()["/netftapi2.xml"].replace(b"Enabled", b"Disabled")
+    page = str(bench.device.state()["calibration"]).replace("Enabled", "Disabled").encode()
 
     def driver(**settings: Any) -> NetFtDriver:
         return NetFtDriver(NetFtSettings(**settings), wire=bench.wire, clock=bench.clock, fetch=lambda *_: page)
