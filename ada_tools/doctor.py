@@ -12,6 +12,7 @@ import time
 import webbrowser
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,6 @@ from ada_hardware.self_test.checks import Checks
 from ada_robot.ros.environment import ros_problem, wheels_version
 from ada_robot.timing.realtime import memory_limit, priority_limit
 from ada_tools.browser.page import has_screen
-from ada_tools.scenario.machine import processor
 
 OLDEST = (3, 10)
 _CLOSED_FORM = 1e-12  # [rad/s²] tolerance of the first kernel: a few roundings at values around ten
@@ -69,6 +69,16 @@ def _check_processor(checks: Checks) -> None:
         vector_bits=host.vector_bits,
         fma=host.fma,
     )
+
+
+def processor() -> str:
+    """Name of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _check_cache(checks: Checks) -> None:

@@ -10,7 +10,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.structured_text.fields import Fields, placed
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, is_empty, kind_of, shortened
-from ada_tools.scenario.units import BadValue, Dimension, split, to_si
+from ada_tools.scenario.units import BadValue, split, value_in
 
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
@@ -82,14 +82,12 @@ class Part(Fields):
             raise self.problem(key, f"{shortened(word)!r} is not allowed. Allowed: true, false.")
         return word in _YES
 
-    def quantity(self, key: str, wanted: Dimension, default: float | None = None) -> float:
-        """Number with a unit."""
+    def quantity(self, key: str, unit: str, default: float | None = None) -> float:
+        """Number, converted to an SI unit."""
         node = self.node(key)
-        if is_empty(node):
-            if default is None:
-                raise self.problem(key, f"missing; it must be {wanted}.")
+        if default is not None and is_empty(node):
             return default
-        return self._value(key, node, wanted)
+        return self._value(key, node, unit)
 
     def number_and_unit(self, key: str) -> tuple[float, str]:
         """Number and its unit as written, which is not checked."""
@@ -98,34 +96,34 @@ class Part(Fields):
         except BadValue as reason:
             raise self.problem(key, f"{reason}. It must be a number, alone or with a unit.") from None
 
-    def positive(self, key: str, wanted: Dimension, default: float | None = None) -> float:
-        """Positive number with a unit."""
-        value = self.quantity(key, wanted, default)
+    def positive(self, key: str, unit: str, default: float | None = None) -> float:
+        """Positive number, converted to an SI unit."""
+        value = self.quantity(key, unit, default)
         if not value > 0.0:
-            raise self.problem(key, f"it is {value:g}; it must be {wanted} greater than 0.")
+            raise self.problem(key, f"it is {value:g}; it must be greater than 0 [{unit}].")
         return value
 
-    def vector(self, key: str, wanted: Sequence[Dimension]) -> tuple[float, ...]:
-        """List of numbers with the given dimensions."""
+    def vector(self, key: str, units: Sequence[str]) -> tuple[float, ...]:
+        """List of numbers, converted to SI units."""
         node = self.node(key)
-        if not isinstance(node, ListNode) or len(node.items) != len(wanted):
+        if not isinstance(node, ListNode) or len(node.items) != len(units):
             found = "missing" if node is None else kind_of(node)
-            raise self.problem(key, f"it is {found}; it must be a list of {len(wanted)} numbers.")
-        return tuple(self._value(key, item, unit) for item, unit in zip(node.items, wanted, strict=True))
+            raise self.problem(key, f"it is {found}; it must be a list of {len(units)} numbers [{', '.join(units)}].")
+        return tuple(self._value(key, item, unit) for item, unit in zip(node.items, units, strict=True))
 
-    def numbers(self, key: str, wanted: Sequence[Dimension]) -> tuple[float, ...]:
-        """Single number for one dimension, else a list of numbers."""
-        if len(wanted) == 1 and not isinstance(self.node(key), ListNode):
-            return (self.quantity(key, wanted[0]),)
-        return self.vector(key, wanted)
+    def numbers(self, key: str, units: Sequence[str]) -> tuple[float, ...]:
+        """Single number for one unit, else a list of numbers."""
+        if len(units) == 1 and not isinstance(self.node(key), ListNode):
+            return (self.quantity(key, units[0]),)
+        return self.vector(key, units)
 
-    def _value(self, key: str, node: Node | None, wanted: Dimension) -> float:
-        if not isinstance(node, ScalarNode):
-            raise self.problem(key, f"it is {kind_of(node) if node else 'missing'}; it must be {wanted}.")
+    def _value(self, key: str, node: Node | None, unit: str) -> float:
+        if not isinstance(node, ScalarNode) or is_empty(node):
+            raise self.problem(key, f"it is {kind_of(node) if node else 'missing'}; it must be a number [{unit}].")
         try:
-            return to_si(node.text, wanted)
+            return value_in(node.text, unit)
         except BadValue as reason:
-            raise self.problem(key, f"{reason}. It must be {wanted}; a number without a unit is SI.") from None
+            raise self.problem(key, f"{reason}. A number without a unit is in {unit}.") from None
 
     def part(self, key: str, known: Sequence[str] | None) -> Part:
         """Nested mapping; empty if missing."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,52 +50,52 @@ def rhombus_angle(t: ArrayLike, start: float, masses: Sequence[float], gravity: 
 
 
 @measure("energy_drift")
-def energy_drift(scenario: Scenario, log: Log) -> Array:
+def energy_drift(scenario: Scenario, log: Log) -> float:
     """Largest change of the total energy relative to the range of the potential energy."""
-    return np.asarray(log.energy_drift)
+    return float(log.energy_drift)
 
 
 @measure("relative_energy_change")
-def relative_energy_change(scenario: Scenario, log: Log) -> Array:
+def relative_energy_change(scenario: Scenario, log: Log) -> float:
     """Largest relative change of the total energy; for motions without gravity."""
     total = log.total_energy
-    return np.asarray(_over_rows(total - total[..., :1], 1) / np.abs(total[..., 0]))
+    return _largest(total - total[0]) / abs(float(total[0]))
 
 
 @measure("loop_gap", unit="m, rad")
-def loop_gap(scenario: Scenario, log: Log) -> Array:
+def loop_gap(scenario: Scenario, log: Log) -> float:
     """Largest closure error of all loops."""
-    return _over_rows(log.loop_gap, 1)
+    return _largest(log.loop_gap)
 
 
 @measure("centre_of_mass_moved", unit="m")
-def centre_of_mass_moved(scenario: Scenario, log: Log) -> Array:
+def centre_of_mass_moved(scenario: Scenario, log: Log) -> float:
     """Largest displacement of the centre of mass."""
-    return _over_rows(np.linalg.norm(log.com - log.com[..., :1, :], axis=-1), 1)
+    return _largest(np.linalg.norm(log.com - log.com[0], axis=1))
 
 
 @measure("linear_momentum_change", unit="kg m/s")
-def linear_momentum_change(scenario: Scenario, log: Log) -> Array:
+def linear_momentum_change(scenario: Scenario, log: Log) -> float:
     """Largest change of a component of the linear momentum."""
-    return _momentum_change(log, slice(0, 3))
+    return _largest(log.momentum[:, :3] - log.momentum[0, :3])
 
 
 @measure("angular_momentum_change", unit="kg m²/s")
-def angular_momentum_change(scenario: Scenario, log: Log) -> Array:
+def angular_momentum_change(scenario: Scenario, log: Log) -> float:
     """Largest change of a component of the angular momentum about the centre of mass."""
-    return _momentum_change(log, slice(3, 6))
+    return _largest(log.momentum[:, 3:] - log.momentum[0, 3:])
 
 
 @measure("end_positions", unit="rad, m")
-def end_positions(scenario: Scenario, log: Log) -> dict[str, Array]:
+def end_positions(scenario: Scenario, log: Log) -> dict[str, float]:
     """Final positions by joint."""
-    return {name: log.q[..., -1, i] for name, i in _numbers(log.model, log.model.q_index, "coordinates")}
+    return _by_joint(log.model, log.model.q_index, "coordinates", log.q[-1])
 
 
 @measure("end_velocities", unit="rad/s, m/s")
-def end_velocities(scenario: Scenario, log: Log) -> dict[str, Array]:
+def end_velocities(scenario: Scenario, log: Log) -> dict[str, float]:
     """Final velocities by joint."""
-    return {name: log.v[..., -1, i] for name, i in _numbers(log.model, log.model.v_index, "rates")}
+    return _by_joint(log.model, log.model.v_index, "rates", log.v[-1])
 
 
 @measure("momentum_order")
@@ -106,7 +106,7 @@ def momentum_order(scenario: Scenario, log: Log) -> float:
     if scenario.simulation is None:
         raise InputError(f"{scenario.file}: the order in the step needs a simulation.")
     finer = simulate(scenario.with_changes({"step": 0.5 * scenario.simulation.step}))
-    change, half = (float(_momentum_change(each, slice(0, 3))) for each in (log, finer))
+    change, half = (_largest(each.momentum[:, :3] - each.momentum[0, :3]) for each in (log, finer))
     return float(np.log2(change / half))
 
 
@@ -138,31 +138,27 @@ def acceleration_jump_by_largest(scenario: Scenario, log: Log) -> float:
 
 
 @measure("quaternion_length")
-def quaternion_length(scenario: Scenario, log: Log) -> Array:
+def quaternion_length(scenario: Scenario, log: Log) -> float:
     """Largest deviation of the base quaternion from unit length (eq. 3.31)."""
-    return _over_rows(np.linalg.norm(log.q[..., _base(log.model, log.model.q_index)][..., 3:7], axis=-1) - 1.0, 1)
+    return _largest(np.linalg.norm(log.q[:, _base(log.model, log.model.q_index)][:, 3:7], axis=1) - 1.0)
 
 
 @measure("start_velocity_correction", unit="m/s, rad/s")
 def start_velocity_correction(scenario: Scenario, log: Log) -> float:
     """Change of the printed initial velocity by `centre_of_mass: at rest`."""
-    from ada_tools.scenario.states import start_state
+    from ada_tools.scenario.run import start_state
 
     printed = scenario.with_changes({"start.centre_of_mass": "as given"})
     return _largest(start_state(printed, log.model)[1] - log.v[0])
 
 
-def _momentum_change(log: Log, part: slice) -> Array:
-    momentum = log.momentum[..., part]
-    return _over_rows(momentum - momentum[..., :1, :], 2)
-
-
-def _numbers(model: Model, index: Callable[[str], slice], kind: str) -> Iterator[tuple[str, int]]:
-    """Names and columns of coordinates or rates; the joint name for single ones."""
+def _by_joint(model: Model, index: Callable[[str], slice], kind: str, values: Array) -> dict[str, float]:
+    """Coordinates or rates by the joint name, with the name of the coordinate for joints with several."""
+    found = {}
     for name in model.joint_names:
-        numbers = getattr(model.joints[name].type, kind)
-        for i, number in enumerate(numbers, index(name).start):
-            yield f"{name}.{number.name}" if number.name else name, i
+        for i, number in enumerate(getattr(model.joints[name].type, kind), index(name).start):
+            found[f"{name}.{number.name}" if number.name else name] = float(values[i])
+    return found
 
 
 def _base(model: Model, index: Callable[[str], slice]) -> slice:
@@ -227,11 +223,6 @@ def _three_joints(log: Log) -> list[str]:
         words = f"model {log.model.name!r} is not a rhombus of three rods between two pivots."
         raise InputError(words, field="model", value=log.model.name)
     return names
-
-
-def _over_rows(values: Array, axes: int) -> Array:
-    """Maximum over the last axes: a scalar for a log, or one value per motion."""
-    return np.asarray(np.max(np.abs(values), axis=tuple(range(-axes, 0)), initial=0.0))
 
 
 def _largest(values: Array) -> float:

@@ -14,8 +14,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Statement, find_experiment, find_measure
 from ada_tools.scenario.run import measure, simulate
-from ada_tools.scenario.scenario import Scenario
-from ada_tools.scenario.sections import ClaimPart, FigurePart, StatementPart
+from ada_tools.scenario.scenario import ClaimPart, FigurePart, Scenario
 from ada_tools.scenario.units import BadValue, value_in
 
 if TYPE_CHECKING:
@@ -99,33 +98,41 @@ class _ScenarioRun:
     def __init__(self, scenario: Scenario, output: Path, progress: Progress, outcome: Outcome) -> None:
         self._scenario, self._output, self._progress, self._outcome = scenario, output, progress, outcome
         self._logs: dict[str, tuple[Scenario, Log]] = {}
-        variants = {_key(part.changes) for part in self._measured()}
-        variants |= {_key(figure.changes) for figure in scenario.figures}
+        # Claims and statements about the simulation.
+        self._measured = [part for part in (*scenario.claims, *scenario.statements) if part.measure]
+        variants = {_key(part.changes) for part in self._measured} | {_key(one.changes) for one in scenario.figures}
         self._parts = max(1, len(variants)) + (1 if scenario.experiment else 0)
         self._done = 0
 
     def all(self) -> None:
         """Evaluate claims before drawing figures, so that they are reported if drawing fails."""
+        scenario, outcome = self._scenario, self._outcome
         try:
             self._output.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise InputError(f"--output {self._output}: cannot create the folder: {problem.strerror}.") from None
-        if self._scenario.simulation is not None:
-            self._names_are_known()
-            self._claims(is_measured=True)
-            self._figures()
-        if self._scenario.experiment is not None:
-            self._experiment(self._scenario.experiment)
-        self._claims(is_measured=False)
-        self._outcome.statements.extend(self._statement(part) for part in self._scenario.statements)
+        self._require_known_names()
+        for part in scenario.claims:
+            if part.measure:
+                self._judge(part)
+        for figure in scenario.figures:
+            self._draw(figure)
+        if scenario.experiment is not None:
+            more = find_experiment(scenario.experiment)(scenario, self._output, self._step(""))
+            outcome.claims.extend(more.claims)
+            outcome.quantities.update(more.quantities)
+            outcome.figures.extend(more.figures)
+            outcome.captions.update(more.captions)
+            outcome.tables.extend(more.tables)
+            outcome.notes.extend(more.notes)
+        for part in scenario.claims:
+            if part.quantity:
+                self._judge(part)
+        outcome.statements.extend(self._statement(part) for part in scenario.statements)
 
-    def _measured(self) -> list[ClaimPart]:
-        """Claims and statements about the simulation."""
-        return [part for part in (*self._scenario.claims, *self._scenario.statements) if part.measure]
-
-    def _names_are_known(self) -> None:
+    def _require_known_names(self) -> None:
         """Report misspelt names before long computations."""
-        for part in self._measured():
+        for part in self._measured:
             try:
                 find_measure(part.measure)
                 self._scenario.with_changes(part.changes)
@@ -153,15 +160,13 @@ class _ScenarioRun:
 
         return tell
 
-    def _claims(self, is_measured: bool) -> None:
-        """Judge the claims about the simulation, or about the experiment."""
-        for part in self._scenario.claims:
-            for name, found in self._values(part).items() if bool(part.measure) == is_measured else ():
-                text, (limit, within) = f"{part.text}: {name}" if name else part.text, _limits(part, found.unit)
-                claim = Claim(text, found.value, limit, part.relation, found.unit, part.note, within)
-                self._outcome.claims.append(claim)
+    def _judge(self, part: ClaimPart) -> None:
+        for name, found in self._values(part).items():
+            text, (limit, within) = f"{part.text}: {name}" if name else part.text, _limits(part, found.unit)
+            claim = Claim(text, found.value, limit, part.relation, found.unit, part.note, within)
+            self._outcome.claims.append(claim)
 
-    def _statement(self, part: StatementPart) -> Statement:
+    def _statement(self, part: ClaimPart) -> Statement:
         values = self._values(part)
         if {*values} != {""}:
             raise InputError(f"{part.place}: measure: {part.measure!r} returns {len(values)} values instead of one.")
@@ -171,37 +176,26 @@ class _ScenarioRun:
         return Statement(*judged, part.document, part.where, part.why, found.spread)
 
     def _values(self, part: ClaimPart) -> dict[str, Quantity]:
-        """What a claim is about: one value with the name "", or several by name."""
+        """Values of a claim: one with the name "", or several by name."""
         if part.measure:
-            found, unit = (
-                measure(*self._variant(part.changes), [part.measure])[part.measure],
-                find_measure(part.measure).unit,
-            )
+            found = measure(*self._variant(part.changes), [part.measure])[part.measure]
             several = found if isinstance(found, Mapping) else {"": found}
+            unit = find_measure(part.measure).unit
             return {name: Quantity(float(value), unit) for name, value in several.items()}
         quantities = self._outcome.quantities
         if part.quantity not in quantities:
             raise InputError(f"{part.place}: {unknown_name('quantity', part.quantity, sorted(quantities))}")
         return {"": quantities[part.quantity]}
 
-    def _figures(self) -> None:
-        for figure in self._scenario.figures:
-            _, log = self._variant(figure.changes)
-            try:
-                drawn = draw(figure, log, self._output)
-            except AdaError as problem:
-                raise InputError(f"{figure.place}: {figure.file}: {problem}") from None
-            self._outcome.figures.extend(drawn)
-            self._outcome.captions.update({path.name: figure.like for path in drawn if figure.like})
-
-    def _experiment(self, name: str) -> None:
-        more = find_experiment(name)(self._scenario, self._output, self._step(""))
-        self._outcome.claims.extend(more.claims)
-        self._outcome.quantities.update(more.quantities)
-        self._outcome.figures.extend(more.figures)
-        self._outcome.captions.update(more.captions)
-        self._outcome.tables.extend(more.tables)
-        self._outcome.notes.extend(more.notes)
+    def _draw(self, figure: FigurePart) -> None:
+        _, log = self._variant(figure.changes)
+        try:
+            path = draw(figure, log, self._output)
+        except AdaError as problem:
+            raise InputError(f"{figure.place}: {figure.file}: {problem}") from None
+        self._outcome.figures.append(path)
+        if figure.like:
+            self._outcome.captions[path.name] = figure.like
 
 
 def _limits(part: ClaimPart, unit: str) -> tuple[float, float | None]:
@@ -221,33 +215,18 @@ def _key(changes: Mapping[str, Any]) -> str:
     return json.dumps(dict(changes), sort_keys=True)
 
 
-def draw(figure: FigurePart, log: Log, output: Path) -> list[Path]:
-    """Draw a figure.
-
-    Args:
-        figure: description of the figure.
-        log: motion.
-        output: output folder.
-
-    Returns:
-        Paths of the files.
+def draw(figure: FigurePart, log: Log, output: Path) -> Path:
+    """Draw a figure of a motion into the output folder, and return its path.
 
     Raises:
         InputError: a panel is unknown, matplotlib is missing, or a file cannot be written.
     """
-    path = output / f"{figure.file}.png"
-    if figure.panels:
-        from ada_dynamics.drawing.plots import plot_log
-
-        plot_log(log, path, list(figure.panels), columns=figure.columns)
-        return [path]
+    from ada_dynamics.drawing.plots import plot_log
     from ada_dynamics.drawing.snapshots import plot_snapshots
 
-    plot_snapshots(log, path, count=figure.snapshots, plane=figure.plane, columns=figure.columns)
-    if not figure.animation:
-        return [path]
-    from ada_dynamics.drawing.animate import animate
-
-    moving = output / f"{figure.file}.gif"
-    animate(log, moving)
-    return [path, moving]
+    path = output / f"{figure.file}.png"
+    if figure.panels:
+        plot_log(log, path, list(figure.panels), columns=figure.columns)
+    else:
+        plot_snapshots(log, path, count=figure.snapshots, plane=figure.plane, columns=figure.columns)
+    return path

@@ -1,43 +1,186 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation of a scenario with its controller, disturbances and contact, and measures of its motion."""
+"""Robot model, initial state and simulation of a scenario with its controller and disturbances, and its measures."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError, unknown_name
+from ada_dynamics.model.edit.parts import Parts, with_gravity
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.catalogue import CATALOGUE, start_of
 from ada_dynamics.robots.load import load as load_robot
 from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.settings import fields_of
-from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part, ScenarioError, refusal
 from ada_tools.scenario.registry import Measured, find_measure
-from ada_tools.scenario.scenario import Scenario
-from ada_tools.scenario.sections import AUTO, SimulationPart
-from ada_tools.scenario.states import build_model, efforts, start_state
+from ada_tools.scenario.scenario import ControlPart, ModelPart, Scenario, SimulationPart
 from ada_tools.scenario.units import BadValue, value_in
 
 if TYPE_CHECKING:
     from ada_controllers.controller import Controller
     from ada_controllers.in_simulation import InSimulation
     from ada_controllers.state import Reference
-    from ada_dynamics.contact.contact import Contact
-    from ada_dynamics.contact.stops import JointStops
     from ada_dynamics.simulation import Log, Simulation
-    from ada_dynamics.simulation.profiles import WrenchProfile
 
+CLOSED = 1e-9  # [m, rad], [m/s, rad/s] tolerance of the loop constraints for the initial state
 BEYOND = 1e-6  # [rad, m] tolerance of position limits
-_MATERIAL = ("stiffness", "dissipation", "friction", "slip_speed")
-_PLACE = (units.LENGTH,) * 3
+_POSITION, _RATE, _EFFORT = range(3)
+# Units of a coordinate, its rate and its effort.
+_UNITS = {"rad": ("rad", "rad/s", "N m"), "m": ("m", "m/s", "N"), "1": ("1", "1", "1")}
+_CLOSE = "Write start: {close: true} to use the nearest closed state."
 
 
+# --- model and initial state ------------------------------------------------------------------------------------------
+def build_model(scenario: Scenario) -> Model:
+    """Robot model of a scenario.
+
+    Raises:
+        ScenarioError: the model is missing or cannot be loaded.
+    """
+    part = scenario.model
+    if part is None:
+        words = f"{scenario.file}: model: missing; write model: {{robot: ...}}."
+        raise ScenarioError(words, file=scenario.file, field="model")
+    try:
+        model = _loaded(scenario, part)
+        if part.gravity is not None and part.gravity != model.gravity:
+            model = with_gravity(model, part.gravity)
+        return _with_masses(model, part) if part.masses else model
+    except ScenarioError:
+        raise
+    except AdaError as problem:
+        raise refusal(scenario.file, "model", problem) from None
+
+
+def _loaded(scenario: Scenario, part: ModelPart) -> Model:
+    source = part.robot if part.robot in CATALOGUE else str(scenario.path(part.robot))
+    more: dict[str, Any] = {}
+    if part.base is not None:
+        more["base"] = part.base
+    if part.loops is not None:
+        more["loops"] = str(scenario.path(part.loops))
+    if source not in CATALOGUE and not scenario.path(part.robot).exists():
+        raise unknown_name("file or robot of the catalogue", part.robot, CATALOGUE)
+    return load_robot(source, mappings=part.arguments or None, **more)
+
+
+def _with_masses(model: Model, part: ModelPart) -> Model:
+    """Replace link masses; inertias scale proportionally."""
+    parts = Parts.of(model)
+    for name, mass in part.masses.items():
+        if name not in parts.links:
+            raise unknown_name("link in model.masses", name, parts.links)
+        link = parts.links[name]
+        if not link.mass > 0.0:
+            raise ScenarioError(f"link {name!r} is massless; model.masses cannot change it.", link=name, field="masses")
+        parts.links[name] = replace(link, mass=mass, inertia=link.inertia * (mass / link.mass))
+    return parts.build()
+
+
+def start_state(scenario: Scenario, model: Model) -> tuple[Array, Array]:
+    """Initial configuration and velocity of a scenario.
+
+    Joints that are not named are at zero and at rest; without any names the configuration of the catalogue is used.
+
+    Raises:
+        ScenarioError: unknown joint, invalid value, or open loops.
+    """
+    start = scenario.start
+    given = start.part("joints", None)
+    robot = None if given.entries or scenario.model is None else scenario.model.robot
+    catalogued = start_of(robot)
+    q = model.home() if catalogued is None else np.array(catalogued, dtype=np.float64)
+    _fill(q, given, model, _POSITION)
+    wrong = model.position_problems(q) if model.has_manifold_coordinates else []
+    if wrong:
+        raise start.problem("joints", f"{'; '.join(map(str, wrong))}.")
+    v = np.zeros(model.nv)
+    _fill(v, start.part("velocity", None), model, _RATE)
+    if model.loops:
+        q, v = _on_loops(start, model, q, v)
+    if start.text("centre_of_mass", "as given") == "at rest":
+        v = _at_rest(start, model, q, v)
+    return q, v
+
+
+def efforts(scenario: Scenario, model: Model) -> Array:
+    """Constant efforts of the simulation."""
+    tau = np.zeros(model.nv)
+    if scenario.simulation is not None:
+        _fill(tau, scenario.simulation.efforts, model, _EFFORT)
+    return tau
+
+
+def _fill(into: Array, part: Part, model: Model, kind: int) -> None:
+    """Write the entries of a joint mapping into a vector of coordinates, rates or efforts."""
+    for joint in part.keys():  # noqa: SIM118
+        try:
+            place = (model.q_index if kind == _POSITION else model.v_index)(joint)
+        except AdaError as problem:
+            raise part.problem(joint, str(problem)) from None
+        its_type = model.joints[joint].type
+        numbers = its_type.coordinates if kind == _POSITION else its_type.rates
+        into[place] = part.numbers(joint, [_UNITS[one.unit][kind] for one in numbers])
+
+
+def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Array]:
+    """State with closed loops; raises an error with the closure error if closing is not requested."""
+    from ada_dynamics.constraints.closed_configuration import close_loops
+    from ada_dynamics.constraints.constraint_set import ConstraintSet
+    from ada_dynamics.dynamics import Dynamics
+
+    numbers = ConstraintSet(model)
+    closes = start.flag("close")
+    gap = numbers.violation(q)
+    if float(np.max(np.abs(gap), initial=0.0)) > CLOSED:
+        if not closes:
+            raise start.problem("joints", f"the loops are not closed: {_by_loop(numbers, gap, '[m, rad]')}. {_CLOSE}")
+        try:
+            q = np.array(close_loops(model, q, start.texts("hold")))
+        except AdaError as problem:
+            raise start.problem("close", str(problem)) from None
+    drift = numbers.jacobian(q) @ v
+    if float(np.max(np.abs(drift), initial=0.0)) > CLOSED:
+        if not closes:
+            shown = _by_loop(numbers, drift, "[m/s, rad/s]")
+            raise start.problem("velocity", f"it violates the loop constraints: {shown}. {_CLOSE}")
+        q, v = Dynamics(model, q0=q).project_to_constraints(q, v)
+    return q, v
+
+
+def _by_loop(numbers: Any, values: Array, unit: str) -> str:
+    """Largest value of each loop, as text."""
+    worst: dict[str, float] = {}
+    for (loop, _, _), value in zip(numbers.rows, np.abs(values).tolist(), strict=True):
+        worst[loop] = max(worst.get(loop, 0.0), value)
+    return ", ".join(f"{loop!r} by {value:.3g} {unit}" for loop, value in worst.items() if value > CLOSED)
+
+
+def _at_rest(start: Part, model: Model, q: Array, v: Array) -> Array:
+    """Correct the base velocity so that the centre of mass is at rest; documents print rounded velocities."""
+    from ada_dynamics.dynamics import Dynamics
+
+    first = model.joint_names[0]
+    if not model.joints[first].type.leaves_free():
+        raise start.problem("centre_of_mass", "it requires a floating base.")
+    dynamics = Dynamics(model)
+    base = slice(model.v_index(first).start, model.v_index(first).start + 3)
+    J = np.asarray(dynamics.com_jacobian(q), dtype=np.float64)
+    v = v.copy()
+    for _ in range(2):  # the second iteration removes rounding errors
+        v[base] -= np.linalg.solve(J[:, base], J @ v)
+    return v
+
+
+# --- simulation -------------------------------------------------------------------------------------------------------
 def simulation_of(scenario: Scenario) -> Simulation:
     """Simulation of a scenario at its initial state.
 
@@ -49,22 +192,27 @@ def simulation_of(scenario: Scenario) -> Simulation:
 
 def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
     """Simulation of a scenario, and its control loop if it has a controller."""
+    from ada_dynamics.contact.stops import JointStops, limited_joints
+    from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.simulation import Simulation
 
     part = _part(scenario)
     model = build_model(scenario)
     q, v = checked_start(scenario, model)
     tau = efforts(scenario, model)
+    for i, one in enumerate(scenario.disturbances):
+        if one.link not in model.links:
+            raise refusal(scenario.file, f"disturbances.{i}", unknown_name("link", one.link, model.links))
     more: dict[str, Any] = {}
-    stops = _stops(part, model)
-    if stops is not None:
-        more["stops"] = stops
+    if part.stops and limited_joints(model):
+        # The same stiffness for all initial states, so that they share a kernel.
+        more["stops"] = JointStops.for_model(model, part.step)
     try:
         if part.algorithm == "hybrid":
-            more["dynamics"] = _hybrid(part, model)
+            more["dynamics"] = Dynamics(model, "hybrid", hybrid=part.hybrid or "auto")
         else:
             more["algorithm"] = part.algorithm
-        loop = None if scenario.control is None else _control_loop(scenario, model, q)
+        loop = None if scenario.control is None else _control_loop(scenario, scenario.control, model, q)
         make = Simulation if loop is None else loop.simulation
         simulation = make(
             model,
@@ -72,9 +220,8 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
             v,
             integrator=cast("IntegratorName", part.integrator),
             step=part.step,
-            contact=None if part.contact is None else _contact_of(part.contact, model),
             tau=tau if tau.any() else None,
-            external=_wrenches_on(scenario, model),
+            external=scenario.disturbances,
             tolerance=part.tolerance,
             log_every=part.log_every,
             **more,
@@ -95,32 +242,15 @@ def checked_start(scenario: Scenario, model: Model) -> tuple[Array, Array]:
     from ada_dynamics.contact.stops import limit_violations, limited_joints
 
     q, v = start_state(scenario, model)
-    if _part(scenario).stops is None or not limited_joints(model):
-        return q, v
-    beyond = {name: over for name, over in limit_violations(model, q).items() if over > BEYOND}
-    if beyond:
-        name, over = next(iter(beyond.items()))
-        text = (
-            f"{scenario.file}: start: joint {name!r} is {over:.3g} [rad, m] beyond its limits. Change the start, or "
-            "disable the stops: simulation: {stops: none}."
-        )
-        raise ScenarioError(text, file=scenario.file, joint=name, field="start", value=over)
+    if _part(scenario).stops and limited_joints(model):
+        for name, over in limit_violations(model, q).items():
+            if over > BEYOND:
+                text = (
+                    f"{scenario.file}: start: joint {name!r} is {over:.3g} [rad, m] beyond its limits. Change the "
+                    "start, or disable the stops: simulation: {stops: none}."
+                )
+                raise ScenarioError(text, file=scenario.file, joint=name, field="start", value=over)
     return q, v
-
-
-def _stops(part: SimulationPart, model: Model) -> JointStops | None:
-    """Joint stops; the same stiffness for all initial states, so that they share a kernel."""
-    from ada_dynamics.contact.stops import JointStops, limited_joints
-
-    if part.stops is None or not limited_joints(model):
-        return None
-    return JointStops.for_model(model, part.step) if part.stops == AUTO else JointStops(*part.stops)
-
-
-def _hybrid(part: SimulationPart, model: Model) -> Any:
-    from ada_dynamics.dynamics import Dynamics
-
-    return Dynamics(model, "hybrid", hybrid=part.hybrid or "auto")
 
 
 def _part(scenario: Scenario) -> SimulationPart:
@@ -178,13 +308,8 @@ def measure(scenario: Scenario, log: Log, names: Iterable[str] | None = None) ->
 
 
 # --- controller -------------------------------------------------------------------------------------------------------
-def _control_loop(scenario: Scenario, model: Model, q: Array) -> InSimulation:
-    """Create the controller of a scenario with its reference.
-
-    Args:
-        scenario: scenario with a controller.
-        model: simulated robot.
-        q: initial configuration; joints without a reference hold it.
+def _control_loop(scenario: Scenario, part: ControlPart, model: Model, q: Array) -> InSimulation:
+    """Controller of a scenario with its reference; joints without a reference hold the initial configuration q.
 
     Raises:
         ScenarioError: unknown controller, unsuitable robot, or invalid reference.
@@ -194,8 +319,6 @@ def _control_loop(scenario: Scenario, model: Model, q: Array) -> InSimulation:
     from ada_controllers.in_simulation import InSimulation, by_joint_names
     from ada_controllers.registry import find
 
-    part = scenario.control
-    assert part is not None
     try:
         robot = model if part.robot is None else believed_robot(scenario, part.robot)
         settings = _in_si(part.settings, find(part.name).SETTINGS)
@@ -244,61 +367,18 @@ def _reference(part: Part, controller: Controller[object], start: Array) -> Refe
 
     if part.has("pose"):
         pose = part.part("pose", None)
-        rpy = pose.vector("rpy", (units.ANGLE,) * 3) if pose.has("rpy") else (0.0, 0.0, 0.0)
-        return PoseReference(pose_of(pose.vector("position", (units.LENGTH,) * 3), rpy))
+        rpy = pose.vector("rpy", ("rad",) * 3) if pose.has("rpy") else (0.0, 0.0, 0.0)
+        return PoseReference(pose_of(pose.vector("position", ("m",) * 3), rpy))
     if not part.keys():
         return None
     position, velocity = start[controller.q_index], np.zeros(len(controller.joints))
-    for key, into, unit in (("joints", position, units.ANGLE), ("velocity", velocity, units.ANGULAR_SPEED)):
+    for key, into, unit in (("joints", position, "rad"), ("velocity", velocity, "rad/s")):
         given = part.part(key, None)
         for joint in given.keys():  # noqa: SIM118
             if joint not in controller.joints:
                 known = ", ".join(controller.joints)
                 raise given.problem(joint, f"the controller commands no such joint. Known: {known}.")
             turns = controller.model.joints[joint].type.turns()
-            metres = units.LENGTH if key == "joints" else units.SPEED
+            metres = "m" if key == "joints" else "m/s"
             into[controller.joints.index(joint)] = given.quantity(joint, unit if turns else metres)
     return JointReference(position, velocity)
-
-
-# --- loads ------------------------------------------------------------------------------------------------------------
-def _wrenches_on(scenario: Scenario, model: Model) -> tuple[WrenchProfile, ...]:
-    """Disturbances of a scenario; raises ScenarioError for unknown links."""
-    for i, one in enumerate(scenario.disturbances):
-        if one.link not in model.links:
-            problem = unknown_name("link", one.link, model.links)
-            raise refusal(scenario.file, f"disturbances.{i}", problem)
-    return scenario.disturbances
-
-
-def _contact_of(part: Part, model: Model) -> Contact:
-    """Contact described by a scenario."""
-    from ada_dynamics.contact.contact import Contact, ContactPoint, ContactSphere, Ground
-
-    more: dict[str, Any] = {}
-    if part.has("material"):
-        more["material"] = _material(part.part("material", _MATERIAL))
-    if part.has("ground"):
-        ground = part.part("ground", ("height", "normal"))
-        normal = ground.vector("normal", (units.NUMBER,) * 3) if ground.has("normal") else (0.0, 0.0, 1.0)
-        more["ground"] = Ground(height=ground.quantity("height", units.LENGTH, 0.0), normal=normal)
-    if part.has("soles"):
-        if part.has("points") or part.has("spheres"):
-            raise part.problem("soles", "give either soles, or points and spheres.")
-        return Contact.of_soles(model, list(part.texts("soles")), **more)
-    points = [
-        ContactPoint(p.text("name"), p.text("link"), p.vector("xyz", _PLACE))
-        for p in part.parts("points", ("name", "link", "xyz"))
-    ]
-    spheres = [
-        ContactSphere(s.text("name"), s.text("link"), s.vector("xyz", _PLACE), s.positive("radius", units.LENGTH))
-        for s in part.parts("spheres", ("name", "link", "xyz", "radius"))
-    ]
-    return Contact(points=points, spheres=spheres, **more)
-
-
-def _material(part: Part) -> Any:
-    from ada_dynamics.contact.contact import Material
-
-    wanted = dict(zip(_MATERIAL, (units.STIFFNESS, units.Dimension(s=1, m=-1), units.NUMBER, units.SPEED), strict=True))
-    return Material(**{key: part.quantity(key, wanted[key]) for key in part.keys()})  # noqa: SIM118

@@ -7,20 +7,23 @@ The format is described in docs/reproduce.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.model.description import BASES
 from ada_dynamics.resources import provided
+from ada_dynamics.simulation import profiles
+from ada_dynamics.simulation.methods import DEFAULT, METHODS
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.structured_text import files
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, from_object, is_empty
-from ada_tools.scenario import sections
 from ada_tools.scenario.fields import Part, ScenarioError, plain
-from ada_tools.scenario.sections import ClaimPart, ControlPart, FigurePart, ModelPart, SimulationPart, StatementPart
 
+Relation: TypeAlias = Literal["<=", ">=", "==", "~"]
 ENDINGS = (".yaml", ".yml", ".json")
 EXPERIMENTS = "ada_dynamics.experiments"  # group of entry points
 START: Final = "start."  # key prefix
@@ -36,25 +39,6 @@ BY_NAME: Final = frozenset(
         "controller.reference.velocity.",
     }
 )
-_TOP = (
-    "name",
-    "title",
-    "source",
-    "model",
-    "start",
-    "simulation",
-    "controller",
-    "disturbances",
-    "claims",
-    "statements",
-    "figures",
-    "experiment",
-    "settings",
-    "notes",
-    "full",
-    "alone",
-)
-
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "chapter2": ("T2.",),
     "chapter3": ("T3.",),
@@ -65,6 +49,128 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "pa10": ("Y",),
 }
 """Groups of scenarios by name prefix; chapters are those of Takahashi 2012."""
+
+_TOP = (
+    *("name", "title", "source", "model", "start", "simulation", "controller", "disturbances", "claims", "statements"),
+    *("figures", "experiment", "settings", "notes", "full", "alone"),
+)
+_START = ("joints", "velocity", "close", "hold", "centre_of_mass")
+_DISTURBANCE = ("kind", "link", "wrench", "start", "duration", "frame", "at")
+_CLAIM = ("claim", "measure", "quantity", "limit", "relation", "within", "with", "note")
+_STATEMENT = ("statement", "document", "place", "why", *_CLAIM[1:])
+_FIGURE = ("file", "like", "panels", "columns", "snapshots", "plane", "with")
+_PLANES = ("xz", "xy", "yz", "3d")
+_STRIP = 5  # snapshots per row
+_CONSTANT = "constant"
+_PULSES: Mapping[str, Callable[..., WrenchProfile]] = {"half_sine": profiles.half_sine, "rectangle": profiles.rectangle}
+_RELATIONS = ("<=", ">=", "==", "~")
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """Robot of a scenario.
+
+    Attributes:
+        robot: catalogue name, or file path relative to the scenario.
+        base: "fixed", "floating" or "floating_euler"; None for the default of the catalogue.
+        loops: file of loop joints, relative to the scenario.
+        gravity: [m/s²]; None for the value of the robot file.
+        arguments: xacro arguments.
+        masses: replaced link masses, with proportional inertias [kg].
+    """
+
+    robot: str
+    base: str | None
+    loops: str | None
+    gravity: tuple[float, ...] | None
+    arguments: Mapping[str, Any]
+    masses: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class SimulationPart:
+    """Integration settings, as the arguments of `ada.Simulation`."""
+
+    integrator: str
+    step: float  # [s]
+    duration: float  # [s]
+    algorithm: str
+    hybrid: tuple[str, ...]  # joints at which the algorithm hybrid cuts
+    tolerance: float
+    log_every: int
+    efforts: Part  # constant efforts by joint
+    stops: bool  # joint stops with automatic stiffness
+
+
+@dataclass(frozen=True)
+class ControlPart:
+    """Controller of the motors.
+
+    Attributes:
+        name: controller name, see `ada_controllers.registry`.
+        settings: controller settings.
+        shaping: command limits.
+        period: control period [s].
+        robot: catalogue name of the robot model of the controller; None for the simulated robot.
+        reference: reference; the initial state if empty.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    shaping: Mapping[str, Any]
+    period: float
+    robot: str | None
+    reference: Part
+
+
+@dataclass(frozen=True)
+class ClaimPart:
+    """A claim, or a statement of a document: a measure of the motion or a quantity of the experiment, and its limit.
+
+    Attributes:
+        text: the claim.
+        measure: measure of the motion; "" for a quantity.
+        quantity: quantity of the experiment; "" for a measure.
+        limit: limit of the value.
+        relation: relation of value and limit.
+        within: tolerance of "~".
+        units: units of limit and tolerance as written; "" for those of the measure.
+        changes: variant of the scenario.
+        note: origin of the limit, or restrictions of the measurement.
+        place: file and line, for messages.
+        document: cited document; "" for claims.
+        where: chapter, equation, figure or table; "" for claims.
+        why: reason why the simulation does not confirm a statement; empty if it does.
+    """
+
+    text: str
+    measure: str
+    quantity: str
+    limit: float
+    relation: Relation
+    within: float | None
+    units: tuple[str, str]
+    changes: Mapping[str, Any]
+    note: str
+    place: str
+    document: str = ""
+    where: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class FigurePart:
+    """A figure: time plots, or snapshots of the motion."""
+
+    file: str
+    like: str
+    panels: tuple[str, ...]
+    columns: int
+    snapshots: int
+    plane: str
+    changes: Mapping[str, Any]
+    place: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +210,7 @@ class Scenario:
     control: ControlPart | None
     disturbances: tuple[WrenchProfile, ...]
     claims: tuple[ClaimPart, ...]
-    statements: tuple[StatementPart, ...]
+    statements: tuple[ClaimPart, ...]
     figures: tuple[FigurePart, ...]
     experiment: str | None
     settings: Mapping[str, Any]
@@ -133,7 +239,7 @@ class Scenario:
             tree = _replaced(tree, path.split("."), from_object(value, key), path, self.file)
         # Fast path: sweeps change the initial state a million times.
         if self.simulation is not None and all(key.startswith(START) for key in changes):
-            return replace(self, tree=tree, start=sections.read_start(Part(tree, "", self.file, _TOP)))
+            return replace(self, tree=tree, start=_start(Part(tree, "", self.file, _TOP)))
         return read_node(tree, self.file, self.folder)
 
     def as_data(self) -> dict[str, Any]:
@@ -146,6 +252,7 @@ class Scenario:
         return Path(name) if self.folder is None else self.folder / name
 
 
+# --- published scenarios ----------------------------------------------------------------------------------------------
 def packages() -> tuple[Any, ...]:
     """Packages of published experiments."""
     return provided(EXPERIMENTS)
@@ -167,6 +274,7 @@ def names() -> list[str]:
     return sorted(published())
 
 
+# --- reading ----------------------------------------------------------------------------------------------------------
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
     """Load a scenario.
 
@@ -186,9 +294,7 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
         return read_node(from_object(source, "scenario"), "scenario", None)
     text = os.fspath(source)
     if not isinstance(text, str):
-        raise InputError(
-            f"source is {source!r:.100}; it must be a name, a path or a dict.", field="source", value=source
-        )
+        raise InputError(f"source is {source!r:.80}; it must be a name, path or dict.", field="source", value=source)
     known = published()
     if text not in known and not text.lower().endswith(ENDINGS):
         raise unknown_name("scenario", text, sorted(known))
@@ -212,26 +318,25 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
     """Scenario from a parsed file."""
     top = Part(node, "", file, _TOP)
     name = top.text("name")
-    if not sections.FILE_NAME.fullmatch(name):
+    if not _FILE_NAME.fullmatch(name):
         raise top.problem("name", f"{name[:60]!r} is not allowed: only letters, digits, '.', '_' and '-'.")
-    experiment = top.text("experiment") if top.has("experiment") else None
-    model, simulation = sections.read_model(top), sections.read_simulation(top)
-    _refuse_incomplete(top, model, simulation, experiment)
+    _refuse_incomplete(top)
+    simulation = _simulation(top)
     return Scenario(
         name=name,
         title=top.text("title", name),
         source=top.text("source", ""),
         file=file,
         folder=folder,
-        model=model,
-        start=sections.read_start(top),
+        model=_model(top),
+        start=_start(top),
         simulation=simulation,
-        control=sections.read_control(top, simulation),
-        disturbances=sections.read_disturbances(top),
-        claims=sections.read_claims(top),
-        statements=sections.read_statements(top),
-        figures=sections.read_figures(top),
-        experiment=experiment,
+        control=_control(top, simulation),
+        disturbances=tuple(_disturbance(part) for part in top.parts("disturbances", _DISTURBANCE)),
+        claims=tuple(_claim(part, top, part.text("claim")) for part in top.parts("claims", _CLAIM)),
+        statements=_statements(top),
+        figures=_figures(top),
+        experiment=top.text("experiment") if top.has("experiment") else None,
         settings=top.part("settings", None).plain(),
         notes=top.texts("notes"),
         full=top.part("full", None).plain(),
@@ -240,19 +345,178 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
     )
 
 
-def _refuse_incomplete(
-    top: Part, model: ModelPart | None, simulation: SimulationPart | None, experiment: str | None
-) -> None:
-    if simulation is None and experiment is None:
+def _refuse_incomplete(top: Part) -> None:
+    if not top.has("simulation") and not top.has("experiment"):
         raise top.problem("simulation", "missing; a scenario requires a simulation or an experiment.")
-    if simulation is not None and model is None:
+    if top.has("simulation") and not top.has("model"):
         raise top.problem("model", "missing; a simulation requires a robot, such as model: {robot: pa10}.")
-    if simulation is None:
-        for key in ("start", "controller", "disturbances", "figures"):
-            if top.has(key):
-                raise top.problem(key, "it requires a simulation.")
+    for key in ("start", "controller", "disturbances", "figures"):
+        if top.has(key) and not top.has("simulation"):
+            raise top.problem(key, "it requires a simulation.")
 
 
+def _keys_of(section: type[Any]) -> tuple[str, ...]:
+    """Keys of a section that are the fields of its class."""
+    return tuple(one.name for one in fields(section))
+
+
+def _model(top: Part) -> ModelPart | None:
+    if not top.has("model"):
+        return None
+    part = top.part("model", _keys_of(ModelPart))
+    masses = part.part("masses", None)
+    arguments = part.part("arguments", None)
+    return ModelPart(
+        robot=part.text("robot"),
+        base=part.choice("base", tuple(BASES), "") if part.has("base") else None,
+        loops=part.text("loops") if part.has("loops") else None,
+        gravity=part.vector("gravity", ("m/s^2",) * 3) if part.has("gravity") else None,
+        arguments={key: arguments.text(key) for key in arguments.keys()},  # noqa: SIM118
+        masses={link: masses.positive(link, "kg") for link in masses.keys()},  # noqa: SIM118
+    )
+
+
+def _start(top: Part) -> Part:
+    """Section start, which is evaluated with the model."""
+    part = top.part("start", _START)
+    part.part("joints", None)
+    part.part("velocity", None)
+    part.flag("close")
+    part.texts("hold")
+    part.choice("centre_of_mass", ("at rest", "as given"), "as given")
+    return part
+
+
+def _simulation(top: Part) -> SimulationPart | None:
+    if not top.has("simulation"):
+        return None
+    part = top.part("simulation", _keys_of(SimulationPart))
+    step = part.positive("step", "s", 1e-3)
+    duration = part.positive("duration", "s")
+    if duration < step:
+        raise part.problem("duration", f"it is {duration:g} s, less than one step of {step:g} s.")
+    return SimulationPart(
+        integrator=part.choice("integrator", tuple(METHODS), DEFAULT),
+        step=step,
+        duration=duration,
+        algorithm=part.text("algorithm", "auto"),
+        hybrid=part.texts("hybrid"),
+        tolerance=part.positive("tolerance", "1", 1e-10),
+        log_every=part.whole("log_every", 1),
+        efforts=part.part("efforts", None),
+        stops=part.choice("stops", ("auto", "none"), "auto") == "auto",
+    )
+
+
+def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None:
+    if not top.has("controller") or simulation is None:
+        return None
+    part = top.part("controller", _keys_of(ControlPart))
+    reference = part.part("reference", ("joints", "velocity", "pose"))
+    if reference.has("pose") and (reference.has("joints") or reference.has("velocity")):
+        raise reference.problem("pose", "a reference has either a pose or joints.")
+    reference.part("joints", None)
+    reference.part("velocity", None)
+    if reference.has("pose"):
+        pose = reference.part("pose", ("position", "rpy"))
+        pose.vector("position", ("m",) * 3)
+        if pose.has("rpy"):
+            pose.vector("rpy", ("rad",) * 3)
+    return ControlPart(
+        name=part.text("name"),
+        settings=part.part("settings", None).plain(),
+        shaping=part.part("shaping", None).plain(),
+        period=part.positive("period", "s", simulation.step),
+        robot=part.text("robot") if part.has("robot") else None,
+        reference=reference,
+    )
+
+
+def _disturbance(part: Part) -> WrenchProfile:
+    kind = part.choice("kind", (*_PULSES, _CONSTANT), "half_sine")
+    link, wrench = part.text("link"), part.vector("wrench", ("N",) * 3 + ("N m",) * 3)
+    start = part.quantity("start", "s", 0.0)
+    frame = part.choice("frame", profiles.FRAMES, profiles.FRAMES[0])
+    at = part.vector("at", ("m",) * 3) if part.has("at") else (0.0, 0.0, 0.0)
+    if kind == _CONSTANT:
+        return profiles.constant(link, wrench, frame=frame, at=at)
+    return _PULSES[kind](link, wrench, start, part.positive("duration", "s"), frame=frame, at=at)
+
+
+def _statements(top: Part) -> tuple[ClaimPart, ...]:
+    document = top.text("source", "").partition(",")[0]
+    return tuple(
+        replace(
+            _claim(part, top, part.text("statement")),
+            document=part.text("document", document),
+            where=part.text("place"),
+            why=part.text("why", ""),
+        )
+        for part in top.parts("statements", _STATEMENT)
+    )
+
+
+def _claim(part: Part, top: Part, text: str) -> ClaimPart:
+    if part.has("measure") == part.has("quantity"):
+        raise part.problem("measure", "give either measure: NAME, or quantity: NAME of the experiment.")
+    for key, source in (("measure", "simulation"), ("quantity", "experiment")):
+        if part.has(key) and not top.has(source):
+            raise part.problem(key, f"the scenario has no {source}.")
+    limit, unit = part.number_and_unit("limit")
+    within, unit_of_within = part.number_and_unit("within") if part.has("within") else (None, "")
+    return ClaimPart(
+        text=text,
+        measure=part.text("measure", ""),
+        quantity=part.text("quantity", ""),
+        limit=limit,
+        relation=cast(Relation, part.choice("relation", _RELATIONS, _RELATIONS[0])),
+        within=within,
+        units=(unit, unit_of_within),
+        changes=part.part("with", None).plain(),
+        note=part.text("note", ""),
+        place=part.place,
+    )
+
+
+def _figures(top: Part) -> tuple[FigurePart, ...]:
+    found: list[FigurePart] = []
+    for part in top.parts("figures", _FIGURE):
+        file = part.text("file")
+        if not _FILE_NAME.fullmatch(file) or file in {figure.file for figure in found}:
+            words = f"{file[:60]!r} is not allowed: give a unique name without folder and extension."
+            raise part.problem("file", words)
+        panels, snapshots = part.texts("panels"), part.whole("snapshots", 0, least=0)
+        if bool(panels) == bool(snapshots):
+            raise part.problem("panels", "a figure has either panels: [...] or snapshots: NUMBER.")
+        found.append(
+            FigurePart(
+                file=file,
+                like=part.text("like", ""),
+                panels=panels,
+                columns=part.whole("columns", _STRIP if snapshots else 2),
+                snapshots=snapshots,
+                plane=part.choice("plane", _PLANES, _PLANES[0]),
+                changes=part.part("with", None).plain(),
+                place=part.place,
+            )
+        )
+    return tuple(found)
+
+
+def settings_of(scenario: Scenario, known: Sequence[str]) -> Part:
+    """Settings of the experiment of a scenario.
+
+    Args:
+        scenario: the scenario of the experiment.
+        known: allowed keys.
+
+    Raises:
+        ScenarioError: there are other keys.
+    """
+    return Part(scenario.tree, "", scenario.file, None).part("settings", known)
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
 def full_key(key: str) -> str:
     """Complete key of `with_changes`: "step" is "simulation.step"."""
     return key if "." in key else f"simulation.{key}"
@@ -271,13 +535,10 @@ def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) ->
         items = list(node.items)
         items[int(key)] = _replaced(items[int(key)], rest, value, path, file)
         return ListNode(node.line, tuple(items))
-    if isinstance(node, MappingNode):
-        entries = dict(node.entries)
-    elif is_empty(node):
-        entries = {}
-    else:
+    if not isinstance(node, MappingNode) and not is_empty(node):
         words = f"{file}: the change of {path!r} addresses key {key!r} of a scalar value."
         raise ScenarioError(words, file=file, field=path, value=key)
+    entries = dict(node.entries) if isinstance(node, MappingNode) else {}
     line, inner = entries.get(key, (None, MappingNode(None, {})))
     entries[key] = (line, _replaced(inner, rest, value, path, file))
     return MappingNode(node.line, entries)
@@ -291,16 +552,3 @@ def _pieces(node: Node, keys: list[str], path: str) -> int:
             if inner is not None and (count == len(keys) or not isinstance(inner, ScalarNode)):
                 return count
     return len(keys) if path.removesuffix(".".join(keys)) in BY_NAME else 1
-
-
-def settings_of(scenario: Scenario, known: Sequence[str]) -> Part:
-    """Return the settings of a scenario.
-
-    Args:
-        scenario: the scenario of the experiment.
-        known: allowed keys.
-
-    Raises:
-        ScenarioError: there are other keys.
-    """
-    return Part(scenario.tree, "", scenario.file, None).part("settings", known)

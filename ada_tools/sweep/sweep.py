@@ -33,9 +33,8 @@ from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, Scal
 from ada_tools.scenario import scenario as scenarios
 from ada_tools.scenario.fields import Part, ScenarioError, plain
 from ada_tools.scenario.registry import find_measure
-from ada_tools.scenario.run import believed_robot
+from ada_tools.scenario.run import believed_robot, build_model, efforts, start_state
 from ada_tools.scenario.scenario import START, Scenario, full_key
-from ada_tools.scenario.states import build_model, efforts, start_state
 from ada_tools.scenario.units import BadValue, split
 
 MOST_RUNS = 10_000_000

@@ -19,7 +19,6 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Log, Simulation
 from ada_experiments.pictures import picture
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -47,12 +46,12 @@ class NullSpaceMotion(NamedTuple):
 def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Move the arms by the reaction null space, continuous and sampled, and by springs only."""
     part = settings_of(scenario, _KNOWN)
-    start, goal = (np.array(part.vector(key, (units.ANGLE,) * 4)) for key in ("start", "goal"))
+    start, goal = (np.array(part.vector(key, ("rad",) * 4)) for key in ("start", "goal"))
     gains = {
-        "stiffness": [part.positive("stiffness", units.NUMBER)],
-        "damping": [part.positive("damping", units.NUMBER)],
+        "stiffness": [part.positive("stiffness", "1")],
+        "damping": [part.positive("damping", "1")],
     }
-    duration, step = part.positive("duration", units.TIME), part.positive("step", units.TIME)
+    duration, step = part.positive("duration", "s"), part.positive("step", "s")
     found: dict[str, dict[str, NullSpaceMotion]] = {}
     names = part.texts("robots")
     for i, name in enumerate(names):

@@ -34,7 +34,6 @@ from ada_experiments.awa_simulators import (
 )
 from ada_experiments.awa_walk import Walk, khr1_walk, with_armature
 from ada_experiments.pictures import picture
-from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
@@ -120,15 +119,15 @@ def _changes(part: Part, chosen: SimulatorSettings) -> list[SettingChange]:
         settings, pace = chosen, 1.0
         for key in keys:
             if key == "pace":
-                pace = entry.positive(key, units.NUMBER)
+                pace = entry.positive(key, "1")
             elif key == "friction":
-                settings = replace(settings, friction=entry.positive(key, units.NUMBER))
+                settings = replace(settings, friction=entry.positive(key, "1"))
             elif key == "step":
-                settings = _stepped(settings, entry.positive(key, units.TIME))
+                settings = _stepped(settings, entry.positive(key, "s"))
             elif key == "control_period":
-                settings = replace(settings, period=entry.positive(key, units.TIME))
+                settings = replace(settings, period=entry.positive(key, "s"))
             else:
-                unit = units.Dimension(s=-1) if key == "kp" else units.TIME
+                unit = "1/s" if key == "kp" else "s"
                 settings = replace(settings, gains=replace(settings.gains, **{key: entry.quantity(key, unit)}))
         text = ", ".join(f"{_NAMES.get(key, key)} {entry.text(key)}" for key in keys)
         found.append(SettingChange(text, frozenset(keys), settings, pace))

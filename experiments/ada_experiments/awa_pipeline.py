@@ -33,7 +33,6 @@ from ada_experiments.awa_kinematics import (
 from ada_experiments.awa_motors import Motor, motors_of, paper_robot
 from ada_experiments.awa_walk import Walk, khr1_walk
 from ada_experiments.pictures import picture, vector
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -84,7 +83,7 @@ class Differences:
 def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Run the pipeline and check it."""
     part = settings_of(scenario, _KNOWN)
-    periods = part.vector("periods", (units.TIME,) * len(part.items("periods")))
+    periods = part.vector("periods", ("s",) * len(part.items("periods")))
     if len(periods) < 2 or min(periods) <= 0.0 or list(periods) != sorted(periods, reverse=True):
         raise part.problem("periods", "they must be at least two positive values in descending order.")
     model = load(part.text("robot"))

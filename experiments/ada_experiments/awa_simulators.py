@@ -23,7 +23,6 @@ from ada_experiments.awa_pipeline import FEET
 from ada_experiments.awa_walk import BASE_NQ, Gains, Walk, WalkControl, khr1_walk, standing_start, with_armature
 from ada_experiments.mujoco_twin import Ground, Twin
 from ada_experiments.pictures import picture
-from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
@@ -31,8 +30,8 @@ from ada_tools.scenario.scenario import Scenario, settings_of
 OURS, THEIRS = "this library", "MuJoCo"
 KNOWN = ("robot", "step", "control_period", "rest", "friction", "armature", "gains", "touch_time")
 _GAINS = ("kp", "ti", "td", "speed")
-_PER_SECOND = units.Dimension(s=-1)
-_ARMATURE = units.Dimension(m=2, kg=1)
+_PER_SECOND = "1/s"
+_ARMATURE = "kg m^2"
 
 EVERY = 4  # simulation steps per compared row
 _CAPTIONS = {
@@ -129,18 +128,18 @@ def read_settings(part: Part) -> SimulatorSettings:
     gains = part.part("gains", _GAINS)
     usual = Gains()
     return SimulatorSettings(
-        part.positive("step", units.TIME),
-        part.positive("control_period", units.TIME),
-        part.quantity("rest", units.TIME, 0.5),
-        part.positive("friction", units.NUMBER),
+        part.positive("step", "s"),
+        part.positive("control_period", "s"),
+        part.quantity("rest", "s", 0.5),
+        part.positive("friction", "1"),
         part.positive("armature", _ARMATURE),
         Gains(
             gains.positive("kp", _PER_SECOND, usual.kp),
-            gains.positive("ti", units.TIME, usual.ti),
-            gains.quantity("td", units.TIME, usual.td),
-            gains.positive("speed", units.TURNING_DAMPING, usual.speed),
+            gains.positive("ti", "s", usual.ti),
+            gains.quantity("td", "s", usual.td),
+            gains.positive("speed", "N m s/rad", usual.speed),
         ),
-        part.positive("touch_time", units.TIME),
+        part.positive("touch_time", "s"),
     )
 
 

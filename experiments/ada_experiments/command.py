@@ -16,8 +16,7 @@ from ada_dynamics.structured_text.files import to_json
 from ada_experiments.report import counts, entries, figure_text, limit_text, remark, said, write_html, write_ledger
 from ada_tools.commands.common import make_folder, print_json, table
 from ada_tools.scenario import GROUPS, Result, Scenario, load, names, names_in, reproduce
-from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Claim
-from ada_tools.scenario.machine import facts
+from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim
 from ada_tools.sweep.running import begin, cores
 
 NAME = "reproduce"
@@ -91,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
                 print("\n".join(_text(result)), flush=True)
             results.append(result)
             shown = sorted(results, key=lambda one: order.index(one.name))
-            write_html(shown, report, facts())
+            write_html(shown, report)
             write_ledger(shown, options.output)
     finally:
         if options.json:

@@ -30,12 +30,9 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.resources import how_to_install
 from ada_experiments.mujoco_twin import MujocoModel
 from ada_tools.engines.pinocchio_model import PinocchioModel
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
-from ada_tools.scenario.run import simulate, simulation_of
+from ada_tools.scenario.run import build_model, simulate, simulation_of
 from ada_tools.scenario.scenario import Scenario, settings_of
-from ada_tools.scenario.sections import AUTO
-from ada_tools.scenario.states import build_model
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log
@@ -60,16 +57,16 @@ def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outco
         words = f"{scenario.file}: experiment: other_engines requires a simulation."
         raise InputError(words, file=scenario.file, field="simulation")
     part = scenario.simulation
-    has_stops = part.stops is not None and (part.stops != AUTO or bool(limited_joints(build_model(scenario))))
-    if scenario.disturbances or part.efforts.entries or part.contact is not None or has_stops:
+    has_stops = part.stops and bool(limited_joints(build_model(scenario)))
+    if scenario.disturbances or part.efforts.entries or has_stops:
         text = (
-            f"{scenario.file}: experiment: other_engines requires free motions; remove disturbances, efforts, "
-            "contact and stops (stops: none)."
+            f"{scenario.file}: experiment: other_engines requires free motions; remove disturbances, efforts and stops "
+            "(stops: none)."
         )
         raise InputError(text, file=scenario.file, field="experiment")
     told = settings_of(scenario, ("mujoco", "finer"))
     with_mujoco = told.flag("mujoco", True)
-    steps = (*STEPS, *told.vector("finer", (units.TIME,) * len(told.items("finer")))) if told.has("finer") else STEPS
+    steps = (*STEPS, *told.vector("finer", ("s",) * len(told.items("finer")))) if told.has("finer") else STEPS
     exact = scenario.with_changes(DOP853)
     log = simulate(exact)
     times = _times(part.duration)

@@ -17,7 +17,6 @@ from ada_dynamics.simulation import Log
 from ada_experiments.pictures import picture, vector
 from ada_experiments.push_measures import drop, phase, swing_at_the_end, time_of_fall, trunk_angles
 from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, STEP, Push, heights_of_corners, on_free_feet
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -37,8 +36,8 @@ class FootCase(NamedTuple):
 def feet_that_may_lift(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Simulate both pushes with their strategies and with springs only, with the feet in contact."""
     part = settings_of(scenario, _KNOWN)
-    stiffness, duration = part.positive("stiffness", units.STIFFNESS), part.positive("duration", units.TIME)
-    fine, full = part.positive("fine_step", units.TIME), {"full_angle": part.positive("full_angle", units.ANGLE)}
+    stiffness, duration = part.positive("stiffness", "N/m"), part.positive("duration", "s")
+    fine, full = part.positive("fine_step", "s"), {"full_angle": part.positive("full_angle", "rad")}
     cases = {
         "rotation": FootCase("upper-body rotation", AT_THE_HAND, {"strategy": "upper_body_rotation", **full}),
         "combined": FootCase("combined", AT_THE_SHOULDER, {"strategy": "combined", **full}),

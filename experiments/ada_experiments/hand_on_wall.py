@@ -23,7 +23,6 @@ from ada_experiments.pictures import picture
 from ada_experiments.push_measures import FALLEN
 from ada_experiments.push_sweep import SIDES, largest_survived, search
 from ada_experiments.pushed_humanoid import STANDING, Push, on_free_feet
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -68,17 +67,17 @@ class WallSettings(NamedTuple):
 
 def read_settings(scenario: Scenario) -> WallSettings:
     """Settings of a scenario, with units."""
-    part, impulse = settings_of(scenario, _KNOWN), units.FORCE.times(units.TIME)
+    part, impulse = settings_of(scenario, _KNOWN), "N s"
     return WallSettings(
-        {name: part.positive(name, units.ANGLE) for name in ("upright", "leaning")},
+        {name: part.positive(name, "rad") for name in ("upright", "leaning")},
         tuple(part.texts("points")),
         part.positive("largest", impulse),
         part.positive("spacing", impulse),
         part.positive("resolution", impulse),
-        part.positive("horizon", units.TIME),
-        part.positive("stiffness", units.STIFFNESS),
+        part.positive("horizon", "s"),
+        part.positive("stiffness", "N/m"),
         part.positive("shown", impulse),
-        part.positive("full_angle", units.ANGLE),
+        part.positive("full_angle", "rad"),
         part.flag("whole", True),
     )
 

@@ -21,7 +21,6 @@ from ada_experiments.hybrid_motion_rig import HybridCase, HybridRig, HybridSetti
 from ada_experiments.motion_simulation.emulated_table import SENSORS
 from ada_experiments.motion_simulation.lock_step import Record
 from ada_experiments.pictures import picture
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -78,30 +77,30 @@ def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> HybridSetting
     part = settings_of(scenario, (*KNOWN, *also))
     network = part.part("network", _NETWORK)
     count = len(part.items("stiffnesses"))
-    stiffnesses = part.vector("stiffnesses", (units.TURNING_STIFFNESS,) * count)
-    dampings = part.vector("dampings", (units.TURNING_DAMPING,) * len(part.items("dampings")))
+    stiffnesses = part.vector("stiffnesses", ("N m/rad",) * count)
+    dampings = part.vector("dampings", ("N m s/rad",) * len(part.items("dampings")))
     if count < 2 or list(stiffnesses) != sorted(set(stiffnesses)) or stiffnesses[0] <= 0.0:
         raise part.problem("stiffnesses", "they must be at least two positive values in ascending order.")
     if len(dampings) != count or min(dampings) <= 0.0:
         raise part.problem("dampings", f"there must be one positive value for each of the {count} stiffnesses.")
-    loss = network.quantity("loss", units.NUMBER, 0.0)
+    loss = network.quantity("loss", "1", 0.0)
     if not 0.0 <= loss <= 0.5:
         raise network.problem("loss", "it must be between 0 and 0.5.")
     return HybridSettings(
         stiffnesses,
         dampings,
-        part.positive("approach", units.SPEED),
-        part.positive("gap", units.LENGTH),
-        part.positive("step", units.TIME),
-        part.positive("duration", units.TIME),
-        part.positive("probe_stiffness", units.STIFFNESS),
-        part.positive("probe_dissipation", units.Dimension(s=1, m=-1)),
+        part.positive("approach", "m/s"),
+        part.positive("gap", "m"),
+        part.positive("step", "s"),
+        part.positive("duration", "s"),
+        part.positive("probe_stiffness", "N/m"),
+        part.positive("probe_dissipation", "s/m"),
         part.choice("sensor", SENSORS, SENSORS[0]),
         Network(
-            network.quantity("delay", units.TIME, 0.0),
-            network.quantity("jitter", units.TIME, 0.0),
+            network.quantity("delay", "s", 0.0),
+            network.quantity("jitter", "s", 0.0),
             loss,
-            round(network.quantity("seed", units.NUMBER, 0.0)),
+            round(network.quantity("seed", "1", 0.0)),
         ),
     )
 

@@ -21,7 +21,6 @@ from ada_experiments.hybrid_motion import KNOWN, read_settings
 from ada_experiments.hybrid_motion_rig import HybridRig, Network
 from ada_experiments.motion_simulation.lock_step import Record
 from ada_experiments.motion_simulation.passivity import longest_passive_delay, touches
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -78,7 +77,7 @@ def passivity_map(scenario: Scenario, progress: Progress) -> PassivityMap:
     """Simulate all contacts of a scenario."""
     chosen = read_settings(scenario, ("delays",))
     part = settings_of(scenario, (*KNOWN, "delays"))
-    delays = part.vector("delays", (units.TIME,) * len(part.items("delays")))
+    delays = part.vector("delays", ("s",) * len(part.items("delays")))
     if list(delays) != sorted(set(delays)) or delays[0] < 0.0:
         raise part.problem("delays", "they must be nonnegative and in ascending order.")
     rig, shape = HybridRig(chosen), (len(chosen.stiffnesses), len(delays))

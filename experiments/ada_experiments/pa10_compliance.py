@@ -18,11 +18,10 @@ from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_experiments.pictures import picture
-from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.run import build_model
 from ada_tools.scenario.scenario import Scenario, settings_of
-from ada_tools.scenario.states import build_model
 
 if TYPE_CHECKING:
     from ada_controllers.in_simulation import InSimulation
@@ -108,20 +107,20 @@ def _setup(scenario: Scenario) -> Setup:
     return Setup(
         model,
         Dynamics(model),
-        np.array(use.vector("pose", (units.ANGLE,) * model.nq)),
-        use.positive("stiffness", units.STIFFNESS),
-        use.positive("gain", units.NUMBER),
-        use.positive("period", units.TIME),
-        use.positive("servo_bandwidth", units.NUMBER),
-        _list(use, "depths", units.LENGTH),
-        use.positive("wall_stiffness", units.STIFFNESS),
-        use.quantity("noise", units.FORCE),
-        use.quantity("offset", units.FORCE),
-        _list(use, "shares", units.NUMBER),
+        np.array(use.vector("pose", ("rad",) * model.nq)),
+        use.positive("stiffness", "N/m"),
+        use.positive("gain", "1"),
+        use.positive("period", "s"),
+        use.positive("servo_bandwidth", "1"),
+        _list(use, "depths", "m"),
+        use.positive("wall_stiffness", "N/m"),
+        use.quantity("noise", "N"),
+        use.quantity("offset", "N"),
+        _list(use, "shares", "1"),
     )
 
 
-def _list(use: Part, key: str, unit: units.Dimension) -> tuple[float, ...]:
+def _list(use: Part, key: str, unit: str) -> tuple[float, ...]:
     node: Any = use.node(key)
     return use.vector(key, (unit,) * len(getattr(node, "items", ())))
 

@@ -21,7 +21,6 @@ from ada_dynamics.drawing.plots import figure_context, save
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -74,10 +73,10 @@ def inverse_kinematics_grid(scenario: Scenario, output: Path, progress: Progress
     """Compute all solutions for all poses of a grid, with S1 and with S3 given."""
     part = settings_of(scenario, _KNOWN)
     names = part.texts("lengths")
-    corner, opposite = (part.vector(key, (units.LENGTH,) * 3) for key in ("corner", "opposite"))
-    shape = [round(x) for x in part.vector("places", (units.NUMBER,) * 3)]
+    corner, opposite = (part.vector(key, ("m",) * 3) for key in ("corner", "opposite"))
+    shape = [round(x) for x in part.vector("places", ("1",) * 3)]
     grid = grid_of(corner, opposite, shape, part.whole("directions", 21))
-    offset, angle = (part.quantity(key, units.ANGLE) for key in ("offset", "angle"))
+    offset, angle = (part.quantity(key, "rad") for key in ("offset", "angle"))
     cases = []
     for i, lengths in enumerate(names):
         progress(0.8 * i / len(names), f"{len(grid)} poses of the PA-10, lengths {lengths}")

@@ -15,10 +15,9 @@ from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_experiments.pictures import picture, vector
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.run import build_model
 from ada_tools.scenario.scenario import Scenario, settings_of
-from ada_tools.scenario.states import build_model
 
 if TYPE_CHECKING:
     from ada_controllers.state import PoseReference
@@ -78,16 +77,16 @@ def pose_servo_paths(scenario: Scenario, output: Path, progress: Progress) -> Ou
     """Follow a line, a circle and a fixed pose, the last two with elbow motion; simulated and with an ideal robot."""
     use = settings_of(scenario, _KNOWN)
     model = build_model(scenario)
-    start = np.array(use.vector("pose", (units.ANGLE,) * model.nq))
-    duration, period = use.positive("duration", units.TIME), use.positive("period", units.TIME)
-    settle = use.positive("settle", units.TIME)
-    gain, bandwidth = use.positive("gain", units.NUMBER), use.positive("servo_bandwidth", units.NUMBER)
+    start = np.array(use.vector("pose", ("rad",) * model.nq))
+    duration, period = use.positive("duration", "s"), use.positive("period", "s")
+    settle = use.positive("settle", "s")
+    gain, bandwidth = use.positive("gain", "1"), use.positive("servo_bandwidth", "1")
     dynamics = Dynamics(model)
     paths = _paths(
         dynamics.pose(HAND, start)[:3, 3],
-        np.array(use.vector("line", (units.LENGTH,) * 3)),
-        use.positive("radius", units.LENGTH),
-        use.quantity("swing", units.ANGLE),
+        np.array(use.vector("line", ("m",) * 3)),
+        use.positive("radius", "m"),
+        use.quantity("swing", "rad"),
         duration,
     )
     rides: dict[str, PathRun] = {}
@@ -96,7 +95,7 @@ def pose_servo_paths(scenario: Scenario, output: Path, progress: Progress) -> Ou
         progress(i / len(paths), path.name)
         rides[path.name] = _simulated(model, dynamics, start, path, duration, period, gain, bandwidth, settle)
         ideal[path.name] = _ideal(model, dynamics, start, path, duration, period, gain)
-    near, exact = use.positive("on_path", units.LENGTH), use.positive("ideal_on_path", units.LENGTH)
+    near, exact = use.positive("on_path", "m"), use.positive("ideal_on_path", "m")
     outcome = Outcome(_claims(rides, ideal, near, exact))
     outcome.tables.append(_table(rides, ideal))
     outcome.figures.append(picture(_panels(rides), output / "y3_paths.png", "Hand and elbow in simulation", columns=3))

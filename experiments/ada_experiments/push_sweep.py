@@ -24,7 +24,6 @@ from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.profiles import half_sine
 from ada_experiments.pictures import picture
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, STANDING, robot, survives
-from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
@@ -154,15 +153,15 @@ def read_settings(scenario: Scenario) -> PushSettings:
 
 def sweep_of(part: Part) -> PushSettings:
     """Read the sweep settings, with units."""
-    impulse = units.FORCE.times(units.TIME)
+    impulse = "N s"
     return PushSettings(
         tuple(part.texts("points")),
         part.positive("largest", impulse),
         part.positive("spacing", impulse),
         part.positive("resolution", impulse),
-        part.positive("duration", units.TIME),
-        part.positive("horizon", units.TIME),
-        part.positive("full_angle", units.ANGLE),
+        part.positive("duration", "s"),
+        part.positive("horizon", "s"),
+        part.positive("full_angle", "rad"),
     )
 
 

@@ -41,7 +41,6 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import checked
 from ada_robot.simulated.driver import SimulatedDriver
 from ada_robot.simulated.settings import SimulatedSettings
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -179,8 +178,8 @@ def _by_springs(friction: float, chosen: DevicePushSettings) -> bool:
 def read_settings(scenario: Scenario) -> DevicePushSettings:
     """Read the settings of a scenario, with units."""
     part = settings_of(scenario, _KNOWN)
-    friction = part.vector("friction", (units.MOMENT,) * len(part.items("friction")))
-    rate = part.positive("rate", units.Dimension(s=-1))
+    friction = part.vector("friction", ("N m",) * len(part.items("friction")))
+    rate = part.positive("rate", "1/s")
     return DevicePushSettings(sweep_of(part), tuple(friction), rate, part.texts("cases"))
 
 

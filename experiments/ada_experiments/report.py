@@ -10,22 +10,24 @@ from __future__ import annotations
 import base64
 import html
 import math
+import platform
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.structured_text.files import atomic_write
+from ada_tools.doctor import processor
 from ada_tools.scenario import GROUPS, Result
-from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Statement, Verdict
-from ada_tools.scenario.sections import StatementPart
-
-if TYPE_CHECKING:
-    from ada_tools.scenario.claims import Claim, Statement, Table, Verdict
-    from ada_tools.scenario.reproduce import Result
-    from ada_tools.scenario.sections import ClaimPart
+from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim, Statement, Table, Verdict
+from ada_tools.scenario.scenario import ClaimPart
+from ada_tools.sweep.running import cores
 
 TITLE = "Reproduced experiments"
 CLAIM_HEAD = ("claim", "measured", "limit", "verdict")
@@ -116,18 +118,17 @@ def remark(claim: Claim) -> str:
 
 
 # --- HTML -----------------------------------------------------------------------------------------------------------
-def write_html(results: Sequence[Result], path: Path, facts: Sequence[tuple[str, str]]) -> None:
+def write_html(results: Sequence[Result], path: Path) -> None:
     """Write the page.
 
     Args:
         results: one per scenario.
         path: output file.
-        facts: on machine and versions, for the end of the page.
 
     Raises:
         InputError: a figure cannot be read, or the page cannot be written.
     """
-    body = [_summary(results), *(_section(result) for result in results), _facts(facts)]
+    body = [_summary(results), *(_section(result) for result in results), _facts()]
     page = (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{TITLE}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -255,8 +256,17 @@ def _picture(path: Path, caption: str) -> str:
     return f'<figure><img src="data:{kind};base64,{data}" alt="{alternative}">{words}</figure>\n'
 
 
-def _facts(facts: Sequence[tuple[str, str]]) -> str:
-    rows = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts)
+def _facts() -> str:
+    """Machine and package versions; missing packages are omitted."""
+    facts = {"ada_dynamics": __version__, "Python": platform.python_version()}
+    for package in ("numpy", "llvmlite", "scipy", "matplotlib", "pin", "mujoco"):
+        with suppress(PackageNotFoundError):
+            facts[package] = version(package)
+    facts["processor"] = processor()
+    facts["cores in use"] = str(cores())
+    facts["system"] = f"{platform.system()} {platform.release()} {platform.machine()}"
+    facts["date"] = time.strftime("%Y-%m-%d %H:%M %Z")
+    rows = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts.items())
     return f'<section id="machine"><h2>Machine and versions</h2>\n<dl>{rows}</dl></section>\n'
 
 
@@ -287,7 +297,7 @@ class Entry(NamedTuple):
     """A line of the ledger."""
 
     experiment: str
-    statement: Statement | StatementPart
+    statement: Statement | ClaimPart
     measured: str
     verdict: Verdict
 

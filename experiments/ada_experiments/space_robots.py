@@ -29,7 +29,6 @@ from ada_experiments.motion_simulation.free_robot import JointHold, with_masses
 from ada_experiments.pictures import picture, vector
 from ada_experiments.space_pair import ARM, FREE, SECOND, TOUCH, RobotPairModel, pair_of
 from ada_experiments.tarao_impedance import platform_jacobian, stiffness_along
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -162,20 +161,20 @@ def read_settings(scenario: Scenario) -> SpaceRobotSettings:
     part = settings_of(scenario, _KNOWN)
     hold = part.part("hold", _HOLD)
     count = len(part.items("stiffnesses"))
-    stiffnesses = part.vector("stiffnesses", (units.TURNING_STIFFNESS,) * count)
+    stiffnesses = part.vector("stiffnesses", ("N m/rad",) * count)
     if count < 2 or list(stiffnesses) != sorted(set(stiffnesses)) or stiffnesses[0] <= 0.0:
         raise part.problem("stiffnesses", "at least two positive values in ascending order.")
     return SpaceRobotSettings(
         stiffnesses,
-        part.positive("approach", units.SPEED),
-        part.positive("gap", units.LENGTH),
-        part.quantity("offset", units.LENGTH, 0.0),
-        part.positive("step", units.TIME),
-        part.positive("duration", units.TIME),
-        (np.array(part.vector("arm_1", (units.ANGLE,) * 4)), np.array(part.vector("arm_2", (units.ANGLE,) * 4))),
+        part.positive("approach", "m/s"),
+        part.positive("gap", "m"),
+        part.quantity("offset", "m", 0.0),
+        part.positive("step", "s"),
+        part.positive("duration", "s"),
+        (np.array(part.vector("arm_1", ("rad",) * 4)), np.array(part.vector("arm_2", ("rad",) * 4))),
         JointHold(
-            hold.positive("stiffness", units.TURNING_STIFFNESS, JointHold.stiffness),
-            hold.positive("damping", units.TURNING_DAMPING, JointHold.damping),
+            hold.positive("stiffness", "N m/rad", JointHold.stiffness),
+            hold.positive("damping", "N m s/rad", JointHold.damping),
         ),
     )
 

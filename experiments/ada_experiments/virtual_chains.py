@@ -10,7 +10,6 @@ import numpy as np
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_tools.scenario import units
 from ada_tools.scenario.registry import measure
 
 if TYPE_CHECKING:
@@ -138,7 +137,7 @@ def near_singular(scenario: Scenario, log: Log) -> float:
 def _wanted_x(scenario: Scenario) -> float:
     if scenario.control is None:
         raise InputError(f"{scenario.file}: the position error requires a controller with a reference.")
-    return scenario.control.reference.part("pose", None).vector("position", (units.LENGTH,) * 3)[0]
+    return scenario.control.reference.part("pose", None).vector("position", ("m",) * 3)[0]
 
 
 def _tip(log: Log) -> Array:

@@ -12,7 +12,7 @@ import pytest
 
 from ada_experiments.report import write_html
 from ada_tools.scenario import Result
-from ada_tools.scenario.claims import Claim, Outcome, Table
+from ada_tools.scenario.registry import Claim, Outcome, Table
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 TOLD = "<script>const d = document.documentElement; document.title = `${d.scrollWidth} of ${d.clientWidth}`;</script>"
@@ -30,7 +30,7 @@ def report(tmp_path: Path) -> Path:
     outcome = Outcome([Claim(f"it holds in {WORD}", 1.0, 2.0, note=WORD)], [], tables, [WORD])
     result = Result("T4.3", f"Cost of {WORD}", WORD, outcome, f"it broke in {WORD}", f"Traceback: {WORD}")
     path = tmp_path / "report.html"
-    write_html([result], path, [("processor", WORD)])
+    write_html([result], path)
     return path
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ada_experiments import joint_tables, report
 from ada_tools import scenario as scenarios
-from ada_tools.scenario.claims import FAILS, NOT_CONFIRMED
-from ada_tools.scenario.sections import StatementPart
+from ada_tools.scenario.registry import FAILS, NOT_CONFIRMED
+from ada_tools.scenario.scenario import ClaimPart
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / report.FILE
 
@@ -21,7 +21,7 @@ def written() -> dict[tuple[str, str, str], tuple[str, str]]:
     return {(name, where, text): (figure, verdict) for where, text, _, figure, verdict, name in cells}
 
 
-def declared() -> list[tuple[str, StatementPart]]:
+def declared() -> list[tuple[str, ClaimPart]]:
     return [(name, part) for name in scenarios.names() for part in scenarios.load(name).statements]
 
 

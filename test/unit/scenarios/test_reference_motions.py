@@ -96,7 +96,6 @@ def test_the_comparison_notices_what_is_off_by_more_than_it_may():
     assert [claim.holds for claim in comparison.claims()] == [True, True, False, False]
 
 
-@pytest.mark.parametrize("more", [{"efforts": {"joint_1": "1 N m"}}, {"stops": {"stiffness": 1.0}}])
-def test_only_free_motions_are_compared(more, tmp_path):
+def test_only_free_motions_are_compared(tmp_path):
     with refused(InputError, field="experiment"):
-        other_engines(scenario(**more), tmp_path, silent)
+        other_engines(scenario(efforts={"joint_1": "1 N m"}), tmp_path, silent)
