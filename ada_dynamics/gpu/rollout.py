@@ -18,9 +18,8 @@ from ada_dynamics.gpu.arrays import Device, DeviceArray
 from ada_dynamics.gpu.batch_dynamics import applied, device_of
 from ada_dynamics.gpu.kernels import ThreadKernel, launch, put_rows, rows_of
 from ada_dynamics.jit import Kernel, Signature
-from ada_dynamics.jit.integrator import IntegratorState
 from ada_dynamics.simulation.context import SimulationContext
-from ada_dynamics.simulation.executors import NumpyExecutor
+from ada_dynamics.simulation.executors import explicit_step
 from ada_dynamics.simulation.integrator import FAILURES, Integrator
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
@@ -47,11 +46,8 @@ def step_quantity(system: System, method: Method, h: float) -> Quantity:
 
         if method.is_direct:
             return Traced({"next": list(run(system.step, x=x, u=u, t=[0.0]))}, guards)
-        s = IntegratorState(n=size, used=size, stages=method.stages, every=1, h=h)
         rate: Callable[..., Any] = lambda state, t: run(system.rate, x=list(state), u=u, t=[t])  # noqa: E731
-        executor = NumpyExecutor(s, _objects(x), method.table(), rate, None if settle is None else settled)
-        executor.step()
-        return Traced({"next": list(executor.x)}, guards)
+        return Traced({"next": list(settled(explicit_step(method, rate, _objects(x), 0.0, h)))}, guards)
 
     name = f"step_{method.name}"
     inputs = {"x": size, "u": system.equations.input_size}

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.projection import CLOSED
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
@@ -132,58 +133,50 @@ def _finite(name: str, x: Array) -> Array:
 
 
 def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the state projected onto the loop constraints.
+    """Return a state projected onto the loop constraints, see `closed_states`."""
+    (x,) = closed_states(model, dynamics, q[None], v[None])
+    return x[: model.nq], x[model.nq :]
+
+
+def closed_states(model: Model, dynamics: Dynamics, q: Array, v: Array) -> Array:
+    """Return rows of states [q; v], projected onto the loop constraints.
 
     Raises:
-        InputError: the constraint violation exceeds rounding.
+        InputError: a state is invalid, or violates the constraints by more than rounding.
     """
-    closed = kernels_of(dynamics).closed
+    closed, where = kernels_of(dynamics).closed, [f"state {i}: " if len(q) > 1 else "" for i in range(len(q))]
+    for row, *state in zip(where, q, v, strict=True):
+        try:
+            checked_start(model, *state)
+        except InputError as problem:
+            raise type(problem)(f"{row}{problem}", field=problem.field) from None
     if closed is None:
-        return q, v
-    nearest, allowed = dynamics.project_to_constraints(q, v)
-    gap, left = (float(np.max(np.abs(closed.weighted_violation(at)), initial=0.0)) for at in (q, nearest))
-    if gap > max(OPEN, BEYOND_ROUNDING * left):
-        state = dynamics.constraints.state(q)
-        gaps = {name: float(np.max(np.abs(g))) for name, g in state.violation.items()}
+        return np.hstack([q, v])
+    gap = np.max(np.abs(closed.violation(np.ascontiguousarray(q))), axis=1, initial=0.0)
+    off = np.flatnonzero((gap >= CLOSED * closed.analysis.constraints.length) | v.any(axis=1))
+    nearest, allowed = q.copy(), v.copy()
+    nearest[off], allowed[off] = dynamics.project_to_constraints(q[off], v[off])
+    gap, left = (np.max(np.abs(closed.weighted_violation(at)), axis=1, initial=0.0) for at in (q, nearest))
+    for i in np.flatnonzero(gap > np.maximum(OPEN, BEYOND_ROUNDING * left)):
+        gaps = {name: float(np.max(np.abs(g))) for name, g in dynamics.constraints.state(q[i]).violation.items()}
         shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
         raise InputError(
-            f"model {model.name!r}: the initial configuration violates loop constraints: {shown} [m, rad]; use "
-            "q = ada.close_loops(model, q).",
+            f"{where[i]}model {model.name!r}: the initial configuration violates loop constraints: {shown} [m, rad]; "
+            "use q = ada.close_loops(model, q).",
             loop=max(gaps, key=lambda name: gaps[name]),
             field="q",
         )
-    change, speed = (float(np.max(np.abs(x), initial=0.0)) for x in (allowed - v, v))
-    if change > max(OPEN, OPEN * speed, TURNED_BY_GAP * left * speed):  # steps of fast motions leave more
+    change, speed = (np.max(np.abs(x), axis=1, initial=0.0) for x in (allowed - v, v))
+    allowed_change = np.maximum(
+        OPEN, np.maximum(OPEN, TURNED_BY_GAP * left) * speed
+    )  # steps of fast motions leave more
+    for i in np.flatnonzero(change > allowed_change):
         raise InputError(
-            f"model {model.name!r}: the initial velocity violates the loop constraints: the projection changes it by "
-            f"{change:.3g}; use q, v = Dynamics(model, q0=q).project_to_constraints(q, v).",
+            f"{where[i]}model {model.name!r}: the initial velocity violates the loop constraints: the projection "
+            f"changes it by {change[i]:.3g}; use q, v = Dynamics(model, q0=q).project_to_constraints(q, v).",
             field="v",
         )
-    return nearest, allowed
-
-
-def closed_states(model: Model, dynamics: Dynamics, q: Array, v: Array, is_closed: Array | None = None) -> Array:
-    """Return rows of states [q; v], each projected onto the loop constraints after a check.
-
-    Args:
-        model: the robot.
-        dynamics: its dynamics.
-        q: configurations, (N, nq).
-        v: velocities, (N, nv).
-        is_closed: True for states that need no projection, (N,).
-
-    Raises:
-        InputError: a state is invalid; the message names its index.
-    """
-    rows = []
-    for i in range(len(q)):
-        try:
-            state = checked_start(model, q[i], v[i])
-            done = is_closed is not None and is_closed[i]
-            rows.append(np.concatenate(state if done else closed_start(model, dynamics, *state)))
-        except InputError as problem:
-            raise type(problem)(f"state {i}: {problem}") from None
-    return np.array(rows)
+    return np.hstack([nearest, allowed])
 
 
 def require_determinate(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:

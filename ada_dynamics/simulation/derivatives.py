@@ -1,166 +1,235 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of a simulation: of single steps and of trajectories, in forward and reverse mode.
+"""Derivatives of the steps of a simulation with respect to state and torques.
 
 They are exact derivatives of the steps that the simulation takes, including the integrator, the projection onto the
 loop constraints, the normalization of quaternions, joint stops, contact and control laws. Differentials of q are
 velocities, those of a state are [d_q; d_v].
+
+The derivatives of the quantities of a step are taken from the expression graph of the equations of motion. They have
+the arguments (x, u, t) of the quantities, so that the same integration loops evaluate them, with one direction in each
+vector lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.coordinates import TREE, Coordinates
+from ada_dynamics.dynamics.arguments import as_array, common_batch
+from ada_dynamics.dynamics.quantities import Quantity, substitute
 from ada_dynamics.errors import InputError, SingularConfigurationError
-from ada_dynamics.simulation.context import SimulationContext
-from ada_dynamics.simulation.linearization import LinearizedSteps, RecordedTrajectory, TrajectoryGradient
+from ada_dynamics.expr import Expr, Function, Traced, directional
+from ada_dynamics.expr.evaluation import expand
+from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.simulation.context import SimulationContext, closed_states
+from ada_dynamics.simulation.executors import KernelExecutor
+from ada_dynamics.simulation.integrator import Integrator
+from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.options import finite_array, whole_steps
-from ada_dynamics.simulation.rollout import Rollout
+from ada_dynamics.simulation.system import System
+from ada_dynamics.spatial.vector import Scalar
 
-T = TypeVar("T")
+BLOCK_SIZE = 512  # states times directions per block
 
 
 class StepDerivatives(NamedTuple):
-    """State after a step and its derivatives: d[q; v] = A d[q; v] + B dτ + P dp; for one state or for N."""
+    """State after a step and its derivatives: d[q; v]⁺ = A d[q; v] + B dτ; for one state or for N."""
 
     q: Array
     v: Array
     A: Array  # (2 nv, 2 nv)
     B: Array  # (2 nv, nv)
-    P: Array  # (2 nv, parameters)
 
 
-class SimulationDerivatives:
-    """Derivatives of a simulation; the state of the simulation does not change."""
+def step_derivatives(
+    context: SimulationContext,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None,
+    steps: int,
+    t: ArrayLike | None,
+) -> StepDerivatives:
+    """Implementation of `Simulation.step_derivatives`."""
+    model, count = context.system.model, whole_steps("steps", steps)
+    _require_derivatives(context)
+    given = {
+        "q": as_array("q", q, model.nq, model),
+        "v": as_array("v", v, model.nv, model),
+        "tau": as_array("tau", context.tau if tau is None else tau, model.nv, model),
+    }
+    (Q, V, efforts), is_batch = common_batch(given)
+    X = np.hstack([np.atleast_2d(Q), np.atleast_2d(V)])
+    T = np.atleast_2d(finite_array("tau", efforts, efforts.shape))
+    times = np.broadcast_to(finite_array("t", context.t if t is None else t, (), (len(X),)), len(X))
+    # The states are checked, and used as they are, for exact derivatives of the steps.
+    closed_states(model, context.system.dynamics, X[:, : model.nq], X[:, model.nq :])
+    try:
+        found = _LinearizedSteps(context, context.system).derivatives(X, T, count, times)
+    except SingularConfigurationError:
+        robust = context.system.robust()  # fails only in singular configurations
+        if robust is None:
+            raise
+        found = _LinearizedSteps(context, robust).derivatives(X, T, count, times)
+    after, A, B = found if is_batch else (x[0] for x in found)
+    return StepDerivatives(after[..., : model.nq], after[..., model.nq :], A, B)
 
-    context: SimulationContext
 
-    def step_derivatives(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike | None = None,
-        *,
-        steps: int = 1,
-        coordinates: Coordinates = TREE,
-        parameters: Sequence[str] = (),
-        t: ArrayLike | None = None,
-    ) -> StepDerivatives:
-        """Return the state after a step and its derivatives with respect to the state, the torques and parameters.
+def _require_derivatives(context: SimulationContext) -> None:
+    """Raise an InputError if the steps of a simulation have no derivatives."""
+    if context.method.is_adaptive:
+        fixed = [name for name, method in METHODS.items() if not method.is_adaptive]
+        raise InputError(
+            f"the adaptive steps of integrator {context.method.name!r} have no derivatives; use one of "
+            f"{', '.join(fixed)}.",
+            field="integrator",
+            value=context.method.name,
+            allowed=fixed,
+        )
+    if context.inputs.changes:
+        raise InputError(
+            "derivatives need given joint torques, or a CompiledController without a control period; sampled "
+            "controllers, servos and external wrenches over time are not differentiated."
+        )
+    if not context.system.has_own_code:
+        raise InputError(
+            f"model {context.system.model.name!r} is too large for derivatives of its simulation, or its loops need "
+            "the rank-revealing solver."
+        )
+    if reason_for_fallback() is not None:
+        raise InputError(f"derivatives of steps need compiled kernels: {reason_for_fallback()}.")
 
-        Args:
-            q: configuration, (nq,), or (N, nq) for N states.
-            v: velocity.
-            tau: joint torques; those of the simulation by default.
-            steps: number of steps with the same torques.
-            coordinates: coordinates of the derivatives: "tree" for each coordinate of the spanning tree; "independent"
-                or "actuated" (see `Dynamics.constraints`) for m of them, with all others along the loops; A is then
-                (2 m, 2 m).
-            parameters: names of parameters of the model, see `Dynamics.parameters`, for P.
-            t: time before the step, for control laws that depend on it, or N times; the current time by default [s].
+
+def _tangent_quantity(of: Quantity) -> Quantity:
+    """Return [f; ∂f/∂x dx + ∂f/∂u du] of [x; dx] and [u; du]."""
+    n, m = of.inputs["x"], of.inputs["u"]
+    inputs = {**of.inputs, "x": 2 * n, "u": 2 * m}
+    (result,), ((size,),) = of.shapes, of.shapes.values()
+    name = f"{of.name}_along"
+
+    def traced() -> Function:
+        function = expand(of.trace())
+        x, u = (function.graph.vector(key, inputs[key]) for key in ("x", "u"))
+        seeds: dict[Expr, Scalar] = dict(zip([*x[:n], *u[:m]], [*x[n:], *u[m:]], strict=True))
+        values = function.outputs[result]
+        products = (*values, *directional(values, seeds))
+        shapes: dict[str, tuple[int, ...]] = {result: (2 * size,)}
+        return Function(name, function.graph, dict(inputs), {result: products}, shapes, function.guards)
+
+    def body(**given: Sequence[Scalar]) -> Traced:
+        return Traced(substitute(traced(), given))
+
+    return Quantity(name, inputs, {result: (2 * size,)}, traced, body)
+
+
+def _position_rates(tree: Tree, X: Array) -> Iterator[tuple[slice, slice, Array]]:
+    """Return q and v of each independent joint, and its q̇ for each unit velocity, (N, nq, nv)."""
+    for body in tree.bodies:
+        if not body.is_independent:
+            continue
+        q = list(X[:, body.q].T)
+        block = np.zeros((len(X), body.joint.nq, body.joint.nv))
+        for j, unit in enumerate(np.eye(body.joint.nv).tolist()):
+            for i, rate in enumerate(body.joint.position_rate(q, unit)):
+                block[:, i, j] = rate
+        yield body.q, body.v, block
+
+
+class _LinearMap(NamedTuple):
+    """Steps of N states, linearized: d⁺ = A d + B dτ with d = [d_q; d_v]."""
+
+    after: Array  # (N, n)
+    A: Array  # (N, 2 nv, 2 nv)
+    B: Array  # (N, 2 nv, nv)
+
+
+class _LinearizedSteps:
+    """Steps of a simulation with given torques, and their derivatives with respect to state and torques."""
+
+    def __init__(self, context: SimulationContext, system: System) -> None:
+        self.system, self.method, self.h = system, context.method, context.step
+        self.model, self.tree = system.model, system.equations.tree
+        self._depends_on_time = context.law is not None
+
+    def derivatives(self, X: Array, tau: Array, steps: int, T: Array) -> _LinearMap:
+        """Linearize a number of steps of each state, from the times T on."""
+        if self.system.equations.following and steps > 1:  # combinations may change between the steps
+            found = self.derivatives(X, tau, 1, T)
+            for step in range(1, steps):
+                later = self.derivatives(found.after, tau, 1, T + step * self.h)
+                found = _LinearMap(later.after, later.A @ found.A, later.A @ found.B + later.B)
+            return found
+        U = np.array([self.system.inputs(one, h=self.h) for one in tau])
+        chosen = self.system.chosen(X)
+        if chosen is not None:
+            U[:, self.system.equations.chosen] = chosen
+        together = max(1, BLOCK_SIZE // (3 * self.model.nv))
+        if self._depends_on_time and np.ptp(T):
+            together = 1
+        parts = []
+        for begin in range(0, len(X), together):
+            block = slice(begin, begin + together)
+            parts.append(self._advance_directions(X[block], U[block], steps, T[block], begin))
+        after, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        inverse = np.zeros((len(after), 2 * self.model.nv, self.system.size))
+        inverse[:, self.tree.nv :, self.tree.nq :] = np.eye(self.tree.nv)
+        for q, v, rates in _position_rates(self.tree, after):
+            turned = rates.swapaxes(-1, -2)
+            inverse[:, v, q] = np.linalg.solve(turned @ rates, turned)
+        return _LinearMap(after, *np.split(inverse @ changes, [2 * self.model.nv], axis=-1))
+
+    def _advance_directions(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> tuple[Array, Array]:
+        """Return the states after some steps and their derivatives in each direction, (N, n, directions)."""
+        n, nq, nv, (N, m) = self.system.size, self.model.nq, self.model.nv, U.shape
+        directions = 3 * nv
+        dX, dU = np.zeros((N, n, directions)), np.zeros((N, m, directions))
+        dX[:, nq:, nv : 2 * nv] = dU[:, :nv, 2 * nv :] = np.eye(nv)
+        for q, v, rates in _position_rates(self.tree, X):
+            dX[:, q, v] = rates
+        x, u = (
+            np.concatenate([np.repeat(one.T, directions, axis=1), d.transpose(1, 0, 2).reshape(-1, N * directions)])
+            for one, d in ((X, dX), (U, dU))
+        )
+        kernels = lambda: self.system.step_kernels(self.method.is_direct, _tangent_quantity)  # noqa: E731
+        executor = KernelExecutor(kernels, self.method, x, u, self.h, origin=float(T[0]))
+        if executor.advance(0, steps) < steps:
+            self._raise_failure(X, U, steps, T, begin)
+        after = executor.x
+        return after[:n, ::directions].T, after[n:].reshape(n, N, directions).transpose(1, 0, 2)
+
+    def _raise_failure(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> NoReturn:
+        """Raise the reason for which kernels failed within steps from one of these states.
 
         Raises:
-            InputError: the steps of the simulation have no derivatives, or the state violates the loop constraints.
-            SingularConfigurationError: a step passes through a singular configuration.
+            SingularConfigurationError: the configuration is singular.
+            IntegrationError: the integration cannot continue.
         """
-        count = whole_steps("steps", steps)
-
-        def evaluate(own: LinearizedSteps) -> StepDerivatives:
-            X, efforts, is_batch = own.states(q, v, tau)
-            times = np.broadcast_to(finite_array("t", self.context.t if t is None else t, (), (len(X),)), len(X))
-            found = own.derivatives(X, own.inputs(X, efforts), count, times)
-            found = own.by_coordinates(X, found, coordinates)
-            after, *linear = found if is_batch else (x[0] for x in found)
-            nq = own.model.nq
-            return StepDerivatives(after[..., :nq], after[..., nq:], *linear)
-
-        return self._with_fallback(evaluate, parameters)
-
-    def rollout_vjp(
-        self,
-        q: ArrayLike,
-        v: ArrayLike | None,
-        tau: ArrayLike,
-        *,
-        hold: int = 1,
-        parameters: Sequence[str] = (),
-        t: float | None = None,
-    ) -> tuple[Rollout, Callable[..., TrajectoryGradient]]:
-        """Simulate with given torques; return the trajectory and its vector-Jacobian product (discrete adjoint).
-
-        The linear map of each row is that of `step_derivatives` of the rows.
-
-        Example::
-
-            trajectory, pull = sim.rollout_vjp(q, v, tau)
-            g = pull(trajectory.q[-1] - goal, trajectory.v[-1])     # of ½ |q - goal|² + ½ |v|² at the end
-
-        `pull(by_q, by_v)` takes the gradient of a scalar with respect to q (as a velocity) and v at the last row,
-        (nv,), or at all rows, (R + 1, nv); None for zero. It returns the gradients with respect to the initial state,
-        the torques and the parameters. Its cost is a small multiple of the simulation, independent of their number; its
-        memory is that of about √N states for N steps.
-
-        Args:
-            q: initial configuration.
-            v: initial velocity; zero if None.
-            tau: rows of joint torques, (R, nv).
-            hold: number of steps per row of torques.
-            parameters: names of parameters of the model, for gradients with respect to them.
-            t: initial time; the current time by default [s].
-        """
-        recorded = self._with_fallback(lambda own: self._recorded(own, q, v, tau, hold, t), parameters)
-        return self._path(recorded), recorded.gradient
-
-    def _reject_terminal_events(self, path: Rollout) -> None:
-        """Raise an InputError for a terminal event between the rows."""
-        for event in (one for one in self.context.events if one.terminal):
-            values = [event.value(*row) for row in zip(path.t.tolist(), path.q, path.v, strict=True)]
-            for t, before, after in zip(path.t, values[:-1], values[1:], strict=False):
-                if event.happens(before, after):
-                    raise InputError(
-                        f"event {event.name!r} ends the simulation after t = {t:g} s; use fewer rows.", field="tau"
-                    )
-
-    def _recorded(
-        self, steps: LinearizedSteps, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int, t: float | None
-    ) -> RecordedTrajectory:
-        model = self.context.system.model
-        start, _, is_batch = steps.states(q, v, None)
-        if is_batch:
-            raise InputError(
-                f"q or v has several rows; a trajectory starts from one state: ({model.nq},) and ({model.nv},).",
-                field="q",
+        system, nq = self.system, self.model.nq
+        for i, (x, u, t) in enumerate(zip(X, U, T.tolist(), strict=True)):
+            executor = KernelExecutor(
+                lambda: system.step_kernels(self.method.is_direct), self.method, x, u, self.h, origin=t
             )
-        efforts = finite_array("tau", tau, ("R", model.nv))
-        return RecordedTrajectory(
-            steps, steps.closed(start)[0], efforts, whole_steps("hold", hold), self.context.time(t)
+            step = executor.advance(0, steps)
+            if step == steps:
+                continue
+            where = f"state {begin + i}: step {step} (t = {t + step * self.h:.6g} s)"
+            x = executor.x.copy()
+            try:
+                system.dynamics.forward_derivatives(x[:nq], x[nq:], u[: self.model.nv])
+            except SingularConfigurationError as problem:
+                raise SingularConfigurationError(f"{where}: {problem}") from None
+            integrator = Integrator(system, self.method)
+            integrator.restart(x)
+            integrator.u = u
+            integrator.advance(t, step, 1, self.h, 0)  # which explains what is not finite
+            break
+        else:
+            where = f"states {begin} to {begin + len(X) - 1}"
+        raise SingularConfigurationError(
+            f"{where}: model {self.model.name!r} passes close to a singular configuration, and the step has no "
+            "derivatives. Use another state, or a shorter step."
         )
-
-    def _path(self, recorded: RecordedTrajectory) -> Rollout:
-        nq, states = self.context.system.model.nq, recorded.states
-        path = Rollout(recorded.t, states[:, :nq].copy(), states[:, nq:].copy())
-        self._reject_terminal_events(path)
-        return path
-
-    def _with_fallback(self, evaluate: Callable[[LinearizedSteps], T], parameters: Sequence[str]) -> T:
-        """Evaluate with the fastest kernels, or with those that fail only in singular configurations."""
-        names = tuple(parameters)
-        if names not in self._known_steps:
-            self._known_steps[names] = LinearizedSteps(self.context, names)
-        own = self._known_steps[names]
-        try:
-            return evaluate(own)
-        except SingularConfigurationError:
-            if own.robust is None:
-                raise
-            return evaluate(own.robust)
-
-    @cached_property
-    def _known_steps(self) -> dict[tuple[str, ...], LinearizedSteps]:
-        return {}

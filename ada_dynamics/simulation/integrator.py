@@ -20,9 +20,9 @@ from ada_dynamics.jit.scalar import GUARD_FAILED
 from ada_dynamics.simulation.executors import (
     IntegrationError,
     KernelExecutor,
-    NumpyExecutor,
-    StepKernels,
     StepTooSmallError,
+    adaptive_step,
+    explicit_step,
 )
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
@@ -69,11 +69,10 @@ class Integrator:
         self._last_singular = -np.inf
         self._start, self._is_singular = 0.0, False  # time and status of the current step on NumPy arrays
         self._u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
-        kernels = lambda: StepKernels.of(system, method)  # noqa: E731
-        self._kernels = KernelExecutor(kernels, method, np.zeros(system.size), self._u[None], tolerance=tolerance)
+        kernels = lambda: system.step_kernels(method.is_direct)  # noqa: E731
+        self._kernels = KernelExecutor(kernels, method, np.zeros(system.size), self._u, tolerance=tolerance)
         self.is_native = self._kernels.is_native and system.is_compiled
         self._s, self._x = self._kernels.s, self._kernels.x
-        self._numpy = NumpyExecutor(self._s, self._x, self._kernels.table, self._robust_rate, self._settled)
 
     # --- state and input ----------------------------------------------------------------------------------------
     @property
@@ -223,8 +222,18 @@ class Integrator:
     def _fallback_step(self, t: float, until: float | None = None) -> None:
         """Take one step on NumPy arrays: of fixed length, or an adaptive one towards the time `until`."""
         self._start, self._is_singular = t, False
+        s, x = self._s, self.x
         try:
-            self._numpy.step(until)
+            with np.errstate(all="ignore"):
+                if until is not None:
+                    step = adaptive_step(self.method, self._robust_rate, x, t, until, s.length, self.tolerance)
+                    self.x = self._settled(step.x)
+                    s.time, s.length = step.t, step.length
+                    s.taken, s.refused = s.taken + 1, s.refused + step.refused
+                elif self.method.is_direct:
+                    self.x = self._robust_rate(x, t)
+                else:
+                    self.x = self._settled(explicit_step(self.method, self._robust_rate, x, t, s.h))
         except StepTooSmallError:
             raise self._too_small(t) from None
         except (GuardError, np.linalg.LinAlgError, InputError) as problem:

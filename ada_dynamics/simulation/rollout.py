@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.projection import CLOSED
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.execution import run_pieces
 from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor
 from ada_dynamics.simulation.context import SimulationContext, closed_states
-from ada_dynamics.simulation.executors import KernelExecutor, StepKernels
+from ada_dynamics.simulation.executors import KernelExecutor
 from ada_dynamics.simulation.integrator import FAILURES, Integrator
 from ada_dynamics.simulation.options import NotCopyable, finite_array, is_positive, whole_steps
 
@@ -76,12 +75,12 @@ class _Blocks:
             u[system.equations.chosen] = chosen.T
         executor = self._executors.get(len(states))
         if executor is None:
-            kernels = StepKernels.of(system, context.method)
-            executor = self._executors[len(states)] = KernelExecutor(kernels, context.method, x, u[None], context.step)
+            kernels = lambda: system.step_kernels(context.method.is_direct)  # noqa: E731
+            executor = self._executors[len(states)] = KernelExecutor(kernels, context.method, x, u, context.step)
         executor.s.origin = context.origin
         log, done = np.empty((steps // every, *x.shape)), 0
         while True:
-            executor.start(x, u[None])
+            executor.start(x, u)
             rows = executor.rows((steps - done + done % every) // every)
             begin = done
             done += executor.advance(context.done + done, steps - done, rows, every, done % every)
@@ -242,16 +241,7 @@ def _initial_states(context: SimulationContext, q: ArrayLike, v: ArrayLike | Non
     is_free = kernels_of(context.system.dynamics).closed is None and not model.has_manifold_coordinates
     if is_free:
         return np.hstack([positions, speeds])
-    return closed_states(model, context.system.dynamics, positions, speeds, _closed_at_rest(context, positions, speeds))
-
-
-def _closed_at_rest(context: SimulationContext, q: Array, v: Array) -> Array | None:
-    """Return True for initial states that are at rest and satisfy the loop constraints, (N,); None without loops."""
-    closed = kernels_of(context.system.dynamics).closed
-    if closed is None:
-        return None
-    gaps = np.max(np.abs(closed.violation(np.ascontiguousarray(q))), axis=-1, initial=0.0)
-    return np.asarray((gaps < CLOSED * closed.analysis.constraints.length) & ~v.any(axis=-1))
+    return closed_states(model, context.system.dynamics, positions, speeds)
 
 
 def _efforts(context: SimulationContext, count: int, tau: ArrayLike | None) -> Array:

@@ -33,7 +33,7 @@ from ada_dynamics.simulation.context import (
     require_determinate,
 )
 from ada_dynamics.simulation.control import CompiledController, Controller, Sampler, continuous_law
-from ada_dynamics.simulation.derivatives import SimulationDerivatives
+from ada_dynamics.simulation.derivatives import StepDerivatives, step_derivatives
 from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.inputs import Forces, Inputs
 from ada_dynamics.simulation.integrator import Integrator
@@ -53,7 +53,7 @@ PathLike = str | os.PathLike[str]
 _NOTHING = np.zeros(0)
 
 
-class Simulation(NotCopyable, SimulationDerivatives):
+class Simulation(NotCopyable):
     """Forward simulation of a robot.
 
     Example::
@@ -377,6 +377,26 @@ class Simulation(NotCopyable, SimulationDerivatives):
             batch.t, batch.q, batch.v
         """
         return SimulationBatch(self.context, q, v, t)
+
+    def step_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, steps: int = 1, t: ArrayLike | None = None
+    ) -> StepDerivatives:
+        """Return the state after a step and its derivatives with respect to the state and the torques.
+
+        The state of the simulation does not change. Differentials of q are velocities.
+
+        Args:
+            q: configuration, (nq,), or (N, nq) for N states.
+            v: velocity.
+            tau: joint torques; those of the simulation by default.
+            steps: number of steps with the same torques.
+            t: time before the step, for control laws that depend on it, or N times; the current time by default [s].
+
+        Raises:
+            InputError: the steps of the simulation have no derivatives, or the state violates the loop constraints.
+            SingularConfigurationError: a step passes through a singular configuration.
+        """
+        return step_derivatives(self.context, q, v, tau, steps, t)
 
     def push(
         self,

@@ -93,6 +93,15 @@ class System:
         name = f"settle_{self._solver_name}_{own.chosen.start}_{own.input_size}"
         return rate, _quantity(name, xu, "settled", size, own.settled)
 
+    def step_kernels(
+        self, is_direct: bool, transform: Callable[[Quantity], Quantity] | None = None
+    ) -> tuple[Kernel, Kernel | None]:
+        """Return the kernels of a step, or of a transformation of its quantities, such as their derivatives."""
+        rate, settle = self.step_quantities(is_direct)
+        if transform is not None:
+            rate, settle = transform(rate), None if settle is None else transform(settle)
+        return self.kernel_of(rate), None if settle is None else self.kernel_of(settle)
+
     @cached_property
     def rate(self) -> Kernel:
         """ẋ of x, u and t."""

@@ -71,7 +71,6 @@ PAGES = (
             "ada_dynamics.simulation.servos": "ServoBank",
             "ada_dynamics.simulation.rollout": "Rollout",
             "ada_dynamics.simulation.derivatives": "StepDerivatives",
-            "ada_dynamics.simulation.linearization": "TrajectoryGradient",
         },
     ),
     Page(

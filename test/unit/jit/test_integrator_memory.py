@@ -12,8 +12,8 @@ from scipy.linalg import expm
 
 from ada_dynamics.jit import integrator
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.integrator import compiled_integrators
-from ada_dynamics.simulation.executors import KernelExecutor, StepKernels, integrator_state
+from ada_dynamics.jit.integrator import IntegratorState, compiled_integrators
+from ada_dynamics.simulation.executors import KernelExecutor
 from ada_dynamics.simulation.methods import METHODS
 
 pytestmark = pytest.mark.skipif(reason_for_fallback() is not None, reason="nothing is compiled here")
@@ -33,12 +33,8 @@ class Kernels:
         self.problems: list[str] = []
         self.native: list[object] = []
         self.status = 0  # of a call
-        self.of = StepKernels(
-            self._kernel("rate", (N, M, 1), N),
-            self._kernel("settle", (N, M), N) if is_settled else None,
-            self._kernel("pull", (2 * N, M, 1), N + M),
-            self._kernel("pull_settle", (2 * N, M), N + M),
-        )
+        self.rate_kernel = self._kernel("rate", (N, M, 1), N)
+        self.settle_kernel = self._kernel("settle", (N, M), N) if is_settled else None
 
     def _kernel(self, name: str, sizes: tuple[int, ...], room: int) -> SimpleNamespace:
         def called(*places: int) -> int:
@@ -64,12 +60,6 @@ class Kernels:
     def settle(self, x, u):
         return S @ x
 
-    def pull(self, pair, u, t):
-        return np.concatenate([A.T @ pair[N:], B.T @ pair[N:]])
-
-    def pull_settle(self, pair, u):
-        return np.concatenate([S.T @ pair[N:], np.zeros(M)])
-
 
 def one_step(method, x, u, t, h, is_settled=True):
     if method.is_direct:
@@ -84,48 +74,21 @@ def one_step(method, x, u, t, h, is_settled=True):
 
 @pytest.mark.parametrize("name", ["rk4", "rkf45", "semi_implicit"])
 @pytest.mark.parametrize("is_settled", [True, False])
-def test_steps_forwards_and_gradients_backwards(name, is_settled):
-    method, h, hold = METHODS[name], 0.02, 2
-    x, u = RNG.normal(size=N), RNG.normal(size=(3, M))
+def test_steps_and_their_rows(name, is_settled):
+    method, h = METHODS[name], 0.02
+    x, u = RNG.normal(size=N), RNG.normal(size=M)
     kernels = Kernels(is_settled)
-
-    def after(x, u, steps=5, first=1):
-        states = [x]
-        for k in range(first, first + steps):
-            states.append(one_step(method, states[-1], u[k // hold], k * h, h, is_settled))
-        return np.array(states)
-
-    forwards = KernelExecutor(kernels.of, method, x, u, h, hold)
-    rows = forwards.rows(2)
-    assert forwards.advance(1, 5, rows, every=2, phase=0) == 5
-    expected = after(x, u)
-    np.testing.assert_allclose(forwards.x, expected[5], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(forwards.states(rows), expected[[2, 4]], rtol=1e-12, atol=1e-12)
-
-    backwards = KernelExecutor(kernels.of, method, x, u, h, hold)
-    w, own = RNG.normal(size=N), RNG.normal(size=(5, N))
-    lanes = compiled_integrators().lanes
-    by_x, by_u = np.zeros(-(-N // lanes) * lanes), np.zeros((3, backwards.inputs))
-    added = np.zeros((5, len(by_x)))
-    by_x[:N], added[:, :N] = w, own
-    assert backwards.adjoint(1, 5, by_x, by_u, added)
-
-    def value(x, u):
-        states = after(x, u)
-        return w @ states[5] + np.sum(own * states[:5])
-
-    # the value is linear in x and in u: differences are exact
-    zero, none = np.zeros(N), np.zeros_like(u)
-    slopes = [value(e, none) - value(zero, none) for e in np.eye(N)]
-    np.testing.assert_allclose(by_x[:N], slopes, rtol=1e-10, atol=1e-10)
-    for r in range(3):
-        for m in range(M):
-            unit = np.zeros_like(u)
-            unit[r, m] = 1.0
-            assert by_u[r, m] == pytest.approx(value(zero, unit) - value(zero, none), rel=1e-9, abs=1e-10)
+    expected = [x]
+    for k in range(1, 6):
+        expected.append(one_step(method, expected[-1], u, k * h, h, is_settled))
+    executor = KernelExecutor(lambda: (kernels.rate_kernel, kernels.settle_kernel), method, x, u, h)
+    rows = executor.rows(2)
+    assert executor.advance(1, 5, rows, every=2, phase=0) == 5
+    np.testing.assert_allclose(executor.x, expected[5], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(executor.states(rows), np.array(expected)[[2, 4]], rtol=1e-12, atol=1e-12)
     assert kernels.problems == []
-    settles = ("settle", "pull_settle") if is_settled and not method.is_direct else ()
-    assert set(kernels.calls) == {"rate", "pull", *settles}
+    settles = {"settle"} if is_settled and not method.is_direct else set()
+    assert set(kernels.calls) == {"rate", *settles}
 
 
 ADAPTIVE = [name for name, method in METHODS.items() if method.is_adaptive]
@@ -138,11 +101,12 @@ def adaptive_state(name, kernels, until):
     x, u, t, table = np.zeros(padded), np.zeros(M), np.zeros(1), method.table()
     kernels.kept = u, t, table, np.zeros((method.stages + 3) * padded)
     x[:N] = start = RNG.normal(size=N)
-    state = integrator_state(method, table, 1e-9)
-    state.x, state.u, state.t, state.work = (array.ctypes.data for array in (x, u, t, kernels.kept[3]))
+    state = IntegratorState(stages=method.stages, tolerance=1e-9, roots=method.roots, every=1)
+    arrays = (x, u, t, kernels.kept[3], table)
+    state.x, state.u, state.t, state.work, state.table = (array.ctypes.data for array in arrays)
     state.n, state.used, state.states, state.steps, state.h, state.length = padded, N, 1, 1, until, until
-    state.rate = kernels.of.rate.native_address("")
-    state.settle = None if kernels.of.settle is None else kernels.of.settle.native_address("")
+    state.rate = kernels.rate_kernel.native_address("")
+    state.settle = None if kernels.settle_kernel is None else kernels.settle_kernel.native_address("")
     return state, x, start
 
 

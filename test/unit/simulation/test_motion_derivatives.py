@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of steps and of motions: against differences in extended precision, and forwards against backwards."""
+"""Derivatives of steps: against differences in extended precision, pinocchio and closed forms."""
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,14 +12,12 @@ from random_trees import KINDS, random_tree
 from step_reference import StepReference, moving
 
 import ada_dynamics as ada
-from ada_dynamics.constraints.coordinates import Coordinates
 from ada_dynamics.model import edit
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.simulation import (
     CompiledController,
     ContactSphere,
-    Event,
     JointServos,
     JointStops,
     Material,
@@ -65,7 +62,6 @@ def test_a_robust_elimination_serves_regular_poses_that_stop_the_fast_one(integr
     found, reference = sim.step_derivatives(folded, v, tau), StepReference(sim, robust)
     wanted = reference.along(folded, v, tau, np.vstack([directions, np.zeros((3, 2))]))
     assert np.allclose(found.A @ directions, wanted, rtol=0.0, atol=1e-11 * np.max(np.abs(wanted)))
-    assert_adjoint(sim, folded, v, 3, ["joint_2"])
 
 
 @pytest.mark.parametrize("seeds", [(1,), pytest.param(range(2, 200), marks=pytest.mark.fuzz)], ids=["one", "many"])
@@ -115,17 +111,15 @@ def test_a_law_that_depends_on_time_acts_at_the_time_given_by_default_the_presen
     sim = ada.Simulation(first.model, q, v, integrator=integrator, step=first.step_length, controller=law)
     for t in (0.0, 3.0):
         sim.reset(t=t)
-        q, v, rows, weights = sim.q, sim.v, np.tile(0 * tau, (3, 1)), np.ones(sim.model.nv)
-        found, (path, pull) = sim.step_derivatives(q, v, steps=3), sim.rollout_vjp(q, v, rows)
-        sim.step(3)
-        assert np.allclose(path.t, t + sim.step_length * np.arange(4), rtol=0.0, atol=1e-15)
-        for after in (found.v, path.v[-1]):
-            assert np.allclose(after, sim.v, rtol=0.0, atol=1e-13)
-        scale = np.max(np.abs(found.A))
-        A = sim.step_derivatives(path.q[:-1], path.v[:-1], rows, t=path.t[:-1]).A
-        assert np.allclose(A[2] @ A[1] @ A[0], found.A, rtol=0.0, atol=1e-12 * scale)
-        gradient = pull(weights, None)
-        assert np.allclose([*gradient.dq, *gradient.dv], weights @ found.A[: len(v)], rtol=0.0, atol=1e-11 * scale)
+        q, v = sim.q, sim.v
+        found, rows = sim.step_derivatives(q, v, steps=3), []
+        for _ in range(3):
+            rows.append((sim.t, sim.q, sim.v))
+            sim.step()
+        assert np.allclose(found.v, sim.v, rtol=0.0, atol=1e-13)
+        times, positions, velocities = map(np.array, zip(*rows, strict=True))
+        A = sim.step_derivatives(positions, velocities, 0 * tau, t=times).A
+        assert np.allclose(A[2] @ A[1] @ A[0], found.A, rtol=0.0, atol=1e-12 * np.max(np.abs(found.A)))
         sim.reset(t=10.0)
         again = sim.step_derivatives(q, v, steps=3, t=t)
         assert all(np.array_equal(a, b) for a, b in zip(again, found, strict=True))
@@ -170,141 +164,18 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str,
         v = sim.dynamics.constraints.complete_velocity(at, [0.7], coordinates=driver)
         tau = np.zeros(one.nv)
         tau[one.v_index("joint_1")] = 0.4
-        linear = sim.step_derivatives(at, v, tau, coordinates=driver)
-        found.append(np.hstack([linear.A, linear.B[:, one.v_index("joint_1")]]))
+        linear, own = sim.step_derivatives(at, v, tau), one.v_index("joint_1").start
+        rows = [own, one.nv + own]  # velocity and acceleration of the driver
+        A = linear.A[rows] @ sim.dynamics.constraints.state_map(at, v, coordinates=driver)
+        found.append(np.hstack([A, linear.B[rows, own, None]]))
     assert found[0].shape == (2, 3)
     # the projection after a step moves by its error, 1e-15, in the metric of each tree's own coordinates
     assert np.allclose(*found, rtol=0.0, atol=1e-10)
 
 
-@pytest.mark.parametrize(("integrator", "is_closed"), zip(FIXED_STEPS, (False, True, True), strict=True))
-def test_by_parameters_they_are_differences_of_models_that_differ_in_them(integrator: str, is_closed: bool) -> None:
-    values = {
-        "rod.mass": 1.3, "rod.mx": 0.5, "rod.mz": 0.05, "rod.Ixx": 0.1, "rod.Ixy": 0.02, "rod.Iyy": 0.5,
-        "second.damping": 0.2, "second.stiffness": 0.7, "first.armature": 0.05, "first.friction": 0.3,
-    }  # fmt: skip
-
-    def sim_of(name: str = "", change: float = 0.0) -> ada.Simulation:
-        return ada.Simulation(
-            _linkage({**values, name: values.get(name, 0.0) + change}, is_closed), integrator=integrator
-        )
-
-    sim, rng = sim_of(), np.random.default_rng(1)
-    q, v = (
-        sim.dynamics.project_to_constraints(sim.q, rng.normal(size=sim.model.nv))
-        if is_closed
-        else (sim.q + 0.3, np.array([0.5, -0.7]))
-    )
-    tau = rng.normal(size=sim.model.nv)
-    assert all(
-        sim.dynamics.parameters[name] == pytest.approx(x) for name, x in values.items() if "friction" not in name
-    )
-    found, felt = sim.step_derivatives(q, v, tau, steps=5, parameters=list(values)).P, 0
-    for name, column in zip(values, found.T, strict=True):
-        ends = [StepReference(sim_of(name, change)).after(q, v, tau, 5) for change in (-2e-3, -1e-3, 1e-3, 2e-3)]
-        wanted = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / 12e-3
-        felt += np.max(np.abs(wanted)) > 1e-6
-        assert np.allclose(column, wanted, rtol=0.0, atol=3e-9 * max(1e-3, np.max(np.abs(wanted)))), name
-    assert felt >= (7 if is_closed else 9)  # nobody feels the mass on the first joint's axis, nor a plane all inertias
-
-
-def _linkage(parameters: dict[str, float], is_closed: bool) -> ada.Model:
-    """Two rods in space, or a slider-crank of them; the first one and both joints as parameters have it."""
-    m, h = parameters["rod.mass"], np.array([parameters["rod.mx"], 0.0, parameters["rod.mz"]])
-    about = np.diag([parameters["rod.Ixx"], parameters["rod.Iyy"], 0.45])
-    about[0, 1] = about[1, 0] = parameters["rod.Ixy"]
-    of_com = about - (h @ h * np.eye(3) - np.outer(h, h)) / m
-    builder = ada.Builder("linkage").link("base").link("rod", m, h / m, of_com)
-    builder.link("other", 0.8, (0.5, 0.1, 0.0), (0.1, 0.1, 0.1))
-    own = {name: {k: parameters[f"{name}.{k}"] for k in keys} for name, keys in OF_JOINT.items()}
-    axes = [(0, 1, 0)] * 2 if is_closed else [(0.6, 0.8, 0), (0, 0.6, 0.8)]
-    builder.joint("first", "revolute", "base", "rod", axis=axes[0], **own["first"])
-    builder.joint("second", "revolute", "rod", "other", (1.0, 0.0, 0.0), axis=axes[1], **own["second"])
-    if is_closed:
-        builder.link("slider", 1.0).joint("guide", "prismatic", "base", "slider", axis=(1, 0, 0))
-        builder.loop("pin", "revolute", "other", "slider", (1.2, 0.0, 0.0), axis=(0, 1, 0))
-        return builder.build()
-    return builder.build()
-
-
-OF_JOINT = {"first": ("armature", "friction"), "second": ("damping", "stiffness")}
-
-
-def test_parameters_that_the_model_lacks_are_refused_and_so_is_the_first_friction() -> None:
-    sim = ada.Simulation(ada.planar_chain(2))
-    with pytest.raises(ada.UnknownNameError):
-        sim.step_derivatives([0.0, 0.0], [0.0, 0.0], parameters=["link_1.weight"])
-    with pytest.raises(ada.InputError):
-        sim.step_derivatives([0.0, 0.0], [0.0, 0.0], parameters=["joint_1.friction"])
-
-
-@pytest.mark.parametrize(("hold", "is_compiled"), [(1, True), (70, True), (3, False)])
-@pytest.mark.parametrize(
-    ("integrator", "make"),
-    [
-        ("rk4", lambda: (random_tree(5, KINDS, "floating"), None)),
-        ("rkf45", mechanisms.four_bar),
-        ("semi_implicit", mechanisms.five_bar),
-        ("rk4", mechanisms.bennett),
-    ],
-)
-def test_gradients_backwards_are_the_products_of_derivatives_forwards(
-    integrator: str, make, hold: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not is_compiled:
-        monkeypatch.setenv("ADA_JIT", "off")
-    sim, q, v, _ = moving(*make(), integrator=integrator, step=1e-3)
-    assert_adjoint(sim, q, v, hold)
-
-
-@pytest.mark.parametrize("integrator", FIXED_STEPS)
-def test_so_they_are_in_stops_on_the_ground_and_under_a_law_of_time(integrator: str) -> None:
-    sim, q, v, _ = on_the_ground(integrator)
-    assert_adjoint(sim, q, v, 3)
-
-
-def assert_adjoint(
-    sim: ada.Simulation, q: Array, v: Array, hold: int, coordinates: Coordinates = "independent"
-) -> None:
-    rng, nv, rows = np.random.default_rng(3), sim.model.nv, 4
-    names = list(sim.dynamics.parameters)[:2]
-    tau, d_tau = rng.normal(size=(2, rows, nv))
-    d_p = rng.normal(size=2)
-    d, w_q, w_v = rng.normal(size=2 * nv), *rng.normal(size=(2, rows + 1, nv))
-    if sim.model.loops:  # those of single coordinates depend on the elimination of the constraints
-        along = sim.dynamics.constraints.state_map(q, v, coordinates)
-        d = along @ rng.normal(size=along.shape[1])
-    path, pull = sim.rollout_vjp(q, v, tau, hold=hold, parameters=names)
-    linear = sim.step_derivatives(path.q[:-1], path.v[:-1], tau, steps=hold, parameters=names, t=path.t[:-1])
-    assert path.t[-1] == pytest.approx(rows * hold * sim.step_length)
-    g, terms, start = pull(w_q, w_v), [], d
-    for k in range(rows + 1):
-        terms += [w_q[k] @ d[:nv], w_v[k] @ d[nv:]]
-        if k < rows:
-            d = linear.A[k] @ d + linear.B[k] @ d_tau[k] + linear.P[k] @ d_p
-    found = np.concatenate([g.dq, g.dv]) @ start + np.sum(g.du * d_tau) + g.dp @ d_p
-    assert abs(found - sum(terms)) < 1e-12 * sum(map(abs, terms))
-
-
-@pytest.mark.parametrize("hold", [10_000, 160_000])
-def test_what_is_kept_for_the_way_back_grows_with_the_root_of_the_steps(hold: int) -> None:
-    model = ada.planar_chain(7)
-    sim = ada.Simulation(model, integrator="semi_implicit", step=1e-4)
-    start, by_q, tau = np.full(7, 0.1), np.ones(7), np.zeros((1, 7))
-    sim.rollout_vjp(start, None, tau)[1](by_q)  # compiles
-    tracemalloc.start()
-    sim.rollout_vjp(start, None, tau, hold=hold)[1](by_q)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    state = 16 * 8  # bytes
-    # a checkpoint, what is added, and three states of each step from one checkpoint to the next
-    assert most < 7 * np.sqrt(hold) * state + 40_000  # with what Python needs for each of them, and what does not grow
-
-
 def test_what_has_no_derivatives_is_refused() -> None:
     model, q = mechanisms.four_bar()
     sim, rest, chain = ada.Simulation(model, q), np.zeros(3), ada.planar_chain(2)
-    of_ending = ada.Simulation(chain, events=[Event("ends", lambda t, q, v: q[0] - 0.299, terminal=True)])
 
     def of_chain(**settings):
         return lambda: ada.Simulation(chain, **settings).step_derivatives([0.1, 0.2], [0.0, 0.0])
@@ -317,10 +188,6 @@ def test_what_has_no_derivatives_is_refused() -> None:
         lambda: sim.step_derivatives(q + np.array([0.0, 0.1, 0.0]), rest),
         lambda: sim.step_derivatives(q, rest, [0.0, np.nan, 0.0]),
         lambda: sim.step_derivatives(q, rest, steps=0),
-        lambda: sim.rollout_vjp(q, rest, rest),
-        lambda: sim.rollout_vjp([q, q], rest, [rest]),
-        lambda: sim.rollout_vjp(q, rest, [rest])[1](np.zeros(4)),
-        lambda: of_ending.rollout_vjp([0.3, 0.2], [-1.0, 0.0], np.zeros((60, 2))),
     ):
         with pytest.raises(ada.InputError):
             refused()
@@ -332,15 +199,17 @@ def test_steps_through_a_singular_pose_have_none_and_its_loops_are_named(integra
     model, q = mechanisms.four_bar()
     flat, v = np.array([np.pi / 2, 0.0, np.pi]), np.array([1.0, -1.0, 1.0])
     sim = ada.Simulation(model, q, integrator=integrator)
-    for call in (
-        lambda: sim.step_derivatives([q, flat], [0 * v, v]),
-        lambda: sim.rollout_vjp(flat, v, np.zeros((5, 3))),
-    ):
-        with pytest.raises(ada.SingularConfigurationError):
-            call()
+    with pytest.raises(ada.SingularConfigurationError):
+        sim.step_derivatives([q, flat], [0 * v, v])
 
 
-def test_next_to_a_singular_configuration_products_keep_their_digits_and_rows_are_warned_of() -> None:
+def test_without_a_compiler_they_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADA_JIT", "off")
+    with pytest.raises(ada.InputError):
+        ada.Simulation(ada.planar_chain(2)).step_derivatives([0.1, 0.2], [0.0, 0.0])
+
+
+def test_next_to_a_singular_configuration_products_keep_their_digits() -> None:
     """A parallelogram passes its flat pose by 4e-4 rad at constant speed: θ̈ = (τ + K sin θ) / M, in closed form."""
     model, _ = mechanisms.four_bar((0.5, 1.0, 0.5, 1.0), crank=1.0)
     M, K, h, R = 5.0 / 12.0, -model.gravity[2], 1e-3, 60
@@ -350,16 +219,17 @@ def test_next_to_a_singular_configuration_products_keep_their_digits_and_rows_ar
     tau = np.zeros((R, 3))
     tau[:, 0] = -K * np.sin(angles)
     sim = ada.Simulation(model, q, integrator="rk4", step=h)
-    path, _ = sim.rollout_vjp(q, v, tau)
-    with pytest.warns(ada.LostDigitsWarning) as caught:
-        sim.step_derivatives(path.q[:-1], path.v[:-1], tau, coordinates=["joint_1"])
-    assert 30 in caught[0].message.states and caught[0].message.error > 1e-6
+    batch, rows = sim.batch(q[None], v[None]), []
+    for efforts in tau:
+        rows.append((batch.q[0].copy(), batch.v[0].copy()))
+        batch.run(1, efforts)
+    positions, velocities = map(np.array, zip(*rows, strict=True))
     wanted = np.eye(2)
     for angle in angles + 0.5 * h:
         rate = np.sqrt(K * np.cos(angle) / M + 0j)
         c, s = np.cosh(rate * h).real, (np.sinh(rate * h) / rate).real
         wanted = np.array([[c, s], [(rate * rate * s).real, c]]) @ wanted
     found = sim.dynamics.constraints.state_map(q, v, coordinates=["joint_1"])
-    for A in sim.step_derivatives(path.q[:-1], path.v[:-1], tau).A:
+    for A in sim.step_derivatives(positions, velocities, tau).A:
         found = A @ found
     assert np.max(np.abs(found[[0, 3]] - wanted)) < 2e-5
