@@ -12,7 +12,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import Simulation
 from ada_tools.browser.live import live_page
-from ada_tools.browser.page import HOST, PORT, Page, nearest_free
+from ada_tools.browser.page import HOST, PORT, Page
 from ada_tools.browser.pose_page import PosePage
 
 _FRAME = '<iframe src="{url}" style="width:100%;height:{height}px;border:1px solid #ccc"></iframe>'
@@ -53,7 +53,7 @@ class BackgroundPage:
             InputError: viser is not installed, or the host or port is not available.
         """
         self.height = height
-        self._page = Page(title, host, nearest_free(host, port))
+        self._page = Page(title, host, port)
         try:
             shown = make(self._page)
         except BaseException:

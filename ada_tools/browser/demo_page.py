@@ -64,7 +64,7 @@ class DemoPage:
         simulation, targets = DEMOS[self.chosen].prepared()
         source = ServoRobot(simulation, targets, self.page.say, self.page.clock)
         ground = None if simulation.contact is None else 0.0
-        robot = RobotPage(self.page, source, simulation.dynamics, ground=ground)
+        robot = RobotPage(self.page, source, source.dynamics, ground=ground)
         robot.toggle()
         return robot
 

@@ -1,43 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controls of a hardware node: lifecycle phases, STOP, hold-to-run buttons, joint sliders and a commanded ghost.
+"""Controls of a hardware node: lifecycle phases, STOP, the hold-to-run button, joint sliders and force sensors.
 
 STOP is requested on the server thread, independent of the page thread and of other browser messages; see
-stop_button.py. All motion requires a hold-to-run button; see hold.py.
+stop_button.py. All motion requires the hold-to-run button; see hold_button.py.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import PurePath
+from html import escape
 from typing import Any
 
+from ada_dynamics.arrays import Array
 from ada_robot.node_state import (
     ACTIVE,
+    CLOSED,
     INACTIVE,
+    STARTING,
     STOPPED,
+    STOPPING,
     UNCONFIGURED,
     DeviceState,
     HardwareState,
 )
-from ada_tools.browser.device_sliders import DeviceSliders
-from ada_tools.browser.device_status import AMBER, GREEN, GREY, SensorBars, status_html
 from ada_tools.browser.hold_button import HoldButton
-from ada_tools.browser.overlays import GhostRobot
 from ada_tools.browser.page import Page, TextBox
-from ada_tools.browser.robot_node import Positions, RobotNode
-from ada_tools.browser.robot_page import RobotPage
+from ada_tools.browser.plots import LivePlot
+from ada_tools.browser.robot_node import ReceivedPositions, RobotNode
+from ada_tools.browser.sliders import MotorSliders
 from ada_tools.browser.stop_button import StopButton
 
-STOP = "STOP"
-HOLD, PLAY = "hold to move", "hold to play"
-_ORDER = -3.0  # order of the motion folder: above the sliders
+STOP, HOLD = "STOP", "hold to move"
+GREEN, BLUE, AMBER, RED, GREY = "#1a8f3c", "#1c6fd0", "#c77700", "#cc1122", "#6b7280"
+_COLOURS = {ACTIVE: GREEN, "reading": GREEN, INACTIVE: BLUE, STARTING: AMBER, STOPPING: AMBER, "silent": AMBER}
+_COLOURS |= {STOPPED: RED, "lost": RED}
 _NONE = -1  # no press yet
 _REPEATS, _AGAIN = 10.0, 0.5  # [s] repeat a stop request for this time, at this interval, until the node confirms it
 _ONE_PRESS = 0.1  # [s] events of one STOP press, by button and key, arrive within this time
+_FRESH = 1.0  # [s] maximum age of valid positions
 _TRANSITIONS = ("configure", "activate", "deactivate")
 _PRESS_ANEW = "release the button and press it again to arm the robots"
+_PLOTTED = 0.1  # [s] between updates of a plot
+
+
+class ForcePlot:
+    """Plots of the force and the moment of a sensor."""
+
+    def __init__(self, page: Page, node: RobotNode, sensor: str) -> None:
+        """Args: page to draw on; node that reads the sensor; name of the sensor."""
+        self._page, self._node, self._sensor = page, node, sensor
+        self._drawn_at = -math.inf
+        self.folder = page.gui.add_folder(f"{sensor}: forces", order=-2.0)
+        with self.folder:
+            self.force = LivePlot(page.gui, "force [N]", ("Fx", "Fy", "Fz"))
+            self.moment = LivePlot(page.gui, "moment [N m]", ("Mx", "My", "Mz"))
+            zero = page.gui.add_button("zero the sensors", hint="~/bias: of all sensors; they must be unloaded")
+        page.when(zero, lambda: node.bias(lambda problem: page.say(problem or "Sensors zeroed.")))
+
+    def tick(self) -> None:
+        """Per-frame update."""
+        wrench, now = self._node.wrench(self._sensor), self._page.clock.now()
+        if wrench is None:
+            return
+        self.force.add(wrench.arrived, wrench.values[:3].tolist())
+        self.moment.add(wrench.arrived, wrench.values[3:].tolist())
+        if now - self._drawn_at >= _PLOTTED:
+            self._drawn_at = now
+            self.force.draw()
+            self.moment.draw()
 
 
 class DevicePanel:
@@ -48,7 +80,6 @@ class DevicePanel:
         state: latest state of the node.
         sliders: joint sliders by robot.
         move: hold-to-run button for slider motion; None before the node is detected.
-        play: hold-to-run button for recorded motions; None if no robot has any.
         stop_button: stops all robots; None before the node is detected.
     """
 
@@ -61,23 +92,20 @@ class DevicePanel:
         """
         self._page, self.node = page, node
         self.state: HardwareState | None = None
-        self.sliders: dict[str, DeviceSliders] = {}
+        self.sliders: dict[str, MotorSliders] = {}
         self.move: HoldButton | None = None
-        self.play: HoldButton | None = None
         self.stop_button: StopButton | None = None
-        self._sensors: SensorBars | None = None
+        self._forces: list[ForcePlot] = []
         self._shape: tuple[object, ...] | None = None  # device layout currently on the page
-        self._press = self._played_in = _NONE  # number of the current press, and of the press that started a motion
+        self._press = _NONE  # number of the current press
         # done in the current press: "say", "activate", "arm", "failed", "active"
         self._done: set[str] = set()
-        self._played_by = ""
         self._refusals = 0  # number of reported refusals
         self._stop_until = self._stopped_at = -math.inf  # [s] on the page clock
 
         async def gone(client: Any) -> None:
-            for hold in (self.move, self.play):
-                if hold is not None:
-                    hold.release(client.client_id)
+            if self.move is not None:
+                self.move.release(client.client_id)
             if self.stop_button is not None:
                 self.stop_button.forget(client.client_id)
 
@@ -93,15 +121,14 @@ class DevicePanel:
         """Build the panel, also after the page was cleared; no effect before the node is detected."""
         self.close()
         self.sliders.clear()
-        self._remove_play()
-        self._sensors = None
+        self._forces.clear()
         self._shape = None
         self._press = _NONE  # the new button counts presses from the start
         if not self.is_seen:
             return
         gui, page = self._page.gui, self._page
-        self._panel = gui.add_panel()
-        with self._panel.add_tab(self.node.driver):
+        panel = gui.add_panel()
+        with panel.add_tab(self.node.driver):
             self.stop_button = StopButton(page, STOP, "stop all robots, in every state", self._stop)
             self.move = HoldButton(
                 page, HOLD, color="green", hint="robots move to their sliders only while this is held"
@@ -109,8 +136,8 @@ class DevicePanel:
             self._says = TextBox(gui, 4)
             self.buttons = {name: gui.add_button(name) for name in (*_TRANSITIONS, "arm", "reset")}
             self._status = gui.add_html("")  # last: its height depends on the devices and alarms
-        self._panel.dock_left()
-        self._panel.expand()  # folded by default on phones
+        panel.dock_left()
+        panel.expand()  # folded by default on phones
 
         for name in _TRANSITIONS:
             page.when(self.buttons[name], self._asking(name), moves=name != "deactivate")
@@ -119,48 +146,23 @@ class DevicePanel:
         self._status_text = ""
 
     def _build_devices(self, state: HardwareState) -> None:
-        """Build sliders, motions and sensor bars, again whenever the set of devices changes."""
-        shape = tuple((one.name, one.kind, one.motors, one.motions) for one in state.devices.values())
+        """Build the sliders and the plots of sensors, again whenever the set of devices changes."""
+        shape = tuple((one.name, one.kind, one.motors) for one in state.devices.values())
         if shape == self._shape:
             return
         self._shape = shape
         for sliders in self.sliders.values():
             sliders.remove()
         self.sliders.clear()
-        if self._sensors is not None:
-            self._sensors.remove()
-            self._sensors = None
-        if self.play is not None:
-            self._motions.remove()
-            self._remove_play()
-        players = [one for one in state.devices.values() if one.motions]
-        if players:
-            self._add_motions(players[0])
-        sensors = [one.name for one in state.devices.values() if not one.is_robot]
-        if sensors:
-            self._sensors = SensorBars(self._page, self.node, sensors)
+        for plot in self._forces:
+            plot.folder.remove()
+        self._forces = [
+            ForcePlot(self._page, self.node, one.name) for one in state.devices.values() if not one.is_robot
+        ]
         for device in state.devices.values():
             if device.is_robot and "position" in device.modes:
-                self.sliders[device.name] = DeviceSliders(self._page, self.node, device)
-
-    def _add_motions(self, device: DeviceState) -> None:
-        gui = self._page.gui
-        self._motions = gui.add_folder(f"{device.name}: motions", order=_ORDER)
-        self._played_by = device.name
-        with self._motions:
-            self._paths = _by_name(device.motions)
-            self.motion = gui.add_dropdown("motion", tuple(self._paths), initial_value=next(iter(self._paths)))
-            self.play = HoldButton(
-                self._page, PLAY, hint="releasing it deactivates the robot, which then holds its position"
-            )
-
-    def _remove_play(self) -> None:
-        """Remove the play button: treat it as released and end its motion."""
-        if self.play is not None and self._played_in == self.play.presses:
-            player = self.state.devices.get(self._played_by) if self.state is not None else None
-            if self.play.is_held or (player is not None and player.plays):
-                self.node.change("deactivate", self._answer("deactivate"))
-        self._played_in, self.play = _NONE, None
+                send = partial(self.node.command, device=device.name)
+                self.sliders[device.name] = MotorSliders(self._page, f"{device.name}: joints", device.motors, send)
 
     def close(self) -> None:
         """Stop all commands."""
@@ -168,12 +170,8 @@ class DevicePanel:
             sliders.end()
 
     # --- once a frame -------------------------------------------------------------------------------------------
-    def tick(self, robot: RobotPage | None) -> None:
-        """Per-frame update: read the node state and send commands.
-
-        Args:
-            robot: displayed robot; None without one.
-        """
+    def tick(self) -> None:
+        """Per-frame update: read the node state and send commands."""
         was_seen = self.is_seen
         self.state = self.node.state()
         if self.state is None:
@@ -184,14 +182,23 @@ class DevicePanel:
         self._repeat_stop(self.state)
         is_held = self._tick_move(self.state)
         for name, sliders in self.sliders.items():
-            sliders.tick(self.state.devices[name], is_held=is_held)
-        self._tick_play(self.state)
+            self._tick_sliders(sliders, self.state.devices[name], is_held)
         self._show(self.state)
-        if self._sensors is not None:
-            scene = robot.scene if robot is not None else None
-            self._sensors.tick(scene.poses if scene else {}, scene.size if scene else 1.0)
-        if robot is not None and robot.ghost is not None:
-            self._show_ghost(robot, robot.ghost)
+        for plot in self._forces:
+            plot.tick()
+
+    def _tick_sliders(self, sliders: MotorSliders, device: DeviceState, is_held: bool) -> None:
+        """Send commands while the button is held; a device that stopped or is lost loses its targets."""
+        present = self._fresh(sliders, self.node.measured(device.name))
+        before = self._fresh(sliders, self.node.commanded(device.name))
+        if sliders.wanted and (device.phase in (STOPPED, CLOSED) or present is None):
+            sliders.forget()
+        sliders.tick(present, is_enabled=is_held and device.phase == ACTIVE, before=before)
+
+    def _fresh(self, sliders: MotorSliders, received: ReceivedPositions | None) -> Array | None:
+        """Recent positions of all motors; None if they are outdated."""
+        is_fresh = received is not None and self._page.clock.now() - received.arrived <= _FRESH
+        return sliders.positions(received.positions) if is_fresh and received is not None else None
 
     def _tick_move(self, state: HardwareState) -> bool:
         """Return True if commands may be sent; the first press while the node is inactive activates it.
@@ -201,35 +208,35 @@ class DevicePanel:
         hold = self.move
         if hold is None or not hold.is_held:
             refusal = self._refusal()
-            self._show_remark(f"held, but nothing moves: {refusal}" if refusal else "released: nothing moves", GREY)
+            self._says.show(f"held, but nothing moves: {refusal}" if refusal else "released: nothing moves", GREY)
             return False
         if hold.presses != self._press:
             self._press, self._done = hold.presses, set()
         problem = self._blocking_reason(state)
         if problem:
-            self._show_remark(f"held, but nothing moves: {problem}", AMBER)
+            self._says.show(f"held, but nothing moves: {problem}", AMBER)
             if self._is_first("say"):
                 self._page.say(f"Nothing moves: {problem}")
             return False
         if state.phase == ACTIVE and not _is_armed(state):
             if self._is_first("arm"):
                 self.node.arm(self._answer("arm"))
-            self._show_remark("held: waiting for the robots to be armed", AMBER)
+            self._says.show("held: waiting for the robots to be armed", AMBER)
             return False
         if state.phase == ACTIVE:
             self._done.add("active")
-            self._show_remark("held: robots move to their sliders", GREEN)
+            self._says.show("held: robots move to their sliders", GREEN)
             return True
         if self._is_first("activate"):
             self.node.change("activate", partial(self._activated, hold.presses))
-        self._show_remark("held: waiting for the robots to be active", AMBER)
+        self._says.show("held: waiting for the robots to be active", AMBER)
         return False
 
     def _refusal(self) -> str:
         """Reason why a browser's press is refused; reported to all browsers once per press."""
-        holds = [hold for hold in (self.move, self.play) if hold is not None]
-        why = next((hold.refusal for hold in holds if hold.refusal), "")
-        refusals = sum(hold.refusals for hold in holds)
+        if self.move is None:
+            return ""
+        why, refusals = self.move.refusal, self.move.refusals
         if refusals != self._refusals:
             self._refusals = refusals
             if why:
@@ -276,38 +283,6 @@ class DevicePanel:
                 return f"{', '.join(others)} already commands {name}: stop that node or use its controls"
         return ""
 
-    def _tick_play(self, state: HardwareState) -> None:
-        """Play a motion while its button is held; on release, or if the browser disconnects, deactivate the robot."""
-        hold = self.play
-        if hold is None:
-            return
-        device = state.devices[self._played_by]
-        if hold.is_held and self._played_in != hold.presses:
-            self._played_in = hold.presses
-            play = partial(self.node.play, self._paths[str(self.motion.value)], self._answer("play"))
-            if state.phase == ACTIVE and not _is_armed(state):
-                self.node.arm(lambda problem: self._answer("arm")(problem) if problem or not hold.is_held else play())
-            else:
-                play()
-        elif not hold.is_held and device.plays and self._played_in == hold.presses:
-            self._played_in = _NONE
-            self.node.change("deactivate", self._answer("deactivate"))
-
-    # --- the ghost ----------------------------------------------------------------------------------------------
-    def _show_ghost(self, robot: RobotPage, ghost: GhostRobot) -> None:
-        """Show the slider targets as a ghost, or the commanded positions if the sliders have no target."""
-        shown: Positions | None = None
-        for name, sliders in self.sliders.items():
-            if all(motor.name in robot.model.joints for motor in sliders.motors):
-                measured, commanded = self.node.measured(name), self.node.commanded(name)
-                if sliders.differs(measured.positions if measured is not None else {}):
-                    shown = {**(commanded.positions if commanded else {}), **sliders.wishes}
-                    break
-                if commanded is not None and self.state is not None and self.state.phase == ACTIVE:
-                    shown = commanded.positions
-                    break
-        ghost.show(robot.q, shown)
-
     # --- requests and messages ----------------------------------------------------------------------------------
     def _stop(self) -> None:
         """Request a stop (on the server thread)."""
@@ -340,9 +315,6 @@ class DevicePanel:
 
         return then
 
-    def _show_remark(self, text: str, colour: str) -> None:
-        self._says.show(text, colour)
-
     def _show(self, state: HardwareState) -> None:
         is_there = self.node.is_there
         text = status_html(self.node.driver, state, is_there=is_there)
@@ -365,7 +337,49 @@ def _is_armed(state: HardwareState) -> bool:
     return all(one.is_armed for one in state.devices.values())
 
 
-def _by_name(paths: Sequence[str]) -> dict[str, str]:
-    """Map paths by file name; by the full path if two files share a name."""
-    names = [PurePath(path).name for path in paths]
-    return {name if names.count(name) == 1 else path: path for name, path in zip(names, paths, strict=True)}
+def _badge(name: str, phase: str) -> str:
+    """Coloured label with a name and its phase."""
+    return (
+        f'<span style="background:{_COLOURS.get(phase, GREY)};color:#fff;border-radius:4px;padding:1px 8px;'
+        f'font-weight:600">{escape(name)}: {escape(phase)}</span>'
+    )
+
+
+def status_html(name: str, state: HardwareState | None, *, is_there: bool) -> str:
+    """Status of the node and its devices.
+
+    Args:
+        name: name of the node.
+        state: latest state of the node.
+        is_there: whether the node is available now.
+    """
+    if state is None or not is_there:
+        gone = _badge(name, "unavailable" if state is not None else "not detected")
+        return _box([_line(gone + " its robots stop automatically; STOP on this page has no effect.")])
+    lines = [_line(_badge(name, state.phase) + (" dry run: no port is open" if state.is_dry else ""))]
+    if state.stopped:
+        lines.append(_line(f"stopped: {escape(state.stopped)}; reset it before the next motion.", RED))
+    if state.problem:
+        lines.append(_line(escape(state.problem), RED))
+    for device in state.devices.values():
+        lines += _device_lines(device)
+    return _box(lines)
+
+
+def _device_lines(device: DeviceState) -> list[str]:
+    lines = [_line(f"{_badge(device.name, device.phase)} {escape(device.reason)}")]
+    lines += [_line(f"alarm: {escape(alarm)}", RED) for alarm in device.alarms]
+    if device.passed_limit:
+        lines.append(_line(f"limit passed: {escape(device.passed_limit)}", RED))
+    if device.last_refusal:
+        lines.append(_line(f"last refused: {escape(device.last_refusal)}", AMBER))
+    return lines
+
+
+def _line(content: str, colour: str = "") -> str:
+    style = f"margin:2px 0;{f'color:{colour}' if colour else ''}"
+    return f'<div style="{style}">{content}</div>'
+
+
+def _box(lines: list[str]) -> str:
+    return f'<div style="margin:0 0.8em 0.5em 0.8em;font-size:0.85em;overflow-wrap:anywhere">{"".join(lines)}</div>'

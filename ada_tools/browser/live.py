@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_dynamics.contact.contact import contact_frames
 from ada_dynamics.drawing.marks import Mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation import Simulation
+from ada_robot.messages.marks import Marks
+from ada_robot.messages.wrenches import JointLoads, passive_efforts
+from ada_robot.simulated.plant import Snapshot
+from ada_tools.browser.marks_layer import LOAD_MARKS
 from ada_tools.browser.page import RATE, Page, serve
 from ada_tools.browser.plots import POINT
-from ada_tools.browser.robot_node import Answer, Moment, ObservedState, Positions
+from ada_tools.browser.robot_node import Answer, Moment, ObservedState, Positions, RobotSource
 from ada_tools.browser.robot_page import RobotPage
 
 _BUSY = 0.8  # fraction of a frame used for simulation steps
@@ -55,12 +61,11 @@ class StepRate:
         self._backlog = 0.0
 
 
-class LocalRobot:
-    """Simulation advanced in real time on each read; implements `RobotSource`.
+class LocalRobot(RobotSource):
+    """Simulation advanced in real time on each read.
 
     Attributes:
-        name: name used in messages.
-        goes_on: whether the simulation is running.
+        dynamics: dynamics of the robot.
     """
 
     name = "the simulation"
@@ -73,8 +78,10 @@ class LocalRobot:
             say: displays a message to the user.
             clock: clock that sets the pace.
         """
-        self.is_running = False
+        self.is_running: bool = False
+        self.dynamics = getattr(simulation, "dynamics", None) or Dynamics(simulation.model)
         self._simulation, self._say, self._clock = simulation, say, clock
+        self._contacts = contact_frames(getattr(simulation, "contact", None))
         self._pace = StepRate(simulation.step_length)
         self._last = self._clock.now()
         self._moments: list[Moment] = []
@@ -86,39 +93,52 @@ class LocalRobot:
         elapsed, self._last = now - self._last, now
         if self.is_running:
             self.advance(self._pace.due(elapsed))
-        return ObservedState(self._clock.now(), *self._moment())
+        tau = getattr(self._simulation, "tau", None)
+        return ObservedState(self._clock.now(), float(self._simulation.t), self._simulation.q, self._simulation.v, tau)
 
     def passed(self) -> Sequence[Moment]:
         """Intermediate states since the last call."""
         moments, self._moments = self._moments, []
         return moments
 
-    def rate(self) -> float:
-        """Zero: no messages are sent."""
-        return 0.0
+    @cached_property
+    def loaded(self) -> Sequence[str]:
+        """Joints that transmit forces."""
+        return tuple(self._loads.links)
 
-    def parameters(self) -> Mapping[str, object]:
-        """Empty: the page defaults apply."""
-        return {}
+    @cached_property
+    def _loads(self) -> JointLoads:
+        simulation = self._simulation
+        efforts = passive_efforts(simulation.model, simulation.stops)
+        return JointLoads(simulation.model, self.dynamics, contact_frames=self._contacts, efforts=efforts)
 
-    def marks(self) -> Sequence[Mark]:
-        """Empty: the scene draws all markers."""
-        return ()
+    def loads(self) -> Mapping[str, Array]:
+        """Wrenches of the joints at the present state."""
+        return self._loads.at(self._snapshot())
 
-    def watch_marks(self, is_on: bool) -> None:
-        """No effect: there are no markers."""
+    def marks(self, wanted: Collection[str]) -> Sequence[Mark]:
+        """Forces at the contacts and, if wanted, in the joints."""
+        loads = self._loads if LOAD_MARKS & set(wanted) else None
+        if not self._contacts and loads is None:
+            return ()
+        ground = 0.0 if self._contacts else None
+        shown = Marks(self._simulation.model, self.dynamics, loads, contact_frames=self._contacts, ground=ground)
+        return shown.at(self._snapshot())
 
-    def _moment(self) -> Moment:
-        return float(self._simulation.t), self._simulation.q, self._simulation.v
+    def _snapshot(self) -> Snapshot:
+        simulation = self._simulation
+        moment = float(simulation.t), simulation.q, simulation.v, simulation.tau
+        return Snapshot(0, *moment, simulation.external_wrenches(), simulation.contact_wrenches())
 
     def advance(self, steps: int) -> None:
         """Take steps; pause if the simulation fails."""
-        begin = self._clock.now()
+        begin, simulation = self._clock.now(), self._simulation
         each = max(1, round(POINT / self._pace.step))
         try:
             for first in range(0, steps, each):
-                self._simulation.step(min(each, steps - first))
-                self._moments.append(self._moment())
+                simulation.step(min(each, steps - first))
+                tau = getattr(simulation, "tau", None)
+                self._moments.append(Moment(float(simulation.t), simulation.q, simulation.v, tau))
         except AdaError as problem:
             self.is_running = False
             self._say(f"paused at t = {self._simulation.t:.4g} s: {problem}")
@@ -183,5 +203,5 @@ def live(simulation: Simulation, *, ground: float | None = None, **options: Any)
 
 def live_page(page: Page, simulation: Simulation, ground: float | None = None) -> RobotPage:
     """Page of a simulation, initially paused. Arguments as `live`."""
-    dynamics = getattr(simulation, "dynamics", None) or Dynamics(simulation.model)
-    return RobotPage(page, LocalRobot(simulation, page.say, page.clock), dynamics, ground=ground)
+    robot = LocalRobot(simulation, page.say, page.clock)
+    return RobotPage(page, robot, robot.dynamics, ground=ground)

@@ -30,7 +30,7 @@ LABELS = {
     "joint_force": "forces of joints",
     "joint_moment": "moments of joints",
 }
-_OFF_AT_FIRST = ("joint_force", "joint_moment")
+LOAD_MARKS = frozenset({"joint_force", "joint_moment"})  # not displayed initially
 _MOST_LOOKS = 64  # maximum number of cached appearances
 
 
@@ -140,6 +140,9 @@ class MarksPanel:
         self._page, self._source = page, source
         self._is_watching = self._is_chosen = False
         self._folder = page.gui.add_folder("forces and balance", visible=False)
+        if source.loaded:  # a simulation computes these only if they are wanted
+            for space in sorted(LOAD_MARKS):
+                self._add_box(space)
 
     def tick(self) -> None:
         """Per-frame update: display the received markers."""
@@ -148,7 +151,8 @@ class MarksPanel:
         if is_watching != self._is_watching:
             self._is_watching = is_watching
             self._source.watch_marks(is_watching)
-        marks = self._source.marks() if is_watching else []
+        wanted = {space for space, box in self.boxes.items() if box.value}
+        marks = self._source.marks(wanted) if is_watching else ()
         shown = [mark for mark in marks if mark.space not in DRAWN_BY_SCENE]
         for mark in shown:
             if mark.space not in self.boxes:
@@ -162,7 +166,7 @@ class MarksPanel:
 
     def _add_box(self, space: str) -> None:
         with self._folder:
-            box = self._page.gui.add_checkbox(LABELS.get(space, space), space not in _OFF_AT_FIRST)
+            box = self._page.gui.add_checkbox(LABELS.get(space, space), space not in LOAD_MARKS)
         self.boxes[space] = box
         self._folder.visible = True
         self._page.when(box, self._choose)

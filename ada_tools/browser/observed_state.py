@@ -10,9 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
-from ada_dynamics.spatial.orientation import to_quaternion
 from ada_tools.browser.robot_node import Observation, ObservedJoints, ObservedState
 
 _SPAN = 1.0  # [s] interval for estimating the rate
@@ -37,7 +35,7 @@ class Pose(NamedTuple):
 def pose_of(model: Model, seen: ObservedJoints, before: Array) -> Pose:
     """Configuration and velocity of a model from joint states.
 
-    Joints with one coordinate are read by name; floating and ball joints from the transform of their child link.
+    Joints with one coordinate are read by name; the others keep their positions.
 
     Args:
         model: robot model.
@@ -60,20 +58,9 @@ def pose_of(model: Model, seen: ObservedJoints, before: Array) -> Pose:
             v[model.v_index(name)] = seen.velocities.get(name, 0.0)
             continue
         has_velocities = False
-        if joint.type.quaternion_at() is not None and joint.child in seen.frames:
-            q[own] = _coordinates(joint, seen.frames[joint.child])
-        else:
-            missing.append(name)
+        missing.append(name)
     foreign = tuple(name for name in seen.positions if name not in model.joints)
     return Pose(q, v if has_velocities else None, tuple(missing), foreign)
-
-
-def _coordinates(joint: Joint, pose: Array) -> Array:
-    """Position of a joint with a quaternion from the pose of its child relative to its parent."""
-    R = joint.rotation.T @ pose[:3, :3]
-    w, x, y, z = to_quaternion(R)
-    place = joint.rotation.T @ (pose[:3, 3] - joint.xyz) if joint.type.quaternion_at() else np.zeros(0)
-    return np.array([*place, x, y, z, w])
 
 
 class ObservedMotion:

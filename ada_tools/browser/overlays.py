@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overlays: link frames, collision shapes, inertia boxes, a camera that follows the robot, and a ghost.
-
-The ghost is a translucent second robot that shows the commanded or target configuration of the real one.
-"""
+"""Overlays: centre of mass, link frames, collision shapes, inertia boxes, and a camera that follows the robot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +18,7 @@ from ada_tools.browser.scene import Scene
 _AXES = ((0.85, 0.2, 0.2, 1.0), (0.2, 0.65, 0.2, 1.0), (0.2, 0.35, 0.9, 1.0))  # red x, green y, blue z
 _TOUCHES = (0.2, 0.75, 0.35, 0.35)
 _MASSIVE = (0.75, 0.25, 0.75, 0.35)
+_LEVEL = np.array([1.0, 1.0, 0.0])  # the camera keeps its height
 _LENGTH, _THIN = 0.08, 0.004  # of the frame axes, as fractions of the robot size
 
 
@@ -75,29 +72,36 @@ KINDS: dict[str, Callable[[Model], list[ShapePart]]] = {
 class Overlays:
     """Checkboxes that select overlays; each overlay is created when first selected."""
 
-    def __init__(self, page: Page, scene: Scene, refresh: Callable[[], None]) -> None:
+    def __init__(
+        self, page: Page, scene: Scene, refresh: Callable[[], None], *, has_com: bool = False, follows: bool = False
+    ) -> None:
         """Add the checkboxes.
 
         Args:
             page: page with the controls.
             scene: scene with the robot.
             refresh: redraws the present configuration.
+            has_com: mark the centre of mass initially.
+            follows: whether the camera follows the robot initially.
         """
         self._page, self._scene = page, scene
         self._drawn: dict[str, Batches] = {}
         self._seen_at: Array | None = None
         self.boxes: dict[str, Any] = {}
         with page.gui.add_folder("show", expand_by_default=False):
+            self.com = page.gui.add_checkbox("centre of mass", has_com)
             for kind, of_model in KINDS.items():
                 if of_model(scene.model):
                     self.boxes[kind] = page.gui.add_checkbox(kind, False)
-            self.follow = page.gui.add_checkbox("follow the robot", False)
-        for box in (*self.boxes.values(), self.follow):
+            self.follow = page.gui.add_checkbox("follow the robot", follows)
+            page.add_screenshot()
+        for box in (self.com, *self.boxes.values(), self.follow):
             page.when(box, refresh)
         scene.overlays = self
 
     def show(self, poses: Array) -> None:
         """Draw the selected overlays at the link poses in the world, (n, 4, 4)."""
+        self._scene.has_com = bool(self.com.value)
         for kind, box in self.boxes.items():
             if box.value and kind not in self._drawn:
                 self._drawn[kind] = self._made(kind)
@@ -123,6 +127,7 @@ class Overlays:
         if not self.follow.value:
             self._seen_at = None
             return
+        centre = centre * _LEVEL
         before, self._seen_at = self._seen_at, centre
         if before is None or np.allclose(before, centre, rtol=0.0, atol=1e-6):
             return
@@ -130,72 +135,3 @@ class Overlays:
             with client.atomic():
                 client.camera.position = np.asarray(client.camera.position) + centre - before
                 client.camera.look_at = np.asarray(client.camera.look_at) + centre - before
-
-
-NODE = "/ghost"  # node name in the viser scene
-COLOUR = (0.16, 0.45, 0.95, 0.35)
-_SHRUNK = 0.98  # slightly smaller, so that coinciding parts are hidden inside the real ones
-
-
-class GhostRobot:
-    """Ghost of a robot without loops; passive joints of closed loops have no commanded positions."""
-
-    def __init__(self, page: Page, scene: Scene) -> None:
-        """Create a hidden ghost.
-
-        Args:
-            page: page to draw on.
-            scene: scene with the robot.
-        """
-        self._page, self._scene = page, scene
-        self._batches: Batches | None = None
-        self._shown: Array | None = None
-        self.is_visible = False
-
-    def show(self, q: Array, positions: Mapping[str, float] | None) -> None:
-        """Draw or hide the ghost.
-
-        Args:
-            q: configuration of the robot, used for joints without a commanded position.
-            positions: positions by joint; None hides the ghost.
-        """
-        model = self._scene.model
-        names = [name for name in positions or () if name in model.joints and model.joints[name].nq == 1]
-        if model.loops or not names or positions is None:
-            self._set_visible(False)
-            return
-        at = q.copy()
-        for name in names:
-            at[model.q_index(name)] = positions[name]
-        if not np.isfinite(at).all():
-            self._set_visible(False)
-            return
-        if self._shown is None or not np.array_equal(at, self._shown):
-            self._shown = at
-            self._drawn().move(np.array(list(self._scene.dynamics.forward_kinematics(at).values())))
-        self._set_visible(True)
-
-    def positions(self) -> Array:
-        """World positions of the parts, (n, 3)."""
-        return np.zeros((0, 3)) if self._batches is None else self._batches.positions
-
-    def remove(self) -> None:
-        """Remove the ghost from the scene."""
-        if self._batches is not None:
-            self._batches.remove()
-        self._batches = self._shown = None
-        self.is_visible = False
-
-    def _drawn(self) -> Batches:
-        if self._batches is None:
-            model = self._scene.model
-            rows = {link: i for i, link in enumerate(self._scene.dynamics.forward_kinematics(model.neutral()))}
-            parts = [replace(part, rgba=COLOUR, scale=_SHRUNK * part.scale) for part in self._scene.parts]
-            self._batches = Batches(self._page.scene, parts, rows, NODE)
-        return self._batches
-
-    def _set_visible(self, is_visible: bool) -> None:
-        if is_visible != self.is_visible:
-            self.is_visible = is_visible
-            if self._batches:
-                self._batches.set_visible(is_visible)

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import re
 import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import Any
+
+import numpy as np
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
@@ -26,9 +29,13 @@ from ada_tools.browser.access_control import VARIABLE, AccessControl
 
 HOST, PORT = "127.0.0.1", 8080
 RATE = 30.0  # frames per second
-_PORTS_TRIED = 100
 _LAST_PORT = 65535
-_SAME = 1e-6  # [deg, m, s] smaller changes are not sent
+_NARROW, _FREE = 600, 0.4  # [px] a sheet with the controls leaves the upper part of a narrower window free
+_VIEW_ANGLE = 0.75  # [rad] vertical
+_SAME_SHAPE = 0.02  # smaller relative changes of the scene's aspect ratio do not move the camera
+_SKY, _HORIZON = np.array([205.0, 217.0, 229.0]), np.array([244.0, 246.0, 248.0])
+_SHADES = 128  # rows of the background
+_PICTURE = (1080, 1920)  # [px] height and width of a screenshot
 LINE = 1.45  # line height in font sizes
 _BOX = (
     '<div style="height:{height:.2f}em;line-height:{line};overflow-y:auto;margin:0 0.8em 0.4em 0.8em;font-size:0.9em;'
@@ -74,7 +81,7 @@ class Page:
             title: title above the controls.
             host: address to listen on; 127.0.0.1 is reachable from this machine only. Any other address requires a
                 token, random or from the environment (ADA_VIEW_TOKEN).
-            port: port to listen on; 0 selects a free one.
+            port: port to listen on, or the next free one; 0 selects any free one.
             server: running viser server; its page needs no token.
             clock: clock of everything on the page.
             rate: frames per second.
@@ -84,36 +91,71 @@ class Page:
         """
         self.clock, self._rate = clock, rate
         if server is None:
-            _refuse_taken(host, port)
+            _check_address(host, port)
         self.access = AccessControl(host)
         self.server = _started(self.access, title, host, port) if server is None else server
         self.host, self.port = host, int(self.server.get_port())
+        self._taken = f"port {port} is in use; " if port and server is None and self.port != port else ""
         self._notes: dict[object, Callable[[], None]] = {}
+        self._commands: list[Any] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._is_open = True
         self.guard: Callable[[int], str] = lambda browser: ""
-        if server is None and port and self.port != port:  # port taken between the check and the start
-            self.close()
-            raise InputError(_taken(host, port))
         self.gui, self.scene = self.server.gui, self.server.scene
-        self.gui.configure_theme(control_width="large", show_logo=False, show_share_button=False)
+        self._dress()
+
+    def _dress(self) -> None:
+        """Set up the theme, the background, the light and the camera."""
+        self.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
         self.gui.main_panel.dock_right()
+        rise = np.linspace(0.0, 1.0, _SHADES)[:, np.newaxis, np.newaxis]
+        self.scene.set_background_image(np.round(_SKY + rise * (_HORIZON - _SKY)).astype(np.uint8), format="png")
+        self.server.initial_camera.fov = _VIEW_ANGLE
+        self.server.on_client_connect(self._welcome)
+
+    async def _welcome(self, client: Any) -> None:
+        """Show the initial view, and keep the robot in the part of the window that the panel leaves free."""
+        self._aim(client)
+        fitted = _half_angle(client.camera)
+
+        async def fit(_: Any) -> None:
+            nonlocal fitted
+            camera, wanted = client.camera, _half_angle(client.camera)
+            if abs(wanted / fitted - 1.0) > _SAME_SHAPE:
+                offset = np.asarray(camera.position) - np.asarray(camera.look_at)
+                camera.position = np.asarray(camera.look_at) + math.sin(fitted) / math.sin(wanted) * offset
+                fitted = wanted
+
+        client.camera.on_update(fit)
+
+    def _aim(self, client: Any) -> None:
+        """Set the camera of a browser to the initial view."""
+        first, camera = self.server.initial_camera, client.camera
+        away = np.asarray(first.position) - np.asarray(first.look_at)
+        away *= math.sin(0.5 * _VIEW_ANGLE) / math.sin(_half_angle(camera))
+        centre = np.asarray(first.look_at)
+        if camera.image_width < _NARROW:  # above the sheet with the controls
+            up = np.cross(np.cross(away, (0.0, 0.0, 1.0)), away)
+            up *= np.linalg.norm(away) / max(float(np.linalg.norm(up)), 1e-12)
+            centre = centre - (1.0 - _FREE) * math.tan(0.5 * _VIEW_ANGLE) * up
+        with client.atomic():
+            camera.position, camera.look_at = centre + away, centre
 
     def clear(self) -> None:
         """Remove all controls and discard their queued actions."""
         with self._lock:
             self._notes.clear()
+        for command in self._commands:
+            command.remove()
+        self._commands.clear()
         self.gui.reset()
         self.gui.main_panel.dock_right()
 
     def look(self) -> None:
         """Reset the cameras of all browsers to the initial view."""
-        first = self.server.initial_camera
         for client in self.server.get_clients().values():
-            with client.atomic():
-                client.camera.position = first.position
-                client.camera.look_at = first.look_at
+            self._aim(client)
 
     def __enter__(self) -> Page:
         return self
@@ -164,6 +206,34 @@ class Page:
 
         listen = control.on_click if is_button else control.on_update
         listen(noted)
+
+    def add_row(self, label: str, actions: Mapping[str, Callable[[], None]]) -> Any:
+        """Add a row of buttons, given by their texts and actions."""
+        row = self.gui.add_button_group(label, tuple(actions))
+        self.when(row, lambda: actions[str(row.value)]())
+        return row
+
+    def add_key(self, label: str, key: Any, action: Callable[[], None]) -> None:
+        """Run an action when a user presses a key, or selects it in the list of commands (Ctrl-K)."""
+        command = self.gui.add_command(label, hotkey=key)
+
+        async def pressed(event: Any) -> None:
+            self.note(label, action)
+
+        command.on_trigger(pressed)
+        self._commands.append(command)
+
+    def add_screenshot(self) -> None:
+        """Add a button that downloads a picture of the scene."""
+
+        def take(event: Any) -> None:  # a function runs on a thread of its own, which may wait for the browser
+            import imageio.v3
+
+            picture = event.client.get_render(*_PICTURE, transport_format="png")
+            content = imageio.v3.imwrite("<bytes>", picture, extension=".png")
+            event.client.send_file_download("robot.png", content)
+
+        self.gui.add_button("screenshot", icon="camera").on_click(take)
 
     def refuses(self, event: Any) -> bool:
         """Return True if the guard refuses the client of a viser event; the client is shown the reason."""
@@ -226,7 +296,7 @@ class Page:
 
     def invite(self, opens_browser: bool, how_to_end: str = "Ctrl-C ends") -> None:
         """Print the address, and open it if a display is available."""
-        print(f"view: {self.shown_url}   ({how_to_end})", flush=True)
+        print(f"view: {self.shown_url}   ({self._taken}{how_to_end})", flush=True)
         if opens_browser and has_screen():
             webbrowser.open(self.url)
 
@@ -261,40 +331,6 @@ def serve(
             on_start(shown)
         page.invite(open_browser)
         page.run(getattr(shown, "tick", None), duration)
-
-
-def nearest_free(host: str, port: int) -> int:
-    """The port, or the next free one; unchanged if none is free or the host is invalid."""
-    if not 0 < port <= _LAST_PORT:
-        return port
-    with contextlib.suppress(OSError):
-        return next((p for p in _next_ports(port) if _port_problem(host, p) is None), port)
-    return port
-
-
-class SharedNumber:
-    """Slider set by both the program and the user; a new user value is never overwritten before it is read.
-
-    Typed digits arrive one by one: a reply to the first digit must not replace the second.
-    """
-
-    def __init__(self, control: Any) -> None:
-        """Args: viser slider."""
-        self.control = control
-        self._known = float(control.value)
-
-    def read(self) -> float:
-        """Current value."""
-        self._known = float(self.control.value)
-        return self._known
-
-    def show(self, value: float) -> None:
-        """Set the value, clipped to the slider range, unless a user value is unread."""
-        if float(self.control.value) != self._known:
-            return
-        value = float(min(max(value, self.control.min), self.control.max))
-        if abs(value - self._known) > _SAME:
-            self._known = self.control.value = value
 
 
 class TextBox:
@@ -357,46 +393,25 @@ def _silent() -> Iterator[None]:
         yield
 
 
-def _refuse_taken(host: str, port: int) -> None:
+def _check_address(host: str, port: int) -> None:
+    """Raise InputError if this machine cannot listen on an address."""
     if not 0 <= port <= _LAST_PORT:
         raise InputError(f"port {port}: it must be from 1 to {_LAST_PORT}, or 0 for any free one.")
     try:
-        socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as problem:
-        raise InputError(f"host {host!r} is not a valid address: {problem}. Give 127.0.0.1 or 0.0.0.0.") from None
-    problem_found = _port_problem(host, port)
-    if problem_found is None:
-        return
-    if _port_problem(host, 0) is not None:
-        raise InputError(
-            f"host {host}: this machine cannot listen there ({problem_found}). "
-            "Give 127.0.0.1, or 0.0.0.0 for all of its addresses."
-        )
-    raise InputError(_taken(host, port, problem_found))
-
-
-def _port_problem(host: str, port: int) -> str | None:
-    """Reason why this machine cannot listen on a port; None if it can."""
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as trial:
-            # Same option as the server: a port in TIME_WAIT counts as free.
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind(address)
-            trial.listen(1)
     except OSError as problem:
-        return str(problem.strerror or problem)
-    return None
+        raise InputError(
+            f"host {host!r}: this machine cannot listen there ({problem.strerror or problem}). "
+            "Give 127.0.0.1, or 0.0.0.0 for all of its addresses."
+        ) from None
 
 
-def _taken(host: str, port: int, problem: str = "Address already in use") -> str:
-    free = next((p for p in _next_ports(port + 1) if _port_problem(host, p) is None), 0)
-    choice = f"Choose another one: --port {free}, or port:={free} of the node."
-    return f"port {port} of {host} cannot be used: {problem}. {choice}"
-
-
-def _next_ports(port: int) -> range:
-    return range(port, min(port + _PORTS_TRIED, _LAST_PORT + 1))
+def _half_angle(camera: Any) -> float:
+    """Half of the angle of view in the narrower direction of the free part of a window."""
+    free = _FREE if camera.image_width < _NARROW else 1.0
+    return math.atan(math.tan(0.5 * _VIEW_ANGLE) * min(free, camera.aspect))
 
 
 def has_screen() -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.log import Log
 from ada_tools.browser.overlays import Overlays
-from ada_tools.browser.page import Page, SharedNumber, TextBox, serve
+from ada_tools.browser.page import Page, TextBox, serve
 from ada_tools.browser.plots import LogPlot
+from ada_tools.browser.robot_page import KEYS, PLAY
 from ada_tools.browser.scene import Arrow, Scene
+from ada_tools.browser.sliders import Slider
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4", "10")
 _CURSORS_PER_SECOND = 10.0
@@ -92,21 +95,19 @@ class PlaybackPage:
         begin, end = self.clock.begin, self.clock.end
         step = (end - begin) / _SLIDER_STEPS or 1.0
         self.slider = gui.add_slider("time [s]", begin, max(end, begin + step), step, begin)
-        self._time = SharedNumber(self.slider)
-        self.play_button = gui.add_button("play")
-        self.steps = gui.add_button_group("step", ("|<", "<", ">", ">|"))
+        self._time = Slider(self.slider)
+        steps = {name: partial(self.step, name) for name in ("|<", "<", ">", ">|")}
+        self.page.add_row("motion", {PLAY: self.toggle, **steps})
+        for label, key, action in zip(("play or pause", "next row", "first row"), KEYS, (PLAY, ">", "|<"), strict=True):
+            self.page.add_key(label, key, steps.get(action, self.toggle))
         self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
         self.repeats = gui.add_checkbox("repeat", False)
-        self.com = gui.add_checkbox("centre of mass", False)
         self.forces = gui.add_checkbox("forces", bool(self.log.external or self.log.contact_wrenches))
         self.overlays = Overlays(self.page, self.scene, self.show)
         when = self.page.when
         when(self.slider, lambda: self.go_to(self._time.read()))
-        when(self.play_button, self.toggle)
-        when(self.steps, lambda: self.step(str(self.steps.value)))
         when(self.speed, self._set_clock)
         when(self.repeats, self._set_clock)
-        when(self.com, self.show)
         when(self.forces, self.show)
 
     def _set_clock(self) -> None:
@@ -193,11 +194,9 @@ class PlaybackPage:
         t = self.clock.now
         q, _ = self.log.at(t)
         row = int(np.searchsorted(self.log.t, t, side="right")) - 1
-        self.scene.has_com = bool(self.com.value)
         arrows, polygon = self._forces(row) if self.forces.value else ([], None)
         self.scene.show(q, arrows, polygon)
         with self.page.server.atomic():
-            self.play_button.label = "pause" if self.clock.is_playing else "play"
             self._time.show(t)
             gap = f", closure error {self.scene.gap:.1e} [m, rad]" if self.log.model.loops else ""
             self.status.content = f"t = **{t:.3f}** s of {self.clock.end:.3f} s, row {row} of {len(self.log) - 1}{gap}"

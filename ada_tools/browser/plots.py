@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import PALETTE
 from ada_dynamics.drawing.plots import extreme_rows
+from ada_tools.browser.page import Page
+from ada_tools.browser.robot_node import Moment
 
 CURVES = 8  # maximum number of distinguishable curves
 _POINTS = 400  # points per curve, about the plot width in pixels
@@ -96,6 +98,12 @@ class LivePlot:
             self._data(), _series(self._names), title=title, scales={"x": _PLAIN_X}, height=_HEIGHT
         )
 
+    def replace(self, title: str, names: Sequence[str]) -> None:
+        """Show other curves, without samples."""
+        self._names = list(names)[:CURVES]
+        self._rows.clear()
+        self._node.title, self._node.series, self._node.data = title, _series(self._names), self._data()
+
     def add(self, t: float, values: Sequence[float]) -> None:
         """Add a sample; a time before the last one restarts the plot.
 
@@ -124,6 +132,46 @@ class LivePlot:
     def _data(self) -> tuple[Array, ...]:
         rows = np.array(self._rows) if self._rows else np.zeros((2, 1 + len(self._names)))
         return tuple(np.ascontiguousarray(column) for column in rows.T)
+
+
+class Signal(NamedTuple):
+    """Quantities of a robot that a plot shows: their names, and their values in a state; None if unknown."""
+
+    names: Sequence[str]
+    values: Callable[[Moment], Sequence[float] | None]
+
+
+class SignalPlot:
+    """Plot of the last seconds of a signal that the user chooses.
+
+    Attributes:
+        choice: viser list of the signals.
+        plot: plot of the chosen signal.
+    """
+
+    def __init__(self, page: Page, signals: Mapping[str, Signal]) -> None:
+        """Add list and plot to the current section of the page.
+
+        Args:
+            page: page to draw on.
+            signals: signals by title with the unit; the first one is shown.
+        """
+        self._signals = signals
+        first = next(iter(signals))
+        self.choice = page.gui.add_dropdown("signal", tuple(signals), initial_value=first)
+        self.plot = LivePlot(page.gui, first, signals[first].names)
+        page.when(self.choice, self.choose)
+
+    def choose(self) -> None:
+        """Show the chosen signal from now on."""
+        title = str(self.choice.value)
+        self.plot.replace(title, self._signals[title].names)
+
+    def add(self, moment: Moment) -> None:
+        """Add a state."""
+        values = self._signals[str(self.choice.value)].values(moment)
+        if values is not None:
+            self.plot.add(moment.t, values)
 
 
 _PLAIN_X = {"time": False}  # seconds, not dates

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from ada_dynamics.arrays import Array
@@ -12,6 +11,7 @@ from ada_dynamics.model.model import Model
 from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, TextBox, serve
 from ada_tools.browser.posing import PoseCoordinate, Posing
+from ada_tools.browser.robot_page import KEYS
 from ada_tools.browser.scene import Scene
 from ada_tools.browser.sliders import PoseSliders
 
@@ -36,10 +36,8 @@ class PosePage:
         self.status = TextBox(gui, 4 if model.loops else 0)  # no status line without loops
         self._group = PoseSliders(page, self.posing, self.refresh)
         self.sliders = self._group.sliders
-        home = gui.add_button("back to the start")
-        page.when(home, self.reset)
-        com = gui.add_checkbox("centre of mass", False)
-        page.when(com, partial(self._show_com, com))
+        page.when(gui.add_button("reset", icon="rotate"), self.reset)
+        page.add_key("reset", KEYS[-1], self.reset)
         self.overlays = Overlays(page, self.scene, self.refresh)
         self.refresh()
 
@@ -59,10 +57,6 @@ class PosePage:
             self._group.show()
             loops = f"loops: closure error **{self.scene.gap:.1e}** [m, rad]" if self.posing.model.loops else ""
             self.status.content = "\n\n".join(text for text in (loops, remark) if text)
-
-    def _show_com(self, box: Any) -> None:
-        self.scene.has_com = box.value
-        self.refresh()
 
 
 def pose(model: Model, q: Array | None = None, **options: Any) -> None:

@@ -23,7 +23,7 @@ DIRECTIONS = {
     "-z": (0.0, 0.0, -1.0),
 }
 _SHOWN = 0.4  # [s] display time of a push arrow
-_PULLED = 2.0  # stiffness of the mouse spring: robot weights per robot size
+_PULLED, _STRONGEST = 1.0, 0.3  # mouse spring: stiffness in robot weights per robot size, maximum in robot weights
 
 
 class PushPanel:
@@ -48,7 +48,7 @@ class PushPanel:
         self._arrow: tuple[float, Arrow] | None = None
         model, gui = scene.model, page.gui
         moving = moving_links(model)
-        with gui.add_folder("push"):
+        with gui.add_folder("push", expand_by_default=False):
             # default: end link of a fixed-base arm, heaviest link of a floating robot
             heaviest = max(moving, key=lambda link: model.links[link].mass)
             first = heaviest if floats(model) else moving[-1]
@@ -82,7 +82,9 @@ class PushPanel:
         self._push_at(link, float(self.strength.value) * direction, self._scene.centre_of(link))
 
     def _clicked(self, link: str, origin: Array, direction: Array) -> None:
-        """Push along the view ray, at the ray point closest to the centre of mass of the link."""
+        """Select the link, and push it along the view ray, at the ray point closest to its centre of mass."""
+        self.link.value = link if link in self.link.options else self.link.value
+        self._scene.label(link)
         along = float((self._scene.centre_of(link) - origin) @ direction)
         self._push_at(link, float(self.strength.value) * direction, origin + along * direction)
 
@@ -101,8 +103,9 @@ class PushPanel:
     def tick(self) -> None:
         """Per-frame update: apply a spring force from the grabbed point to the pointer."""
         if self.pull is not None:
-            force = _PULLED * self._scene.weight / self._scene.size * (self.pull.pointer - self.pull.grabbed)
-            self._push_at(self.pull.link, force, self.pull.grabbed)
+            weights = _PULLED / self._scene.size * (self.pull.pointer - self.pull.grabbed)
+            weights *= min(1.0, _STRONGEST / max(float(np.linalg.norm(weights)), _STRONGEST))
+            self._push_at(self.pull.link, self._scene.weight * weights, self.pull.grabbed)
 
     @property
     def arrows(self) -> list[Arrow]:

@@ -19,7 +19,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_tools.browser.device_panel import DevicePanel
 from ada_tools.browser.page import Page
-from ada_tools.browser.robot_node import Follower, Observation, ObservedJoints, ObservedState, RobotNode
+from ada_tools.browser.robot_node import Follower, Observation, ObservedState, RobotNode
 from ada_tools.browser.robot_page import RobotPage
 
 AUTO = "auto"
@@ -33,7 +33,6 @@ class ModelInputs(NamedTuple):
     text: str
     base: str  # requested base: one of BASES, or "auto"
     sizes: tuple[int, int] | None  # numbers of positions and velocities, if the full state is received
-    moving: frozenset[str]  # links with a received transform, without a full state
     gravity: tuple[float, ...] | None  # None: gravity of the description
     is_driven: bool = False  # a hardware node was detected: only its controls move robots
 
@@ -90,7 +89,7 @@ class RemotePage:
         seen, text = self.plant.newest(), self.plant.description()
         if text is not None:
             self._make_if_needed(text, seen)
-        self.devices.tick(self.robot)
+        self.devices.tick()
         if self.robot is None:
             self._show_waiting()
             return
@@ -130,9 +129,8 @@ class RemotePage:
             return
         if seen is not None and seen.arrived < self._since:
             seen = None  # state of the previous robot
-        sizes = _sizes(seen) if isinstance(seen, ObservedState) else None
-        moving = frozenset(seen.frames) if isinstance(seen, ObservedJoints) else frozenset()
-        wanted = ModelInputs(text, self._base, sizes, moving, self._gravity(), self.devices.is_seen)
+        sizes = (len(seen.q), len(seen.v)) if isinstance(seen, ObservedState) else None
+        wanted = ModelInputs(text, self._base, sizes, self._gravity(), self.devices.is_seen)
         if wanted == self._asked or self._is_shown(wanted):
             self._differs_since = None
             return
@@ -150,11 +148,8 @@ class RemotePage:
         if self.devices.is_seen and self.robot.is_simulated:
             return False
         model = self.robot.model
-        return (
-            (wanted.sizes is None or wanted.sizes == _sizes_of(model))
-            and (model.root not in wanted.moving or wanted.base != AUTO or model.floating_joint is not None)
-            and (wanted.gravity is None or np.array_equal(wanted.gravity, model.gravity))
-        )
+        is_same_size = wanted.sizes is None or wanted.sizes == (model.nq, model.nv)
+        return is_same_size and (wanted.gravity is None or np.array_equal(wanted.gravity, model.gravity))
 
     def _gravity(self) -> tuple[float, ...] | None:
         gravity = self.plant.parameters().get("gravity")
@@ -182,7 +177,7 @@ class RemotePage:
                 self.page,
                 self.plant,
                 dynamics,
-                ground=0.0 if _floats(dynamics.model) else None,
+                ground=None if dynamics.model.floating_joint is None else 0.0,
                 is_simulated=not wanted.is_driven,
                 has_com=not wanted.is_driven,
                 sliders="poses" if self._pose_sliders else "commands",
@@ -222,10 +217,9 @@ def dynamics_of(wanted: ModelInputs) -> Dynamics:
     for base in bases:
         model = load(wanted.text, cast("Base", base), wanted.gravity)
         models.append(model)
-        has_free_root = wanted.base == AUTO and model.root in wanted.moving and base == "fixed"
-        if (wanted.sizes is None and not has_free_root) or wanted.sizes == _sizes_of(model):
+        if wanted.sizes in (None, (model.nq, model.nv)):
             return _compiled(model)
-    sizes = ", ".join(f"{base}: {_sizes_of(m)}" for base, m in zip(bases, models, strict=True))
+    sizes = ", ".join(f"{base}: {(m.nq, m.nv)}" for base, m in zip(bases, models, strict=True))
     raise ModelError(
         f"received state has {wanted.sizes} positions and velocities, its description has {sizes}. "
         "Check for two publishing nodes and the parameter `base` of this node."
@@ -242,18 +236,6 @@ def _compiled(model: Model) -> Dynamics:
     if model.loops:
         CompiledConstraintSet(kernels_of(dynamics)).violation(q)
     return dynamics
-
-
-def _floats(model: Model) -> bool:
-    return model.floating_joint is not None
-
-
-def _sizes(seen: ObservedState) -> tuple[int, int]:
-    return len(seen.q), len(seen.v)
-
-
-def _sizes_of(model: Model) -> tuple[int, int]:
-    return model.nq, model.nv
 
 
 def _raise(failure: BaseException) -> None:

@@ -6,7 +6,7 @@ The reported state of a node determines the controls of the page: see `RobotNode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ada_dynamics.arrays import Array
@@ -15,7 +15,15 @@ from ada_robot.node_state import HardwareState
 
 Answer = Callable[[str | None], None]  # called with None on success, else with the reason of the failure
 Positions = Mapping[str, float]  # by joint [rad, m]
-Moment = tuple[float, Array, Array]  # time [s], positions and velocities
+
+
+class Moment(NamedTuple):
+    """State of a robot at a time [s]; velocities and motor efforts are None if unknown."""
+
+    t: float
+    q: Array
+    v: Array | None = None
+    tau: Array | None = None
 
 
 class ObservedState(NamedTuple):
@@ -25,16 +33,16 @@ class ObservedState(NamedTuple):
     t: float  # [s]
     q: Array
     v: Array
+    tau: Array | None = None
 
 
 class ObservedJoints(NamedTuple):
-    """Joint states by name, and known transforms of links relative to their parents."""
+    """Joint states by name."""
 
     arrived: float  # [s], steady clock
     t: float  # [s]
     positions: Mapping[str, float]
     velocities: Mapping[str, float]
-    frames: Mapping[str, Array]  # pose 4x4 of moving links in their parent frames
 
 
 Observation = ObservedState | ObservedJoints
@@ -65,11 +73,14 @@ class RobotSource(Protocol):
     """Source of the motion on a page: a local simulation, or a remote node.
 
     All calls are non-blocking; callbacks run on the page thread.
+
+    Attributes:
+        name: name used in messages.
+        is_running: whether the motion is running; None if this can only be inferred from the states.
     """
 
-    @property
-    def name(self) -> str:
-        """Name used in messages."""
+    name: str
+    is_running: bool | None = None
 
     # --- state --------------------------------------------------------------------------------------------------
     def newest(self) -> Observation | None:
@@ -77,22 +88,32 @@ class RobotSource(Protocol):
 
     def passed(self) -> Sequence[Moment]:
         """Intermediate states since the last call, for the plots."""
+        return ()
 
     @property
-    def is_running(self) -> bool | None:
-        """True while the motion is running; None if this can only be inferred from the states."""
+    def loaded(self) -> Sequence[str]:
+        """Joints whose loads are known."""
+        return ()
+
+    def loads(self) -> Mapping[str, Array]:
+        """Wrenches [f, n] of the loaded joints on their children."""
+        return {}
 
     def rate(self) -> float:
         """Rate of received state messages [Hz]; 0 without messages."""
+        return 0.0
 
     def parameters(self) -> Mapping[str, object]:
         """Known parameters, such as "gravity" and "real_time_factor"."""
+        return {}
 
-    def marks(self) -> Sequence[Mark]:
-        """Markers to display, such as forces, while they are subscribed to."""
+    def marks(self, wanted: Collection[str]) -> Sequence[Mark]:
+        """Markers to display, such as forces, while they are watched; those in unwanted groups may be missing."""
+        return ()
 
     def watch_marks(self, is_on: bool) -> None:
         """Start or stop receiving markers."""
+        return
 
     # --- requests -----------------------------------------------------------------------------------------------
     def command(self, positions: Positions | None, device: str = "") -> None:
@@ -127,6 +148,10 @@ class RobotSource(Protocol):
 class RobotNode(RobotSource, Protocol):
     """Remote node of a robot, which may drive devices."""
 
+    # Name of the node that drives devices, and whether it is available.
+    driver: str
+    is_there: bool
+
     @property
     def waiting_text(self) -> str:
         """Text for a page without a robot."""
@@ -135,14 +160,6 @@ class RobotNode(RobotSource, Protocol):
         """Robot description; None before it is received."""
 
     # --- only devices -------------------------------------------------------------------------------------------
-    @property
-    def driver(self) -> str:
-        """Name of the node that drives devices, for messages."""
-
-    @property
-    def is_there(self) -> bool:
-        """Return True while that node is available."""
-
     def state(self) -> HardwareState | None:
         """Latest state of the node and its devices; None before such a node is detected."""
 
@@ -169,9 +186,6 @@ class RobotNode(RobotSource, Protocol):
 
     def bias(self, then: Answer) -> None:
         """Zero the sensors at their present readings."""
-
-    def play(self, path: str, then: Answer) -> None:
-        """Start a recorded motion."""
 
 
 # --- controllers ------------------------------------------------------------------------------------------------------

@@ -9,27 +9,37 @@ controller, whose target is shown here.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
+from ada_dynamics.simulation.scene import floats
 from ada_tools.browser.marks_layer import MarksPanel
 from ada_tools.browser.observed_state import ObservedMotion, fits, pose_of
-from ada_tools.browser.overlays import GhostRobot, Overlays
+from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, TextBox
-from ada_tools.browser.plots import LivePlot
+from ada_tools.browser.plots import Signal, SignalPlot
 from ada_tools.browser.posing import PoseCoordinate, Posing
 from ada_tools.browser.push_panel import PushPanel, moving_links
-from ada_tools.browser.robot_node import Follower, Observation, ObservedState, RobotSource
+from ada_tools.browser.robot_node import (
+    Follower,
+    Moment,
+    Observation,
+    ObservedState,
+    Positions,
+    RobotSource,
+)
 from ada_tools.browser.scene import Scene
-from ada_tools.browser.sliders import CommandSliders, JointTargets, PoseSliders
+from ada_tools.browser.sliders import MotorSliders, PoseSliders, motors_of
 from ada_tools.browser.target_gizmo import TargetGizmo
 
 Sliders = Literal["none", "commands", "poses"]
 
+PLAY, STEP, RESET = "▶ ❚❚", "▶|", "↺"
+KEYS = ("space", "arrowright", "backspace")
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 LOST = 1.5  # [s] timeout of state messages
 # [s] minimum time between frames; browsers without a GPU need more
@@ -39,7 +49,7 @@ _IDLE = 0.25  # [s] time between frames of a robot at rest, or of a page that is
 _FOLLOWED = 1.0  # [s] time for the robot to follow its sliders before they display its configuration again
 _PLOTS_PER_SECOND = 10.0
 _ROOM = 0.4  # margin of the camera view, in robot sizes
-_STATUS_LINES = 5  # includes the messages of a lost or incomplete state
+_STATUS_LINES = 3  # includes the messages of a lost or incomplete state
 
 
 class RobotPage:
@@ -53,7 +63,7 @@ class RobotPage:
         pose_sliders: sliders that set the configuration, or None.
         targets: sliders for the joint targets of a controller, or None.
         gizmo: handles for the target pose of a controller, or None.
-        ghost: commanded configuration of a device; None for simulations.
+        plot: plot of a signal that the user chooses.
     """
 
     def __init__(
@@ -84,8 +94,7 @@ class RobotPage:
         self.model, self.is_simulated = dynamics.model, is_simulated
         self.motion = ObservedMotion()
         self.seen: Observation | None = None
-        self.t, self.q = 0.0, self.model.neutral()
-        self.v: Array | None = None
+        self.now = Moment(0.0, self.model.neutral())
         self.is_playing = False
         self._began: float | None = None  # [s] time stamp of the first state of a device
         self._partly = ""  # message about joints without data
@@ -93,10 +102,8 @@ class RobotPage:
         self._answer = self._is_closed = False
         self._begin(dynamics)
         self.scene = Scene(page.server, self.model, dynamics, ground)
-        self.scene.frame([self.q], margin=_ROOM * self.scene.size)
-        self.ghost = None if is_simulated else GhostRobot(page, self.scene)
+        self.scene.frame([self.now.q], margin=_ROOM * self.scene.size)
         self._add_controls(page.gui, sliders, has_com)
-        self._add_plots(page.gui)
         self.show()
 
     def _begin(self, dynamics: Dynamics) -> None:
@@ -106,9 +113,9 @@ class RobotPage:
             return
         self._read(seen)
         try:
-            dynamics.forward_kinematics(self.q)
+            dynamics.forward_kinematics(self.now.q)
         except AdaError:
-            self.q, self.v = self.model.neutral(), None
+            self.now = Moment(0.0, self.model.neutral())
         else:
             self.seen = seen
 
@@ -118,37 +125,38 @@ class RobotPage:
         self.status = TextBox(gui, _STATUS_LINES)
         if self.is_simulated:
             self._add_buttons(gui)
-        self.com = gui.add_checkbox("centre of mass", has_com)
-        page.when(self.com, self.show)
-        self.overlays = Overlays(page, self.scene, self.show)
+        with gui.add_folder("plot"):
+            self.plot = SignalPlot(page, self._signals())
+        self.overlays = Overlays(page, self.scene, self.show, has_com=has_com, follows=floats(model))
         can_be_pushed = self.is_simulated and moving_links(model)
         self.pushes = PushPanel(page, self.scene, self.source) if can_be_pushed else None
         self.marks = MarksPanel(page, self.source)
         self.gizmo: TargetGizmo | None = None
-        self.targets: JointTargets | None = None
+        self.targets: MotorSliders | None = None
+        self._sent: Mapping[str, float] | None = None  # joint targets sent to the controller
         if self.follower is not None:
             self.gizmo = TargetGizmo(page, self.follower, self.scene.size)
-            self.targets = JointTargets(page, model, self.follower)
-        is_commanded = self.is_simulated and sliders == "commands"
-        self.commands = CommandSliders(page, model, self.source.command) if is_commanded else None
+            self.targets = MotorSliders(page, "joint targets", motors_of(model), self._follow, "send targets")
+            self.targets.offer(False)
+        self.commands: MotorSliders | None = None
+        if self.is_simulated and sliders == "commands":
+            self.commands = MotorSliders(page, "joint commands", motors_of(model), self.source.command, "command")
         is_posed = self.is_simulated and sliders == "poses"
         self.pose_sliders = self._posing_sliders(gui) if is_posed else None
 
     def _add_buttons(self, gui: Any) -> None:
-        self.play_button = gui.add_button("play")
-        step_button = gui.add_button("one step")
-        reset_button = gui.add_button("back to the start")
+        actions = {PLAY: self.toggle, STEP: self.one_step, RESET: self.reset}
+        self.buttons = self.page.add_row("motion", actions)
+        for label, key, action in zip(("play or pause", "one step", "reset"), KEYS, actions.values(), strict=True):
+            self.page.add_key(label, key, action)
         factor = self.source.parameters().get("real_time_factor")
         name = f"{factor:g}" if isinstance(factor, float) else ""
         self.speed = gui.add_dropdown("speed", SPEEDS, initial_value=name if name in SPEEDS else "1")
-        self.page.when(self.play_button, self.toggle)
-        self.page.when(step_button, self.one_step)
-        self.page.when(reset_button, self.reset)
         self.page.when(self.speed, self.set_speed)
 
     def _posing_sliders(self, gui: Any) -> PoseSliders | None:
         try:
-            posing = Posing(self.model, self.q, self.scene.dynamics)
+            posing = Posing(self.model, self.now.q, self.scene.dynamics)
         except AdaError as problem:
             gui.add_markdown(f"no sliders: {problem}")
             return None
@@ -158,12 +166,42 @@ class RobotPage:
         """Return True if the joint has one coordinate; messages have one number per joint."""
         return self.model.joints[coordinate.joint].nq == 1
 
-    def _add_plots(self, gui: Any) -> None:
+    def _signals(self) -> dict[str, Signal]:
+        """Quantities for the plot."""
+        dynamics = self.scene.dynamics
         names = [n for n in self.model.joint_names if self.model.joints[n].nq == 1]
-        self._plotted = [self.model.q_index(n).start for n in names]
-        with gui.add_folder("plots"):
-            self.energy_plot = LivePlot(gui, "energy [J]", ("kinetic", "potential", "total"))
-            self.joint_plot = LivePlot(gui, "joint positions [rad, m]", names) if names else None
+        rows = [self.model.q_index(n).start for n in names]
+        speeds = [self.model.v_index(n).start for n in names]
+
+        def energy(moment: Moment) -> list[float] | None:
+            if moment.v is None:
+                return None
+            kinetic, potential = (float(e) for e in dynamics.energy(moment.q, moment.v))
+            return [kinetic, potential, kinetic + potential]
+
+        def picked(field: str, places: list[int]) -> Signal:
+            def values(moment: Moment) -> list[float] | None:
+                found = getattr(moment, field)
+                return None if found is None else [float(found[i]) for i in places]
+
+            return Signal(names, values)
+
+        def loads(part: slice) -> Signal:
+            def values(moment: Moment) -> list[float] | None:  # known at the present state only
+                is_present = moment.t == self.now.t
+                return [float(np.linalg.norm(w[part])) for w in self.source.loads().values()] if is_present else None
+
+            return Signal(self.source.loaded, values)
+
+        signals = {"energy [J]": Signal(("kinetic", "potential", "total"), energy)}
+        if names:
+            signals["joint positions [rad, m]"] = picked("q", rows)
+            signals["joint velocities [rad/s, m/s]"] = picked("v", speeds)
+            signals["joint torques [N m, N]"] = picked("tau", speeds)
+        if self.source.loaded:
+            signals["joint forces [N]"] = loads(slice(0, 3))
+            signals["joint moments [N m]"] = loads(slice(3, 6))
+        return signals
 
     # --- state --------------------------------------------------------------------------------------------------
     def tick(self) -> None:
@@ -177,13 +215,13 @@ class RobotPage:
             self.seen = seen
             self.motion.look(seen)
             is_new = self._read(seen)
-        for t, q, v in self.source.passed():
-            self._sample(t, q, v)
+        for moment in self.source.passed():
+            self.plot.add(moment)
         lost = self.is_lost
         self.is_playing = not lost and self._is_running(now)
         self._tick_sliders(lost)
         if self.pose_sliders and now - self._posed_at > _FOLLOWED:
-            self.pose_sliders.posing.q = self.q.copy()
+            self.pose_sliders.posing.q = self.now.q.copy()
         since = now - self._drawn_at
         if (is_new and self.page.is_looked_at and since >= DRAWN) or since > max(_IDLE, DRAWN):
             self.show()
@@ -208,20 +246,36 @@ class RobotPage:
             self.commands.end(f"{self.source.name} sends no state")
         elif self.commands:
             self.commands.offer(self.follower is None or not self.follower.is_there)
-            self.commands.tick(self.q)
-        if self.targets:
-            self.targets.tick(self.q)
+            self._tick_motors(self.commands)
+        if self.targets and self.follower:
+            self.targets.offer(self.follower.target_joints() is not None)
+            self._tick_motors(self.targets)
+
+    def _tick_motors(self, sliders: MotorSliders) -> None:
+        places = [self.model.q_index(motor.name).start for motor in sliders.motors]
+        sliders.tick(self.now.q[places])
+
+    def _follow(self, positions: Positions | None) -> None:
+        """Send changed joint targets to the controller; joints without a new position keep their last target."""
+        targets = self.follower.target_joints() if self.follower else None
+        if self.follower is None or positions is None or targets is None:
+            self._sent = None
+            return
+        actuated = self.model.actuated
+        wanted = {name: positions.get(name, target) for name, target in targets.items() if name in actuated}
+        if wanted != self._sent:
+            self.follower.follow_joints(wanted)
+            self._sent = wanted
 
     def _read(self, seen: Observation) -> bool:
         """Take over a received state; return True if it differs from the last one."""
-        before = self.t, self.q
+        before = self.now
         if isinstance(seen, ObservedState):
-            q, self.v, self._partly = seen.q, seen.v, ""
+            self.now, self._partly = Moment(seen.t, seen.q, seen.v, seen.tau), ""
         else:
-            q, self.v, missing, foreign = pose_of(self.model, seen, self.q)
-            self._partly = _unshown(missing, foreign)
-        self.t, self.q = seen.t, q
-        return self.t != before[0] or not np.array_equal(q, before[1])
+            q, v, missing, foreign = pose_of(self.model, seen, before.q)
+            self.now, self._partly = Moment(seen.t, q, v), _unshown(missing, foreign)
+        return self.now.t != before.t or not np.array_equal(self.now.q, before.q)
 
     @property
     def is_lost(self) -> bool:
@@ -234,7 +288,7 @@ class RobotPage:
         if self._is_closed:
             return
         self._drawn_at = self.page.clock.now()
-        t = self.t
+        t = self.now.t
         if not self.is_simulated:  # time stamps of devices count from 1970
             if self._began is None and self.seen is not None:
                 self._began = t
@@ -248,29 +302,16 @@ class RobotPage:
                 self.pose_sliders.show()
 
     def _draw(self, t: float) -> None:
-        self.scene.has_com = bool(self.com.value)
-        self.scene.show(self.q, self.pushes.arrows if self.pushes else ())
-        self._sample(t, self.q, self.v)
+        self.scene.show(self.now.q, self.pushes.arrows if self.pushes else ())
+        self.plot.add(self.now._replace(t=t))
         now = self.page.clock.now()
         if self.is_playing and now < self._plotted_at + 1.0 / _PLOTS_PER_SECOND:
             return
         self._plotted_at = now
         remark, words = self._remark(), f"t = **{t:.3f}** s{self._pace()}{self._quantities()}"
         with self.page.server.atomic():
-            if self.is_simulated:
-                self.play_button.label = "pause" if self.is_playing else "play"
             self.status.content = f"{remark}\n\n{words}" if remark else words
-            self.energy_plot.draw()
-            if self.joint_plot:
-                self.joint_plot.draw()
-
-    def _sample(self, t: float, q: Array, v: Array | None) -> None:
-        """Add a state to the plots; they need a higher sampling rate than the display for fast motions."""
-        if v is not None:
-            kinetic, potential = (float(e) for e in self.scene.dynamics.energy(q, v))
-            self.energy_plot.add(t, (kinetic, potential, kinetic + potential))
-        if self.joint_plot:
-            self.joint_plot.add(t, [float(q[i]) for i in self._plotted])
+            self.plot.plot.draw()
 
     def _remark(self) -> str:
         """Message shown above the status line."""
@@ -293,8 +334,8 @@ class RobotPage:
     def _quantities(self) -> str:
         """Energy, if velocities are known, and the largest closure error."""
         energy = ""
-        if self.v is not None:
-            energy = f", energy {sum(float(e) for e in self.scene.dynamics.energy(self.q, self.v)):.6g} J"
+        if self.now.v is not None:
+            energy = f", energy {sum(float(e) for e in self.scene.dynamics.energy(self.now.q, self.now.v)):.6g} J"
         gap = f", closure error {self.scene.gap:.1e} [m, rad]" if self.model.loops else ""
         return energy + gap
 
@@ -355,8 +396,6 @@ class RobotPage:
         self.marks.close()
         if self.gizmo:
             self.gizmo.remove()
-        if self.ghost:
-            self.ghost.remove()
         self.page.clear()
         self.scene.remove()
 

@@ -22,8 +22,9 @@ from ada_tools.browser.mouse_drag import DragTracker, MouseDrag
 from ada_tools.browser.parts import ShapePart, parts_of
 
 _MASS = (20, 20, 20)
-_VIEW = np.array([0.55, -1.0, 0.45])  # initial viewing direction
-_AWAY = 1.9  # initial camera distance in radii of the robot
+_VIEW = np.array([0.65, -1.0, 0.42])  # initial viewing direction
+_AWAY = 2.3  # initial camera distance in radii of the robot
+_GROUND, _CELLS, _SECTIONS = (226, 230, 234), (208, 213, 219), (186, 193, 201)  # colours of the ground
 _LONGEST_ARROW = 0.5  # in robot sizes
 
 
@@ -81,6 +82,7 @@ class Scene:
         self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
         self._forces = MarksLayer(server, "/forces")
         self.overlays: Layer | None = None
+        self._label: tuple[str, Any] | None = None  # a link and its name in the scene
         self._grid: Any = None
         self._is_set_up = False
 
@@ -106,16 +108,23 @@ class Scene:
             self.batches.move(stacked)
             if self._loops:
                 self._loops.move(at, stacked)
-            if self._com.visible:
-                self._com.position = self.dynamics.com(at)
             self._forces.show(self._marks(arrows, polygon))
+            if self._label:
+                self._label[1].position = self.centre_of(self._label[0])
             if self.overlays:
                 self.overlays.show(stacked)
+            if self._com.visible:
+                self._com.position = self.dynamics.com(at)
+
+    def label(self, link: str) -> None:
+        """Write the name of a link beside it; the name of another link disappears."""
+        self._label = link, self._server.scene.add_label("/label", link, position=self.centre_of(link))
 
     def remove(self) -> None:
         """Remove everything drawn by this scene."""
         self.batches.remove()
-        for node in (*(self._loops.nodes if self._loops else ()), self._com, self._grid):
+        label = self._label[1] if self._label else None
+        for node in (*(self._loops.nodes if self._loops else ()), self._com, self._grid, label):
             if node is not None:
                 node.remove()
         self._forces.remove()
@@ -208,15 +217,18 @@ class Scene:
         radius = max(0.5 * float(np.linalg.norm(high - low)) + margin, 0.25 * self.size)
         height = self._ground if self._ground is not None else min(float(low[2]), 0.0)
         cell = 10.0 ** np.round(np.log10(max(radius, 1e-6))) / 5.0
-        width = 40.0 * cell
         self._grid = self._server.scene.add_grid(
             "/ground",
-            width,
-            width,
             cell_size=cell,
             section_size=5.0 * cell,
+            cell_color=_CELLS,
+            section_color=_SECTIONS,
+            plane_color=_GROUND,
+            plane_opacity=1.0,
+            shadow_opacity=0.25,
             position=(float(centre[0]), float(centre[1]), height),
-            fade_distance=3.0 * width,
+            infinite_grid=True,
+            fade_distance=25.0 * radius,
         )
         # The aspect ratio of the viewer is unknown: include a margin around the bounding sphere.
         self._server.initial_camera.look_at = centre

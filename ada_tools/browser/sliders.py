@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint sliders: of the coordinates of a robot with closed loops, and those that command motors.
-
-Commands approach the sliders within the joint speed limits. They are sent while a checkbox is ticked (`CommandSliders`,
-and `JointTargets` for a controller) or while a button is held (device_sliders.py).
-"""
+"""Joint sliders: of the coordinates of a robot with closed loops, and those that command motors."""
 
 from __future__ import annotations
 
@@ -19,14 +15,19 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_robot.node_state import Motor
-from ada_tools.browser.page import Page, SharedNumber
+from ada_tools.browser.page import Page
 from ada_tools.browser.posing import PoseCoordinate, Posing
-from ada_tools.browser.robot_node import Follower, Positions
+from ada_tools.browser.robot_node import Positions
 
-PERIOD = 0.05  # [s] between commands, below the command timeout
-LEAD = 0.5  # [rad] or [m] maximum lead of a command over the joint position
-LOOK = 0.2  # [s] between display updates while no command is sent
+PERIOD = 0.05  # [s] between commands for a simulation; a device gets one per frame
+LEAD, DEVICE_LEAD = 0.5, 0.3  # [rad] or [m] maximum lead of a command over its joint; below the node's jump limit
 TURN, SLIDE = 1.0, 0.2  # [rad/s], [m/s] maximum command speed; lower if the joint limit is lower
+_SPEED, _FASTEST = 15.0, 60.0  # [deg/s] joint speed of a device: initial and maximum
+_SHARE = 0.5  # maximum fraction of the joint velocity limit of a device
+_LONGEST = 1.5 * PERIOD  # [s] maximum time step of one command
+_LOOK = 0.2  # [s] between display updates of the sliders
+_OFF_TARGET = math.radians(0.05)  # threshold between position and target
+_SAME = 1e-6  # [deg, m, s] smaller changes are not sent
 Send = Callable[[Positions | None], None]  # None stops the commands; raises InputError without a subscriber
 _COARSEST = {True: 0.1, False: 1e-3}  # largest step of an angle [deg], of a distance [m]
 _STEPS = 100  # minimum number of steps of a slider
@@ -75,199 +76,199 @@ def _rounded(steps: int, step: float) -> float:
     return round(steps * step, max(0, -math.floor(math.log10(step))))
 
 
-class JointSlider(SharedNumber):
-    """Slider of a joint coordinate, in degrees or metres; its position is in radians or metres.
+class Slider:
+    """Slider set by both the program and the user; a new user value is never overwritten before it is read.
+
+    Typed digits arrive one by one: a reply to the first digit must not replace the second.
 
     Attributes:
-        unit: unit of the slider.
+        control: viser slider.
+        scale: slider units per unit of the program.
     """
 
-    def __init__(
-        self, page: Page, label: str, ends: tuple[float, float], is_angle: bool, start: float | None = None, **more: Any
-    ) -> None:
-        """Add the slider to the current section of the page.
+    def __init__(self, control: Any, scale: float = 1.0) -> None:
+        """Args: viser slider, and its units per unit of the program."""
+        self.control, self.scale = control, scale
+        self._known = float(control.value)
 
-        Args:
-            page: page to draw on.
-            label: text beside the slider.
-            ends: lower and upper limit of the position; half a turn or 1 m without a limit.
-            is_angle: whether the position is an angle.
-            start: initial position, also beyond the limits; the lower limit by default.
-            **more: further options of the viser slider.
-        """
-        self._is_angle, self.unit = is_angle, "deg" if is_angle else "m"
-        rest = 180.0 if is_angle else 1.0
-        low, high = (self.shown(x) if abs(x) < NO_LIMIT else math.copysign(rest, x) for x in ends)
-        limits = slider_range(low, high, is_angle)
-        if start is not None:
-            limits = limits.including(self.shown(start))
-        low, high, step = limits
-        value = low if start is None else limits.nearest(self.shown(start))
-        super().__init__(page.gui.add_slider(f"{label} [{self.unit}]", low, high, step, value, **more))
+    def read(self) -> float:
+        """Current value."""
+        self._known = float(self.control.value)
+        return self._known / self.scale
 
-    def shown(self, position: float) -> float:
-        """Position in the unit of the slider."""
-        return math.degrees(position) if self._is_angle else position
-
-    def position(self) -> float:
-        """Current position."""
-        value = self.read()
-        return math.radians(value) if self._is_angle else value
-
-    def set(self, position: float) -> None:
-        """Show a position unless the user has just moved the slider."""
-        self.show(self.shown(position))
+    def show(self, value: float) -> None:
+        """Set the value, clipped to the slider range, unless a user value is unread."""
+        if float(self.control.value) != self._known:
+            return
+        value = float(min(max(value * self.scale, self.control.min), self.control.max))
+        if abs(value - self._known) > _SAME:
+            self._known = self.control.value = value
 
 
-class JointSliders:
-    """Joint sliders, and the commands that approach them.
+def add_joint_slider(
+    page: Page, label: str, ends: tuple[float, float], is_angle: bool, start: float | None = None, **more: Any
+) -> Slider:
+    """Add a slider of a joint position, in degrees or metres, to the current section of a page.
+
+    Args:
+        page: page to draw on.
+        label: text beside the slider.
+        ends: lower and upper limit of the position [rad, m]; half a turn or 1 m without a limit.
+        is_angle: whether the position is an angle.
+        start: initial position [rad, m], also beyond the limits; the lower limit by default.
+        **more: further options of the viser slider.
+    """
+    scale, rest = (math.degrees(1.0), 180.0) if is_angle else (1.0, 1.0)
+    low, high = (x * scale if abs(x) < NO_LIMIT else math.copysign(rest, x) for x in ends)
+    limits = slider_range(low, high, is_angle)
+    if start is not None:
+        limits = limits.including(scale * start)
+    low, high, step = limits
+    value = low if start is None else limits.nearest(scale * start)
+    return Slider(page.gui.add_slider(f"{label} [{'deg' if is_angle else 'm'}]", low, high, step, value, **more), scale)
+
+
+class MotorSliders:
+    """Sliders of motors: a slider shows its joint until a user moves it, and is then the target of the joint.
+
+    Commands approach the targets within the joint speed limits. They are sent while the checkbox is ticked, or, for a
+    device, while its hold-to-run button is held. The targets of a device are kept when the button is released, so that
+    the motion can be resumed, and are discarded by a button.
 
     Attributes:
         motors: one per slider.
-        speeds: speed limits per motor [rad/s, m/s].
-        commanded: last commanded positions; the motor positions while no command is sent.
+        wanted: indices of the sliders moved by the user.
+        commanded: last commanded positions.
+        is_commanding: whether commands are being sent.
+        box: checkbox; None for a device.
     """
 
-    lead = LEAD
-
-    def __init__(self, page: Page, motors: Sequence[Motor], send: Send = lambda positions: None) -> None:
-        """Prepare the sliders; `add` places them in the current section of the page.
+    def __init__(self, page: Page, title: str, motors: Sequence[Motor], send: Send, box: str = "") -> None:
+        """Add the sliders to the page.
 
         Args:
             page: page to draw on.
+            title: title of the folder.
             motors: one per slider.
             send: callback that receives positions by joint.
+            box: label of the checkbox; "" for a device.
         """
-        self._page, self._send = page, send
+        self._page, self._title, self._send = page, title, send
         self.motors = tuple(motors)
-        self._sliders: list[JointSlider] = []
+        self.wanted: set[int] = set()
+        self.commanded: Array = np.zeros(len(motors))
+        self.is_commanding = self._was_watched = False
+        self._last = self._shown_at = -math.inf
         self._lower = np.array([motor.lower for motor in motors])
         self._upper = np.array([motor.upper for motor in motors])
-        self.speeds = np.array([motor.speed for motor in motors])
-        self.commanded: Array = np.zeros(len(motors))
-
-    def add(self, moved: Callable[[int], None] = lambda i: None, beside: Callable[[], None] | None = None) -> None:
-        """Add the sliders.
-
-        Args:
-            moved: called with the index of a slider moved by the user.
-            beside: adds content below each slider.
-        """
-        for i, motor in enumerate(self.motors):
-            slider = JointSlider(self._page, motor.name, (motor.lower, motor.upper), motor.is_angle)
-            self._sliders.append(slider)
-            self._page.when(slider.control, partial(moved, i), moves=True)
-            if beside is not None:
-                beside()
+        self._fastest = np.array([motor.speed for motor in motors])
+        self._lead = LEAD if box else DEVICE_LEAD
+        self.box: Any = None
+        self._folder = page.gui.add_folder(title, expand_by_default=not box, order=None if box else -1.0)
+        self._folder.visible = bool(motors)
+        with self._folder:
+            if box:
+                self.box = page.gui.add_checkbox(box, False, hint="motors follow the sliders")
+                page.when(self.box, lambda: self.switch(bool(self.box.value)), moves=True)
+            else:
+                self.speed = page.gui.add_slider("speed [deg/s]", 1.0, _FASTEST, 1.0, _SPEED)
+                page.when(page.gui.add_button("sliders back to the robot"), self.forget)
+            self._sliders = [add_joint_slider(page, m.name, (m.lower, m.upper), m.is_angle) for m in motors]
+        for i, slider in enumerate(self._sliders):
+            page.when(slider.control, partial(self.wanted.add, i), moves=True)
 
     @property
     def sliders(self) -> list[Any]:
         """Sliders of viser."""
         return [slider.control for slider in self._sliders]
 
-    def show(self, i: int, position: float) -> None:
-        """Set a slider to the motor position unless the user has just moved it."""
-        self._sliders[i].set(position)
-
     def goal(self) -> Array:
         """Slider positions, clipped to the motor limits [rad, m]."""
-        return np.asarray(np.clip([slider.position() for slider in self._sliders], self._lower, self._upper))
+        return np.asarray(np.clip([slider.read() for slider in self._sliders], self._lower, self._upper))
 
-    def advance(self, goal: Array, present: Array, elapsed: float) -> None:
-        """Send the next command towards a goal, limited in speed and in lead over the motor positions.
+    def positions(self, known: Positions) -> Array | None:
+        """Positions of all motors as an array; None if any is unknown."""
+        found = np.array([known.get(motor.name, math.nan) for motor in self.motors])
+        return found if np.isfinite(found).all() else None
 
-        Args:
-            goal: goal positions.
-            present: motor positions.
-            elapsed: time since the last command [s].
+    def forget(self) -> None:
+        """Discard all targets; the sliders display the joint positions again."""
+        self.goal()  # discard pending slider values
+        self.wanted.clear()
+        self._shown_at = -math.inf
 
-        Raises:
-            InputError: no subscriber.
-        """
-        reach = self.speeds * elapsed
-        moved = self.commanded + np.clip(goal - self.commanded, -reach, reach)
-        self.commanded = np.asarray(np.clip(moved, present - self.lead, present + self.lead))
-        names = (motor.name for motor in self.motors)
-        self._send(dict(zip(names, self.commanded.tolist(), strict=True)))
-
-
-class CommandSliders(JointSliders):
-    """Sliders that display the joint positions, and send commands from there once the checkbox is ticked."""
-
-    def __init__(
-        self, page: Page, model: Model, send: Send, title: str = "joint commands", box: str = "command"
-    ) -> None:
-        """Add the sliders to the page.
-
-        Args:
-            page: page to draw on.
-            model: robot model; each single-position motor gets a slider.
-            send: callback that receives positions by joint.
-            title: title of the folder.
-            box: label of the checkbox.
-        """
-        super().__init__(page, motors_of(model), send)
-        self._title = title
-        self._places = np.array([model.q_index(motor.name).start for motor in self.motors], dtype=np.intp)
-        self._due = self._last = 0.0
-        self._was_watched = self.is_on = self._is_shown = False
-        if not self.motors:
-            return
-        self._folder = page.gui.add_folder(title, expand_by_default=False)
-        with self._folder:
-            self.box = page.gui.add_checkbox(box, False, hint="motors follow the sliders")
-            self.add()
-        self._disable(True)
-        page.when(self.box, lambda: self.switch(bool(self.box.value)), moves=True)
-
-    def _disable(self, disabled: bool) -> None:
-        for slider in self.sliders:
-            slider.disabled = disabled
+    def remove(self) -> None:
+        """Remove the sliders from the page."""
+        self.end()
+        self._folder.remove()
 
     def offer(self, is_offered: bool) -> None:
         """Show or hide the sliders; hiding stops the commands."""
-        if not self.motors or self._folder.visible == is_offered:
-            return
-        self._folder.visible = is_offered
-        if not is_offered:
-            self.end("another controller commands this robot")
+        if self.motors and self._folder.visible != is_offered:
+            self._folder.visible = is_offered
+            if not is_offered:
+                self.end("another controller commands this robot")
 
     def switch(self, is_on: bool) -> None:
-        """Start sending commands from the present joint positions, or stop."""
-        self.is_on = is_on
-        self._was_watched = False
-        self._due = 0.0
-        with self._page.server.atomic():
-            self.box.value = is_on
-            self._disable(not is_on)
+        """Tick or untick the checkbox."""
+        self.box.value, self._was_watched = is_on, False
         if not is_on:
-            self._send(None)
+            self.forget()
+            self.end()
 
-    def end(self, reason: str) -> None:
-        """Stop sending commands and report the reason."""
-        if self.is_on:
+    def end(self, reason: str = "") -> None:
+        """Stop sending commands; a reason is displayed, and unticks the checkbox."""
+        if self.is_commanding:
+            self.is_commanding = False
+            self._send(None)
+        if reason and self.box is not None and self.box.value:
             self.switch(False)
             self._page.say(f"{self._title} are off: {reason}")
 
-    def tick(self, q: Array) -> None:
-        """Per-frame update with the present configuration."""
+    def tick(self, present: Array | None, *, is_enabled: bool = True, before: Array | None = None) -> None:
+        """Per-frame update: send commands while they are enabled, and display the joint positions.
+
+        Args:
+            present: joint positions; None if any is unknown.
+            is_enabled: whether the robot may move now.
+            before: commanded positions reported by the node; commands start there if they are near the joints.
+        """
         now = self._page.clock.now()
-        if not self.motors or now < self._due:
-            return
-        present = q[self._places]
-        if not (self.is_on and self._is_shown):  # commands begin at the present positions
-            self._due, self._last = now + (PERIOD if self.is_on else LOOK), now
-            self._is_shown, self.commanded = True, present.copy()
-            for i, value in enumerate(present.tolist()):
-                self.show(i, value)
-            return
-        elapsed = now - self._last if self._due else PERIOD
-        self._due, self._last = now + PERIOD, now
-        if self._is_closed():
-            self.end("no browser shows this page")
-            return
+        if self.box is not None:
+            is_enabled = is_enabled and bool(self.box.value)
+            if is_enabled and self._is_closed():
+                self.end("no browser shows this page")
+                return
+        if present is None or not is_enabled:
+            self.end()
+        elif self.box is None or not self.is_commanding or now - self._last >= PERIOD - _SAME:
+            self._command(present, before, now)
+        if present is not None and now - self._shown_at > _LOOK:
+            self._shown_at = now
+            with self._page.server.atomic():
+                for i, slider in enumerate(self._sliders):
+                    if i not in self.wanted:
+                        slider.show(float(present[i]))
+
+    def _command(self, present: Array, before: Array | None, now: float) -> None:
+        """Send the next command towards the targets, limited in speed and in lead over the joints."""
+        if not self.is_commanding:
+            # Start from the commanded positions: a joint sagging under load would sink further with each start.
+            is_near = before is not None and bool((np.abs(before - present) < self._lead).all())
+            self.commanded = before if is_near and before is not None else present.copy()
+            self.is_commanding, self._last = True, now
+        goal, rows = self.commanded.copy(), sorted(self.wanted)
+        goal[rows] = self.goal()[rows]
+        speeds = self._fastest
+        if self.box is None:
+            speeds = np.minimum(_SHARE * speeds, math.radians(float(self.speed.value)))
+        reach = speeds * min(now - self._last, _LONGEST)
+        self._last = now
+        moved = self.commanded + np.clip(goal - self.commanded, -reach, reach)
+        self.commanded = np.asarray(np.clip(moved, present - self._lead, present + self._lead))
+        names = (motor.name for motor in self.motors)
         try:
-            self.advance(self.goal(), present, min(elapsed, 4.0 * PERIOD))
+            self._send(dict(zip(names, self.commanded.tolist(), strict=True)))
         except InputError as problem:
             self.end(str(problem))
 
@@ -277,41 +278,6 @@ class CommandSliders(JointSliders):
         left = self._was_watched and not is_watched
         self._was_watched = self._was_watched or is_watched
         return left
-
-
-class JointTargets(CommandSliders):
-    """Sliders shown while a controller follows joint positions; an unchanged target is sent once."""
-
-    def __init__(self, page: Page, model: Model, follower: Follower) -> None:
-        """Add the hidden sliders to the page.
-
-        Args:
-            page: page to draw on.
-            model: robot model.
-            follower: controller that receives the targets.
-        """
-        super().__init__(page, model, self._follow, "joint targets", "send targets")
-        self._follower, self._actuated = follower, frozenset(model.actuated)
-        self._sent: Positions | None = None
-        self.offer(False)
-
-    def tick(self, q: Array) -> None:
-        """Per-frame update with the present configuration."""
-        targets = self._follower.target_joints()
-        self.offer(targets is not None)
-        if targets is not None:
-            super().tick(q)
-
-    def _follow(self, positions: Positions | None) -> None:
-        """Send joint targets to the controller; joints without a new position keep their last target."""
-        targets = self._follower.target_joints()
-        if positions is None or targets is None:
-            self._sent = None
-            return
-        wanted = {name: positions.get(name, target) for name, target in targets.items() if name in self._actuated}
-        if wanted != self._sent:
-            self._follower.follow_joints(wanted)
-            self._sent = wanted
 
 
 def motors_of(model: Model) -> list[Motor]:
@@ -347,7 +313,7 @@ class PoseSliders:
         """
         self.page, self.posing = page, posing
         self._moved = moved
-        self._sliders: dict[PoseCoordinate, JointSlider] = {}
+        self._sliders: dict[PoseCoordinate, Slider] = {}
         coordinates = [coordinate for coordinate in posing.coordinates if wanted(coordinate)]
         with page.gui.add_folder("joints"):
             self._add([coordinate for coordinate in coordinates if coordinate.leads])
@@ -360,7 +326,7 @@ class PoseSliders:
         for coordinate in coordinates:
             ends, start = (coordinate.lower, coordinate.upper), self.posing.value(coordinate)
             is_off = not coordinate.leads
-            slider = JointSlider(self.page, coordinate.label, ends, coordinate.is_angle, start, disabled=is_off)
+            slider = add_joint_slider(self.page, coordinate.label, ends, coordinate.is_angle, start, disabled=is_off)
             self._sliders[coordinate] = slider
             if coordinate.leads:
                 self.page.when(slider.control, partial(self.move, coordinate))
@@ -374,17 +340,19 @@ class PoseSliders:
         """Apply a slider; it returns to the last reachable value if the loops cannot be closed."""
         slider = self._sliders[coordinate]
         wanted = slider.read()
-        if not slider.control.min <= wanted <= slider.control.max:
+        typed = float(slider.control.value)
+        if not slider.control.min <= typed <= slider.control.max:
             return  # incomplete typed number; the browser clips the final value to the range
-        arrived = self.posing.move(coordinate, slider.position())
+        arrived = self.posing.move(coordinate, wanted)
+        unit = "deg" if coordinate.is_angle else "m"
         self._moved(
             ""
             if arrived
-            else f"**{coordinate.label}** cannot reach {wanted:.4g} {slider.unit} with the loops closed; "
-            f"it stops at {slider.shown(self.posing.value(coordinate)):.4g} {slider.unit}."
+            else f"**{coordinate.label}** cannot reach {typed:.4g} {unit} with the loops closed; "
+            f"it stops at {slider.scale * self.posing.value(coordinate):.4g} {unit}."
         )
 
     def show(self) -> None:
         """Set all sliders to the present configuration."""
         for coordinate, slider in self._sliders.items():
-            slider.set(self.posing.value(coordinate))
+            slider.show(self.posing.value(coordinate))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 
 from ada_tools.browser.demo_robots import DEMOS
-from ada_tools.browser.page import HOST, nearest_free
 from ada_tools.commands.common import seconds
 from ada_tools.commands.view import add_page_arguments, page_options
 
@@ -14,8 +13,7 @@ NAME = "demo"
 SUMMARY = "moving robots in the browser, which can be selected and pushed"
 DETAILS = """\
 Show five robots of the catalogue on a page in the browser: simulated, moving, and
-pushed with the mouse. Requires the extra `view`; if the port is in use, the next free one
-is selected.
+pushed with the mouse. Requires the extra `view`.
 
 examples:
   ada demo                          start with the Stewart platform
@@ -38,6 +36,5 @@ def run(options: argparse.Namespace) -> int:
     """Show the demo until Ctrl-C."""
     from ada_tools.browser.demo_page import show
 
-    page = page_options(options)
-    show(options.robot, **{**page, "port": nearest_free(page["host"] or HOST, page["port"])})
+    show(options.robot, **page_options(options))
     return 0

@@ -90,7 +90,7 @@ class ViewSettings(FrameSettings):
     plant: str = setting("dynamics_node", "node that moves the robot", read_only=True)
     state_topic: str = setting(
         "dynamics_node/state",
-        "complete state of the robot; without a publisher, joint_states and /tf are used",
+        "complete state of the robot; without a publisher, joint_states are used",
         read_only=True,
     )
     base: str = setting(

@@ -17,10 +17,9 @@ from rclpy.node import Node
 
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
-from ada_tools.browser.page import Page, nearest_free
+from ada_tools.browser.page import Page
 from ada_tools.browser.remote import RemotePage
 from ada_tools.nodes.settings import ViewSettings
-from ada_tools.nodes.view.inboxes import MotionInbox
 from ada_tools.nodes.view.robot_link import ControllerLink, RobotLink
 
 _PATIENCE = 5.0  # [s] timeout for the last frame
@@ -50,10 +49,7 @@ class ViewNode(Node):
         settings = Parameters(self, ViewSettings).value
         refuse_unknown_overrides(self)
         prefix = settings.frame_prefix
-        port = nearest_free(settings.host, settings.port)
-        if port != settings.port:
-            self.get_logger().warning(f"port {settings.port} of {settings.host} is in use; using port {port}")
-        self.page = open_page(settings.plant, settings.host, port)
+        self.page = open_page(settings.plant, settings.host, settings.port)
         # A daemon thread never keeps the process alive.
         self._thread = threading.Thread(target=self._run_page, name="page", daemon=True)
         try:
@@ -68,10 +64,6 @@ class ViewNode(Node):
                 follower=self.controller,
                 push=(settings.push_link, settings.push_direction, settings.push_force),
             )
-            if not MotionInbox.has_transforms:
-                self.get_logger().info(
-                    "tf2_msgs is not installed: without complete states a floating base does not move"
-                )
             self.page.invite(settings.open_browser)
             self._thread.start()
         except BaseException:  # including signals before the node is complete

@@ -140,14 +140,19 @@ class Person:
 
     def click(self, text):
         """What a person does with a button; the page may make it anew while the mouse is on its way."""
-        from selenium.common.exceptions import StaleElementReferenceException
+        from selenium.common.exceptions import ElementNotInteractableException, StaleElementReferenceException
 
         def clicked():
-            with contextlib.suppress(StaleElementReferenceException):
+            with contextlib.suppress(ElementNotInteractableException, StaleElementReferenceException):
                 self.button(text).click()
                 return True
 
         self.until(clicked, f"the button {text!r} stays long enough")
+
+    def unfold(self, title):
+        """Open a folder of controls."""
+        label = self.browser.find_element("xpath", f"//*[normalize-space(text())={title!r} and not(self::button)]")
+        self.browser.execute_script("arguments[0].click()", label)
 
     def types(self, number, text):
         """Replace what stands in one of the fields for numbers."""

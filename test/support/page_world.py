@@ -11,7 +11,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.robots.writers import render
 from ada_robot.node_state import read_hardware_state
 from ada_tools.browser.page import Page
-from ada_tools.browser.robot_node import ObservedState, ReceivedPositions
+from ada_tools.browser.robot_node import ObservedState, ReceivedPositions, RobotSource
 
 
 def at_once(work):
@@ -32,7 +32,7 @@ def described(model):
     return render(model, "loop_joint").texts[".urdf"]
 
 
-class RobotNode:
+class RobotNode(RobotSource):
     """A robot's node that keeps what it is asked for, and answers with what the test wants."""
 
     name, driver, waiting_text, is_there, is_running = "plant", "hardware_node", "Waiting for it.", True, None
@@ -61,16 +61,13 @@ class RobotNode:
     def newest(self):
         return self.seen
 
-    def passed(self):
-        return ()
-
     def rate(self):
         return 250.0
 
     def parameters(self):
         return self.known
 
-    def marks(self):
+    def marks(self, wanted):
         return self.seen_marks
 
     def watch_marks(self, is_on):
@@ -137,9 +134,6 @@ class RobotNode:
 
     def bias(self, then):
         self.asked.append("bias")
-
-    def play(self, path, then):
-        self.asked.append(f"play {path}")
 
 
 class Controller:

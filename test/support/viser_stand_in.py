@@ -8,6 +8,8 @@ import inspect
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 SOMEBODY = 1  # number of the browser that has the page open
 
 
@@ -105,6 +107,8 @@ class Api:
         self.server, self.of, self.handles, self.changes = server, of, [], server.changes
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith(("set_", "configure_")):
+            return lambda *_, **__: None
         assert name.startswith("add_"), name
         kind = name.removeprefix("add_")
         signature = inspect.signature(getattr(self.of, name))
@@ -118,7 +122,8 @@ class Api:
             elif kind in ("button", "button_group"):
                 values["value"] = False
             is_node = "name" in values
-            cls = Panel if kind == "panel" else Button if kind == "button" or is_node else Handle
+            is_button = kind in ("button", "button_group") or is_node
+            cls = Panel if kind == "panel" else Button if is_button else Handle
             if is_node:
                 self.handles[:] = [one for one in self.handles if one.name != values["name"]]
             self.handles.append(cls(self, kind, **values))
@@ -129,8 +134,6 @@ class Api:
 
     def reset(self) -> None:
         self.handles.clear()
-
-    def configure_theme(self, **_: Any) -> None: ...
 
     @property
     def main_panel(self) -> Panel:
@@ -162,18 +165,22 @@ class StandIn:
 
         self.changes: list[tuple[str, str]] = []
         self.gui, self.scene = Api(self, viser.GuiApi), Api(self, viser.SceneApi)
-        self.initial_camera = SimpleNamespace(position=None, look_at=None)
+        self.initial_camera = SimpleNamespace(position=np.array((3.0, 3.0, 3.0)), look_at=np.zeros(3), fov=1.0)
         self.said: list[str] = []
         self.clients: dict[int, Any] = {}
         self._gone: list[Any] = []
+        self._come: list[Any] = []
         self.join(SOMEBODY)
 
     def join(self, browser: int) -> None:
-        camera = SimpleNamespace(position=(0.0, 0.0, 0.0), look_at=(0.0, 0.0, 0.0))
+        place = {"position": np.array((3.0, 3.0, 3.0)), "look_at": np.zeros(3)}
+        camera = SimpleNamespace(**place, aspect=1.5, image_width=900, on_update=lambda callback: None)
         notify = lambda title, text, **_: self.said.append(text)  # noqa: E731
         self.clients[browser] = SimpleNamespace(
             client_id=browser, camera=camera, add_notification=notify, atomic=contextlib.nullcontext
         )
+        for callback in self._come:
+            finish(callback(self.clients[browser]))
 
     def leave(self, browser: int = SOMEBODY) -> None:
         client = self.clients.pop(browser)
@@ -182,6 +189,11 @@ class StandIn:
 
     def get_clients(self) -> dict[int, Any]:
         return dict(self.clients)
+
+    def on_client_connect(self, callback: Any) -> None:
+        self._come.append(callback)
+        for client in self.clients.values():
+            finish(callback(client))
 
     def on_client_disconnect(self, callback: Any) -> None:
         self._gone.append(callback)

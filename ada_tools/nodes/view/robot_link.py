@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -35,10 +35,10 @@ from ada_robot.ros.qos import COMMANDS, LATCHED, STATES, streams
 from ada_robot.simulated.settings import FIXED_WORLD, FLOATING_WORLD
 from ada_tools.browser.robot_node import (
     Answer,
-    Moment,
     Observation,
     Positions,
     ReceivedPositions,
+    RobotNode,
     TargetPose,
     Wrench,
 )
@@ -59,7 +59,7 @@ _AT_ONCE = 1.5  # [s] timeout of a stop
 _SIMULATION_SERVICES = {"pause": SetBool, "step": Trigger, "reset": Trigger}
 _DRIVER_SERVICES = {
     "change_state": ChangeState,
-    **dict.fromkeys(("arm", "stop", "reset", "bias", "play_motion"), Trigger),
+    **dict.fromkeys(("arm", "stop", "reset", "bias"), Trigger),
 }
 _TRANSITIONS = {
     "configure": Transition.TRANSITION_CONFIGURE,
@@ -70,8 +70,8 @@ _TRANSITIONS = {
 _OF_DEVICE = {"states": JointState, "commanded": JointState, "wrench": WrenchStamped}  # topics of each device
 
 
-class RobotLink:
-    """Subscriptions, publishers and clients between a page and a robot node; implements `RobotNode`.
+class RobotLink(RobotNode):
+    """Subscriptions, publishers and clients between a page and a robot node.
 
     Attributes:
         name: node that moves the robot.
@@ -102,7 +102,7 @@ class RobotLink:
         self._complained: set[str] = set()
         self._commands = CommandPublishers(node)
         node.create_subscription(String, "robot_description", self._take_description, LATCHED)
-        self._motion = MotionInbox(node, state_topic, prefix, self._warn)
+        self._motion = MotionInbox(node, state_topic, self._warn)
         self._pushes = node.create_publisher(WrenchStamped, f"{self.name}/external_wrench", STATES)
         self._poses = node.create_publisher(JointState, f"{self.name}/set_state", STATES)
         # devices
@@ -192,12 +192,6 @@ class RobotLink:
         """Latest motion."""
         return self._motion.newest()
 
-    def passed(self) -> Sequence[Moment]:
-        """Empty: plots show the latest states only."""
-        return ()
-
-    is_running = None  # inferred from the states
-
     def rate(self) -> float:
         """Rate of received state messages [Hz]."""
         return self._motion.rate
@@ -206,7 +200,7 @@ class RobotLink:
         """Known parameters of the node."""
         return self._parameters
 
-    def marks(self) -> Sequence[Mark]:
+    def marks(self, wanted: Collection[str]) -> Sequence[Mark]:
         """Markers to draw."""
         known = self._known.get("world_frame")
         names = (str(known),) if known else (FLOATING_WORLD, FIXED_WORLD)
@@ -334,17 +328,6 @@ class RobotLink:
     def bias(self, then: Answer) -> None:
         """Zero the sensors at their present readings."""
         self._driver.trigger("bias", then, _SLOW)
-
-    def play(self, path: str, then: Answer) -> None:
-        """Set the motion parameter, then start the motion."""
-
-        def named(problem: str | None) -> None:
-            if problem is not None:
-                then(problem)
-            else:
-                self._driver.trigger("play_motion", then, _SLOW)
-
-        self._driver.set_parameter("motion", path, named)
 
 
 class ControllerLink:

@@ -12,6 +12,7 @@ import ada_dynamics as ada
 from ada_tools.browser.live import live_page
 from ada_tools.browser.mouse_drag import view_ray
 from ada_tools.browser.page import Page
+from ada_tools.browser.robot_page import PLAY
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,7 @@ def test_a_link_that_moves_under_the_mouse_is_pulled_by_finite_forces_or_not_at_
 
         canvas = here.browser.execute_script("return document.querySelector('canvas').getBoundingClientRect().right")
         random = np.random.default_rng(1)
-        here.click("play")
+        here.click(PLAY)
         for _ in range(8):
             pixels = here.drawn()
             pixels = pixels[(pixels[:, 0] > 100) & (pixels[:, 0] < canvas - 60)]

@@ -54,7 +54,7 @@ class Stand:
     def types(self, degrees):
         """Type a number into the field beside the slider."""
         sliders = self.panel.sliders["pa10"]
-        i = [motor.name for motor in sliders.device.motors].index(JOINT)
+        i = [motor.name for motor in sliders.motors].index(JOINT)
         self.page.types(1 + i, degrees)  # the first one is that of the speed
         self.page.until(lambda: sliders.sliders[i].value == degrees and i in sliders.wanted, "the slider is there")
 

@@ -19,6 +19,7 @@ from ada_tools.browser.live import live_page
 from ada_tools.browser.page import Page
 from ada_tools.browser.playback import PlaybackPage
 from ada_tools.browser.pose_page import PosePage
+from ada_tools.browser.robot_page import PLAY, RESET
 
 pytestmark = pytest.mark.slow
 
@@ -107,9 +108,9 @@ def test_a_log_plays_and_pauses_and_its_plots_are_there(stage):
     here = stage.show(lambda page: PlaybackPage(page, log))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
     here.shown.clock.repeats = True
-    here.click("play")
+    here.click(PLAY)
     here.until(lambda: here.shown.clock.now > 0.2, "time goes on")
-    here.click("pause")
+    here.click(PLAY)
     here.until(lambda: not here.shown.clock.is_playing, "time stands still")
     assert len(here.browser.find_elements(By.CSS_SELECTOR, ".uplot canvas")) >= 4
     here.keep("view-log")
@@ -121,17 +122,18 @@ def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(stage
     simulation, pushed = pushable(ada.planar_chain(3))  # drawn as sticks, in colours that stand out
     here = stage.show(lambda page: live_page(page, simulation))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
+    here.unfold("push")
     here.click("push")
     here.until(lambda: pushed, "the button pushes")
-    here.click("play")
+    here.click(PLAY)
     here.until(lambda: simulation.t > 0.2, "it moves")
     assert np.abs(simulation.v).max() > 1e-3
-    here.click("pause")
-    here.click("back to the start")
+    here.click(PLAY)
+    here.click(RESET)
     here.until(lambda: simulation.t == 0.0, "it starts anew")
     count = len(pushed)
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn at its start", every=1.0)
-    here.click("play")
+    here.click(PLAY)
     pixels = here.drawn()
     x, y = pixels[np.argsort(pixels[:, 1])[len(pixels) // 2]].tolist()
     mouse = ActionChains(here.browser, duration=100)

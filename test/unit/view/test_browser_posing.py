@@ -17,7 +17,7 @@ from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.posing import Posing
-from ada_tools.browser.sliders import JointSliders, motors_of, slider_range
+from ada_tools.browser.sliders import MotorSliders, motors_of, slider_range
 
 
 def posing(name):
@@ -142,8 +142,7 @@ def test_a_value_outside_of_the_limits_is_on_the_slider_and_one_that_rounding_le
 @pytest.mark.parametrize("name", ["pa10", "khr1", "hoap2_10dof"])
 def test_sliders_of_robots_have_readable_ends_within_the_limits_of_their_joints(page, name):
     model = ada.load(name)
-    motors = JointSliders(page, motors_of(model))
-    motors.add()
+    motors = MotorSliders(page, "joints", motors_of(model), print)
     limits = [(m.lower, m.upper, s) for m, s in zip(motors.motors, motors.sliders, strict=True)]
     limits += [
         (coordinate.lower, coordinate.upper, s)

@@ -8,12 +8,12 @@ from page_world import RobotNode, at_once, described, passes
 
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import start_of
-from ada_tools.browser import sliders as joint_sliders
 from ada_tools.browser.mouse_drag import MouseDrag
 from ada_tools.browser.observed_state import ObservedMotion, pose_of
 from ada_tools.browser.remote import ModelInputs, RemotePage, dynamics_of
 from ada_tools.browser.robot_node import ObservedJoints, ObservedState
 from ada_tools.browser.robot_page import LOST
+from ada_tools.browser.sliders import LEAD, TURN, MotorSliders, motors_of
 
 
 @pytest.fixture(scope="module")
@@ -37,20 +37,10 @@ def robot_of(page, plant, **options):
 def test_joints_by_name_are_the_coordinates_of_a_model_in_any_order_and_mimics_are_left_out():
     model = ada.load("pa10")
     positions = {name: 0.1 * i for i, name in enumerate(reversed(model.joint_names), start=1)}
-    pose = pose_of(model, ObservedJoints(0.0, 0.0, {**positions, "stranger": 1.0}, positions, {}), model.neutral())
+    pose = pose_of(model, ObservedJoints(0.0, 0.0, {**positions, "stranger": 1.0}, positions), model.neutral())
     np.testing.assert_allclose(pose.q, 0.1 * np.arange(7, 0, -1))
     np.testing.assert_allclose(pose.v, 0.1 * np.arange(7, 0, -1))
     assert (pose.missing, pose.foreign) == ((), ("stranger",))
-
-
-def test_a_free_base_is_where_its_transform_is():
-    model = ada.load("pa10", base="floating")
-    q, _ = model.random_state(np.random.default_rng(1))
-    frame = ada.Dynamics(model).pose(model.root, q)
-    joints = {name: float(q[model.q_index(name).start]) for name in model.joint_names if model.joints[name].nq == 1}
-    pose = pose_of(model, ObservedJoints(0.0, 0.0, joints, {}, {model.root: frame}), model.neutral())
-    assert np.abs(model.difference(pose.q, q)).max() < 1e-12
-    assert pose.missing == ()
 
 
 def test_time_goes_on_only_after_more_than_one_step_and_its_pace_is_measured():
@@ -73,23 +63,20 @@ def test_time_goes_on_only_after_more_than_one_step_and_its_pace_is_measured():
 @pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
 def test_the_base_is_that_of_the_state(base):
     model = ada.load("pa10", base=base)
-    made = dynamics_of(ModelInputs(described(model), "auto", (model.nq, model.nv), frozenset(), None)).model
+    made = dynamics_of(ModelInputs(described(model), "auto", (model.nq, model.nv), None)).model
     assert made.joint_names == model.joint_names
     assert (made.nq, made.nv) == (model.nq, model.nv)
 
 
-def test_a_root_that_is_seen_to_move_floats_and_gravity_is_the_plants():
-    text = described(ada.load("pa10"))
-    still = dynamics_of(ModelInputs(text, "auto", None, frozenset({"upper_arm"}), None)).model
-    moving = dynamics_of(ModelInputs(text, "auto", None, frozenset({still.root}), (0.0, 0.0, -1.62))).model
-    assert (still.nq, moving.nq) == (7, 14)
-    assert tuple(moving.gravity) == (0.0, 0.0, -1.62)
+def test_the_gravity_is_the_plants():
+    model = dynamics_of(ModelInputs(described(ada.load("pa10")), "auto", None, (0.0, 0.0, -1.62))).model
+    assert model.nq == 7 and tuple(model.gravity) == (0.0, 0.0, -1.62)
 
 
 def test_a_state_of_another_robot_is_refused_with_both_sizes():
     text = described(ada.load("pa10"))
     with pytest.raises(ada.ModelError):
-        dynamics_of(ModelInputs(text, "auto", (4, 4), frozenset(), None))
+        dynamics_of(ModelInputs(text, "auto", (4, 4), None))
 
 
 def test_a_page_says_what_it_waits_for_then_shows_the_robot_where_its_state_has_it(page, pendulum):
@@ -119,7 +106,7 @@ def test_a_plant_that_goes_is_missed_once_and_greeted_when_it_is_back(page, pend
     plant.sends(0.0, [0.1])
     passes(shown)
     assert page.server.said[1:] == ["plant sends again."]
-    assert shown.robot is robot and robot.t == 0.0  # the same robot, not made anew
+    assert shown.robot is robot and robot.now.t == 0.0  # the same robot, not made anew
 
 
 def test_another_description_is_another_robot_and_an_unusable_one_is_said(page, pendulum):
@@ -204,14 +191,12 @@ def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(p
 
 def test_commands_start_at_the_present_pose_and_move_no_faster_than_the_joint_may(page):
     model, plant = ada.load("pa10"), plant_of(page)
-    sliders = joint_sliders.CommandSliders(page, model, plant.command)
+    sliders = MotorSliders(page, "joint commands", motors_of(model), plant.command, "command")
     q = np.linspace(-0.3, 0.3, 7)
     sliders.tick(q)
     assert plant.commands == []  # not before the box is ticked
     np.testing.assert_allclose(np.radians([s.value for s in sliders.sliders]), q, atol=1e-6)
-    assert all(s.disabled for s in sliders.sliders)
     sliders.switch(True)
-    assert not any(s.disabled for s in sliders.sliders)
     page.clock.advance(0.01)
     sliders.tick(q)
     np.testing.assert_allclose(list(plant.commands[0].values()), q, atol=1e-6)
@@ -219,15 +204,15 @@ def test_commands_start_at_the_present_pose_and_move_no_faster_than_the_joint_ma
     page.clock.advance(0.01)
     sliders.tick(q)
     assert len(plant.commands) == 1  # 20 of them a second
-    sliders.sliders[0].value = 90.0
-    lead = sliders.lead
-    speed = min(model.joints["s1"].limits.velocity, joint_sliders.TURN)
+    sliders.sliders[0].set(90.0)
+    page.act()
+    speed = min(model.joints["s1"].limits.velocity, TURN)
     for k in range(1, 40):
         page.clock.advance(0.05)
         sliders.tick(q)
         assert plant.commands[-1]["s1"] <= q[0] + speed * (0.05 * k + 0.01) + 1e-6
-        assert plant.commands[-1]["s1"] <= q[0] + lead  # the joint does not move: no wind-up
-    assert plant.commands[-1]["s1"] == pytest.approx(q[0] + lead)
+        assert plant.commands[-1]["s1"] <= q[0] + LEAD  # the joint does not move: no wind-up
+    assert plant.commands[-1]["s1"] == pytest.approx(q[0] + LEAD)
     sliders.switch(False)
     assert plant.commands[-1] is None
 
@@ -246,4 +231,4 @@ def test_commands_end_with_a_word_when_nobody_listens_or_the_state_stops(page):
     commands.switch(True)
     commands.tick(model.neutral())
     assert page.server.said[-1] == "joint commands are off: nobody listens"
-    assert not commands.is_on
+    assert not commands.box.value

@@ -181,6 +181,7 @@ def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
 
     class Swing:
         model, step_length, t = ada.planar_chain(1), 1e-3, 0.0
+        stops = None
         q = property(lambda self: np.array([0.1 * np.sin(2.0 * np.pi * 2.3 * self.t)]))
         v = property(lambda self: np.array([1.445 * np.cos(2.0 * np.pi * 2.3 * self.t)]))
 
@@ -192,7 +193,7 @@ def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
     for _ in range(60):  # two seconds of frames, whenever the plots are drawn
         robot.advance(33)
         shown.tick()
-    shown.energy_plot.draw()
+    shown.plot.plot.draw()
     t, kinetic, *_ = page.gui.named("energy [J]").data
     highest, of = kinetic.max(), np.cos(2.0 * np.pi * 2.3 * t) ** 2
     np.testing.assert_allclose(kinetic, highest * of, atol=0.02 * highest)

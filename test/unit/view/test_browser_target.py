@@ -8,9 +8,9 @@ from page_world import Controller, RobotNode, at_once, described, passes
 
 import ada_dynamics as ada
 from ada_dynamics.spatial.orientation import to_quaternion
-from ada_tools.browser import sliders as joint_sliders
 from ada_tools.browser.remote import RemotePage
 from ada_tools.browser.robot_node import TargetPose
+from ada_tools.browser.sliders import LEAD
 from ada_tools.browser.target_gizmo import TargetGizmo
 
 POSES = {"base": placed((0.1, 0.0, 0.5), (0.0, 0.0, 0.3)), "hand": placed((0.4, 0.2, 0.9))}
@@ -74,41 +74,33 @@ def test_the_target_goes_to_where_the_robot_is_when_a_person_says_stay_here(page
 
 def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sent_once(page):
     model, controller = ada.load("pa10"), Controller()
-    targets = joint_sliders.JointTargets(page, model, controller)
-    folder = page.gui.named("joint targets")
+    plant = RobotNode(described(model), clock=page.clock)
     q = np.linspace(-0.3, 0.3, 7)
-    targets.tick(q)
+
+    def frames(count):
+        for _ in range(count):
+            plant.sends(0.0, q)
+            passes(shown, 1, 0.05)
+
+    shown = RemotePage(page, plant, follower=controller, start=at_once)
+    frames(3)
+    folder, targets = page.gui.named("joint targets"), shown.robot.targets
     assert not folder.visible
     names = model.joint_names[:5]  # the controller has not all of them
     controller.joints = dict.fromkeys([*names, "without_motor"], 0.0)
-    targets.tick(q)
+    frames(1)
     assert folder.visible
     targets.switch(True)
-    for _ in range(5):
-        page.clock.advance(0.05)
-        targets.tick(q)
+    frames(5)
     assert len(controller.asked) == 1
     assert list(controller.asked[0]) == names
     np.testing.assert_allclose(list(controller.asked[0].values()), q[:5], atol=1e-6)
-    targets.sliders[0].value = 90.0
-    for _ in range(40):
-        page.clock.advance(0.05)
-        targets.tick(q)
-    assert controller.asked[-1][names[0]] == pytest.approx(q[0] + joint_sliders.CommandSliders.lead)
+    targets.sliders[0].set(90.0)
+    frames(40)
+    assert controller.asked[-1][names[0]] == pytest.approx(q[0] + LEAD)
     controller.joints = None
-    targets.tick(q)
-    assert not folder.visible and not targets.is_on
-
-
-def test_targets_that_are_switched_on_before_their_sliders_were_shown_begin_where_the_joints_are(page):
-    model, controller = ada.load("pa10"), Controller()
-    controller.joints = dict.fromkeys(model.joint_names, 0.0)
-    targets, q = joint_sliders.JointTargets(page, model, controller), np.linspace(-0.3, 0.3, 7)
-    targets.switch(True)
-    for _ in range(5):
-        page.clock.advance(0.05)
-        targets.tick(q)
-    np.testing.assert_allclose([list(asked.values()) for asked in controller.asked], [q], atol=1e-6)
+    frames(1)
+    assert not folder.visible and not targets.box.value
 
 
 def test_with_a_controller_there_sliders_send_it_targets_and_do_not_command_the_joints(page):

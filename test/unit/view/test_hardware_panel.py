@@ -9,15 +9,11 @@ import pytest
 from page_world import RobotNode
 from viser_stand_in import SOMEBODY
 
-import ada_dynamics as ada
 from ada_robot.node_state import read_hardware_state
-from ada_tools.browser import sliders as joint_sliders
-from ada_tools.browser.device_panel import DevicePanel
-from ada_tools.browser.device_status import RED, SensorBars, status_html, wrench_html
+from ada_tools.browser.device_panel import RED, DevicePanel, ForcePlot, status_html
 from ada_tools.browser.hold_button import EXPIRES, RATE, HoldButton
-from ada_tools.browser.overlays import GhostRobot
 from ada_tools.browser.robot_node import Wrench
-from ada_tools.browser.scene import Scene
+from ada_tools.browser.sliders import PERIOD
 from ada_tools.browser.stop_button import SEEN
 
 JOINTS = ("hip", "knee")
@@ -53,10 +49,6 @@ class Node(RobotNode):
     def activated(self):
         self.said = said("active")
 
-    def play(self, path, then):
-        super().play(path, then)
-        self.said = said("active", robot={"plays": path})
-
 
 class Desk:
     """A panel, its node, and a person at it."""
@@ -74,17 +66,17 @@ class Desk:
     def tick(self):
         self.page.clock.advance(1.0 / RATE)
         self.page.act()
-        self.panel.tick(None)
+        self.panel.tick()
 
-    def hold(self, seconds, button=None):
+    def hold(self, seconds):
         for _ in range(round(seconds * RATE)):
             if self.sees_stop:
                 self.panel.stop_button.is_in_sight(1)
-            (button or self.panel.move).sign(1)
+            self.panel.move.sign(1)
             self.tick()
 
-    def let_go(self, button=None):
-        (button or self.panel.move).release(1)
+    def let_go(self):
+        self.panel.move.release(1)
         self.tick()
 
     def move(self, joint, degrees):
@@ -194,7 +186,7 @@ def test_sliders_are_where_the_robot_is_until_a_person_moves_them(desk):
     desk.page.clock.advance(1.0)
     desk.tick()
     assert [s.value for s in desk.sliders.sliders] == pytest.approx([math.degrees(0.2), 30.0])
-    assert desk.sliders.wishes == {"knee": pytest.approx(math.radians(30.0))}
+    assert desk.sliders.wanted == {1}
     desk.sliders.forget()
     desk.page.clock.advance(1.0)
     desk.tick()
@@ -249,7 +241,7 @@ def test_a_hiccup_of_the_page_makes_no_jump(desk):
     before = desk.sent[-1]["knee"]
     desk.page.clock.advance(0.25)
     desk.hold(1.0 / RATE)
-    assert desk.sent[-1]["knee"] - before <= math.radians(60.0) * 1.5 * joint_sliders.PERIOD + 1e-9
+    assert desk.sent[-1]["knee"] - before <= math.radians(60.0) * 1.5 * PERIOD + 1e-9
 
 
 @pytest.mark.parametrize("robot", [{"phase": "stopped"}, {"phase": "closed"}])
@@ -355,26 +347,14 @@ def test_a_stop_that_nobody_hears_is_not_asked_for_for_ever(desk):
     assert len(desk.node.asked) == count
 
 
-def test_a_motion_is_played_while_its_button_is_held_and_left_off_with_it(desk):
-    desk.node.said = said("active")
-    desk.tick()
-    desk.hold(0.5, desk.panel.play)
-    assert desk.node.asked == ["play walk.csv"]
-    desk.let_go(desk.panel.play)
-    assert desk.node.asked == ["play walk.csv", "deactivate"]
-    desk.tick()
-    assert len(desk.node.asked) == 2
-
-
 def test_a_browser_that_does_not_show_stop_moves_nothing(desk):
     desk.node.said = said("active")
     desk.sees_stop = False
     desk.move("knee", 30.0)
     desk.page.clock.advance(2.0 * SEEN)
     desk.hold(1.0)
-    desk.hold(1.0, desk.panel.play)
     assert desk.sent == [] and desk.node.asked == []
-    assert len(desk.told) == 2 and all("STOP is not visible" in text for text in desk.told), "once each"
+    assert len(desk.told) == 1 and "STOP is not visible" in desk.told[0]
     desk.let_go()
     desk.sees_stop = True
     desk.hold(1.0)
@@ -412,62 +392,11 @@ def test_sliders_and_buttons_that_move_are_refused_from_a_browser_that_does_not_
     assert len(told) == 3
 
 
-def test_a_motion_whose_browser_is_gone_is_left_off(desk):
-    desk.node.said = said("active")
-    desk.tick()
-    desk.hold(0.5, desk.panel.play)
-    for _ in range(round(EXPIRES * RATE) + 2):
-        desk.tick()
-    assert desk.node.asked == ["play walk.csv", "deactivate"]
-
-
-def test_a_motion_whose_button_goes_away_with_the_page_is_left_off(desk):
-    desk.node.said = said("active")
-    desk.tick()
-    desk.hold(0.5, desk.panel.play)
-    desk.page.clear()
-    desk.panel.build()
-    assert desk.panel.play is None, "until the next look at the node"
-    desk.tick()
-    desk.tick()
-    assert desk.node.asked == ["play walk.csv", "deactivate"]
-
-
 def test_what_a_device_says_is_no_markup():
     state = said("inactive", stopped="ouch", robot={"phase": "stopped"})
     state["devices"]["leg"]["alarms"] = [{"code": 0x21, "text": "servo <off>", "joint": "hip", "is_stop": False}]
     text = status_html("hardware_node", read_hardware_state(json.dumps(state)), is_there=True)
     assert "servo &lt;off&gt;" in text and RED in text
-
-
-def test_bars_grow_by_doublings_and_say_axis_value_and_frame(page):
-    node = Node(page.clock)
-    bars = SensorBars(page, node, ["hand"])
-    bars.tick({}, 1.0)
-    assert "hand: no measurement" in bars.bars["hand"].content
-    node.felt = Wrench(page.clock.now(), "flange", np.array([0.0, -35.0, 2.0, 0.1, 0.2, -0.3]))
-    page.clock.advance(0.5)
-    bars.tick({"flange": np.eye(4)}, 1.0)
-    text = bars.bars["hand"].content
-    assert "bars up to 40 N, 1 N m" in text and "-35.00 N" in text and "hand in flange" in text
-    (arrow,) = page.scene.below("/wrench")
-    np.testing.assert_allclose(arrow.points[0], [[0, 0, 0], [0, -0.3 * 35 / 40, 0.3 * 2 / 40]], atol=1e-6)
-    assert "left:6%;width:44%" in wrench_html("hand", node.felt, (40.0, 1.0)), "-35 of 40 N: 44 % to the left"
-
-
-def test_the_ghost_is_where_the_joints_shall_be_and_hides_without_a_pose(page):
-    model = ada.load("pa10")
-    scene = Scene(page.server, model)
-    ghost = GhostRobot(page, scene)
-    ghost.show(model.neutral(), None)
-    assert not ghost.is_visible and not len(ghost.positions())
-    q = np.linspace(-0.4, 0.5, 7)
-    ghost.show(model.neutral(), dict(zip(model.joint_names, q, strict=True)))
-    scene.show(q)
-    np.testing.assert_allclose(ghost.positions(), scene.part_positions(), atol=1e-6)
-    ghost.show(q, {"stranger": 1.0})
-    assert not ghost.is_visible
-    ghost.remove()
 
 
 def test_where_robots_must_be_armed_a_second_press_does_it_and_no_press_does_so_twice(desk):
@@ -478,3 +407,14 @@ def test_where_robots_must_be_armed_a_second_press_does_it_and_no_press_does_so_
     desk.let_go()
     desk.hold(0.5)
     assert desk.node.asked.count("arm") == 1
+
+
+def test_the_forces_of_a_sensor_are_plotted(page):
+    node = Node(page.clock)
+    plot = ForcePlot(page, node, "hand")
+    plot.tick()
+    node.felt = Wrench(page.clock.now(), "flange", np.array([0.0, -35.0, 2.0, 0.1, 0.2, -0.3]))
+    plot.tick()
+    for title, values in (("force [N]", (0.0, -35.0, 2.0)), ("moment [N m]", (0.1, 0.2, -0.3))):
+        assert [curve[-1] for curve in page.gui.named(title).data[1:]] == list(values)
+    plot.folder.remove()

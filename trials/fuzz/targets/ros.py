@@ -14,14 +14,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 import rclpy
-from geometry_msgs.msg import Point, PoseStamped, TransformStamped, WrenchStamped
+from geometry_msgs.msg import Point, PoseStamped, WrenchStamped
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String
-from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -228,11 +227,10 @@ class _View:
         self.controller = ControllerLink(_node(), "controller_node", "link_3")
         self.controller._poses, self.controller._joints = _Letters(), _Letters()  # type: ignore[assignment]
 
-    def hear(self, *, states: bytes | None = None, joints: Any = None, pose: Any = None, frames: Any = None) -> None:
+    def hear(self, *, states: bytes | None = None, joints: Any = None, pose: Any = None) -> None:
         motion = self._motion()
         told: list[tuple[Any, Any]] = [(motion._states, states), (self.controller._poses, pose)]
-        inboxes: Any = motion._fallback
-        told += [(inboxes[0], joints), (inboxes[1], frames), (self.controller._joints, joints)]
+        told += [(motion._fallback, joints), (self.controller._joints, joints)]
         for letters, message in told:
             letters.next = [] if message is None else [message]
         motion.newest()
@@ -243,25 +241,20 @@ class _View:
     def _motion() -> MotionInbox:
         """One that knows nothing so far."""
         motion: Any = _inbox()
-        motion._raw = motion._decoded = motion._joints = motion._seen_joints = None
-        motion._frames = {}
+        motion._raw = motion._decoded = motion._joints = None
         return motion  # type: ignore[no-any-return]
 
 
 @cache
 def _inbox() -> MotionInbox:
-    motion: Any = MotionInbox(_node(), "dynamics_node/state", "", lambda problem: None)
-    motion._states, motion._fallback = _Letters(), (_Letters(), _Letters())
+    motion: Any = MotionInbox(_node(), "dynamics_node/state", lambda problem: None)
+    motion._states, motion._fallback = _Letters(), _Letters()
     return motion  # type: ignore[no-any-return]
 
 
 @cache
 def _view() -> _View:
     return _View()
-
-
-def _frames(data: bytes) -> None:
-    _view().hear(joints=JointState(), frames=decoded(data, TFMessage))
 
 
 def _markers(data: bytes) -> None:
@@ -291,8 +284,6 @@ _BALL.header.frame_id = "world"
 _BALL.scale.x = _BALL.color.a = 1.0
 _LINE = Marker(ns="b", type=Marker.LINE_STRIP, points=[Point(), Point(x=1.0)], header=_BALL.header)
 _LINE.scale.x = 0.1
-_FRAME = TransformStamped(child_frame_id="link_2")
-_FRAME.transform.rotation.w = 1.0
 
 
 _WORDS = (*_JOINTS, "link_2", "world", "map")
@@ -320,5 +311,4 @@ TARGETS = (
     _target("pose", "poses to go to (controller, view)", _pose, _POSE),
     _target("phases", "what devices tell (controller)", _text, String(data=json.dumps(PHASES))),
     _target("markers", "markers (view)", _markers, MarkerArray(markers=[_BALL, _LINE])),
-    _target("tf", "frames of links (view)", _frames, TFMessage(transforms=[_FRAME])),
 )
