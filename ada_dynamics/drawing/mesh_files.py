@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of mesh files as triangles with colours and textures, by trimesh: STL, Collada, OBJ, glTF; MuJoCo's MSH.
+"""Reading of mesh files as triangles with colours and textures, by trimesh: STL, Collada, OBJ, glTF.
 
 Axes and units follow RViz: `<unit>` of Collada scales, its `<up_axis>` is ignored (robot descriptions rely on that),
 and glTF, with y upwards, is rotated to z upwards.
@@ -20,15 +20,13 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.mesh_limits import MAX_BYTES, MeshError, check_bounds, check_triangles
-from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import silence_logger
 from ada_dynamics.model.elements import PLAIN
 from ada_dynamics.resources import how_to_install
-from ada_dynamics.robots.readers.mjcf import geoms
 
 Indices = NDArray[np.uint32]
 
-FORMATS = (".stl", ".dae", ".obj", ".glb", ".gltf", ".msh")
+FORMATS = (".stl", ".dae", ".obj", ".glb", ".gltf")
 _COMPANIONS = (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".tga", ".tif", ".tiff", ".webp", ".gif")
 _TEXTURES = ("baseColorTexture", "emissiveTexture", "normalTexture", "metallicRoughnessTexture", "occlusionTexture")
 _LARGEST_TEXTURE = 2048  # [pixel] per side; larger textures are scaled down
@@ -78,8 +76,6 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
         raise MeshError(text, file=path, field="suffix", value=suffix, allowed=FORMATS)
     if size > MAX_BYTES:
         raise MeshError(f"it has {size} bytes; the limit is {MAX_BYTES}", file=path, field="size", value=size)
-    if suffix == ".msh":
-        return _mujoco_mesh(path)
     try:
         import trimesh
     except ImportError:
@@ -101,15 +97,6 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
         raise MeshError(f"needs {wanted}: {how_to_install('view')}") from None
     except Exception as problem:  # its readers raise various errors
         raise MeshError(f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}") from None
-
-
-def _mujoco_mesh(path: Path) -> Mesh:
-    try:
-        vertices, faces = geoms.read_mesh(path)
-    except ModelError as problem:
-        raise MeshError(str(problem)) from None
-    check_triangles(len(faces))
-    return Mesh(vertices, faces.astype(np.uint32), None, None)
 
 
 def _instances(scene: Any) -> Iterator[tuple[Array, str]]:

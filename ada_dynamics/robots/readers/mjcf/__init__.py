@@ -20,7 +20,7 @@ from ada_dynamics.robots.readers.mjcf.couplings import (
     read_actuators,
     read_keyframe,
 )
-from ada_dynamics.robots.readers.mjcf.document import Includes, check_spelling, read_settings
+from ada_dynamics.robots.readers.mjcf.document import check_spelling, expand_includes, read_settings
 from ada_dynamics.robots.readers.mjcf.geoms import Meshes, read_colours, read_ground
 from ada_dynamics.robots.readers.xml import Element
 
@@ -28,7 +28,7 @@ from ada_dynamics.robots.readers.xml import Element
 def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     """Read links, joints and loops of an MJCF document."""
     robot = Description(root.attributes.get("model", "").strip() or "MuJoCo Model", file, root, holds_itself=True)
-    Includes(file, sink).expand(root)
+    expand_includes(root, file, sink)
     check_spelling(root, robot, sink)
     for element in (flex for section in root.all("deformable") for flex in section.children if flex.tag != "skin"):
         message = f"<{element.tag}> is not supported."

@@ -41,91 +41,76 @@ def folder_of(file: str) -> Path | None:
         return None
 
 
-class Includes:
-    """Replaces <include> by the children of the included file's root; each file can be included once.
+def expand_includes(root: Element, file: str, sink: Sink) -> None:
+    """Replace each <include> by the children of the included file's root; each file can be included once.
 
     As in MuJoCo, a name is relative to the folder of the main file or else of the including file. For security it must
     be in the parent of the main file's folder or below it. A text without file includes nothing.
+
+    Args:
+        root: root element of the main document.
+        file: name of the main document.
+        sink: callback for problems.
     """
+    folder = folder_of(file)
+    chain = [Path(file).resolve()] if folder else []  # files that include each other
+    met = set(chain)
 
-    def __init__(self, file: str, sink: Sink) -> None:
-        """Args: name of the main document, and the callback for problems."""
-        self._file, self._sink = file, sink
-        self._folder = folder_of(file)
-        self._chain = [Path(file).resolve()] if self._folder else []
-        self._met = set(self._chain)
-
-    def expand(self, root: Element) -> None:
-        """Expand all includes below an element."""
-        pending = [root]
+    def expand(top: Element) -> None:
+        pending = [top]
         while pending:
             element = pending.pop()
             if any(child.tag == "include" for child in element.children):
-                element.children = [new for child in element.children for new in self._of(child)]
+                element.children = [new for child in element.children for new in replaced(child)]
             pending.extend(element.children)
 
-    def _of(self, element: Element) -> list[Element]:
-        """Return the element, or the content of the file that it includes."""
+    def replaced(element: Element) -> list[Element]:
         if element.tag != "include":
             return [element]
-        name = element.attributes.get("file", "").strip()
-        if not name:
-            return self._refuse(element, "has no file.", 'Add file="...".')
-        path = self._find(element, name)
-        if path is None:
-            return []
-        if path in self._chain:
-            way = " -> ".join(one.name for one in [*self._chain[self._chain.index(path) :], path])
-            return self._refuse(element, f"includes {name!r} in a cycle: {way}.", "Remove one of them.")
-        if len(self._chain) > MAX_INCLUDE_DEPTH:
-            fix = f"At most {MAX_INCLUDE_DEPTH} levels are allowed."
-            return self._refuse(element, "is nested too deeply.", fix)
-        if path in self._met:
-            return self._refuse(element, f"includes {name!r} again.", "Include each file once, as in MuJoCo.")
-        return self._content(element, path)
-
-    def _content(self, element: Element, path: Path) -> list[Element]:
         try:
-            root = parse_xml(read_file(path), str(path))
+            path = _included_file(element, folder, chain, met)
+            inner = parse_xml(read_file(path), str(path))
         except ModelError as problem:
-            return self._refuse(element, f"cannot be read: {problem}", "")
-        for inner in root.walk():
-            inner.file = str(path)
-        self._met.add(path)
-        self._chain.append(path)
-        found = []
-        for child in root.children:
-            for one in self._of(child):
-                self.expand(one)
-                found.append(one)
-        self._chain.pop()
-        return found
+            sink(Problem("include", element.line, "<include>", str(problem), file=element.file))
+            return []
+        for one in inner.walk():
+            one.file = str(path)
+        met.add(path)
+        chain.append(path)
+        expand(inner)
+        chain.pop()
+        return inner.children
 
-    def _find(self, element: Element, name: str) -> Path | None:
-        if self._folder is None:
-            fix = "A text has no folder: load the file by its path."
-            self._refuse(element, f"includes {name[:80]!r}.", fix)
-            return None
-        own = self._folder if element.file is None else Path(element.file).parent
-        # without resolving symbolic links, which colcon uses in its folders
-        places = [Path(os.path.normpath(folder / name)) for folder in (self._folder, own)]
-        above = self._folder.parent
-        around = above if above != above.parent else self._folder  # not the whole file system
-        inside = [place for place in places if place.is_relative_to(around)]
-        if not inside:
-            fix = "Move it to the folder of the main file or its parent."
-            self._refuse(element, f"includes {name[:80]!r}, which is outside of {around}.", fix)
-            return None
-        for place in inside:
-            if place.is_file():
-                return place.resolve()
+    expand(root)
+
+
+def _included_file(element: Element, folder: Path | None, chain: list[Path], met: set[Path]) -> Path:
+    """Return the file of an <include>; raise ModelError if it cannot be included."""
+    name = element.attributes.get("file", "").strip()
+    if not name:
+        raise ModelError('has no file. Add file="...".')
+    if folder is None:
+        raise ModelError(f"includes {name[:80]!r}. A text has no folder: load the file by its path.")
+    own = folder if element.file is None else Path(element.file).parent
+    # without resolving symbolic links, which colcon uses in its folders
+    places = [Path(os.path.normpath(place / name)) for place in (folder, own)]
+    around = folder.parent if folder.parent != folder.parent.parent else folder  # not the whole file system
+    inside = [place for place in places if place.is_relative_to(around)]
+    if not inside:
+        fix = "Move it to the folder of the main file or its parent."
+        raise ModelError(f"includes {name[:80]!r}, which is outside of {around}. {fix}")
+    path = next((place.resolve() for place in inside if place.is_file()), None)
+    if path is None:
         looked = ", ".join(dict.fromkeys(map(str, inside)))
-        self._refuse(element, f"includes {name[:80]!r}, which does not exist.", f"Searched: {looked}.")
-        return None
-
-    def _refuse(self, element: Element, message: str, fix: str) -> list[Element]:
-        self._sink(Problem("include", element.line, "<include>", message, fix, element.file))
-        return []
+        raise ModelError(f"includes {name[:80]!r}, which does not exist. Searched: {looked}.")
+    if path in chain:
+        way = " -> ".join(one.name for one in [*chain[chain.index(path) :], path])
+        raise ModelError(f"includes {name!r} in a cycle: {way}. Remove one of them.")
+    if len(chain) > MAX_INCLUDE_DEPTH:
+        raise ModelError(f"is nested too deeply. At most {MAX_INCLUDE_DEPTH} levels are allowed.")
+    if path in met:
+        raise ModelError(f"includes {name!r} again. Include each file once, as in MuJoCo.")
+    return path
 
 
 # --- spelling -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Geoms and meshes of MJCF: mass and inertia of a body, visual and collision shapes.
 
-Volumes of meshes (legacy, exact, convex, shell) are sums over pyramids from a point to the triangles. "legacy",
+Volumes of meshes (legacy, exact, shell) are sums over pyramids from a point to the triangles. "legacy",
 MuJoCo's default, takes every pyramid's volume as positive, which overestimates the mass of meshes that are not closed
 or not convex.
 """
@@ -32,7 +32,7 @@ Faces = NDArray[np.int64]
 
 
 def read_mesh(path: Path) -> tuple[Array, Faces]:
-    """Read a binary STL, OBJ or MSH file in single precision, as MuJoCo does.
+    """Read a binary STL or OBJ file in single precision, as MuJoCo does.
 
     Returns:
         Vertices (n, 3), and the indices of the corners of each face (m, 3).
@@ -40,7 +40,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces]:
     Raises:
         ModelError: the file cannot be read or has another format.
     """
-    readers = {".stl": _stl, ".obj": _obj, ".msh": _msh}
+    readers = {".stl": _stl, ".obj": _obj}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise ModelError(f"{path}: this mesh format is not supported; allowed: {', '.join(readers)}.", file=path)
@@ -62,15 +62,6 @@ def _stl(data: bytes) -> tuple[Array, Faces]:
     rows = np.frombuffer(data, dtype=np.uint8, offset=_STL_HEADER).reshape(count, _STL_FACE)
     corners = np.ascontiguousarray(rows[:, 12:48]).view("<f4").reshape(-1, 3)
     return corners.astype(np.float64), np.arange(3 * count).reshape(-1, 3)
-
-
-def _msh(data: bytes) -> tuple[Array, Faces]:
-    vertices, normals, texture, faces = struct.unpack("<4i", data[:16])
-    if min(vertices, normals, texture, faces) < 0:
-        raise ValueError("sizes")
-    at = 16 + 4 * (3 * vertices + 3 * normals + 2 * texture)
-    points = np.frombuffer(data, "<f4", 3 * vertices, 16).reshape(-1, 3)
-    return points.astype(np.float64), np.frombuffer(data, "<i4", 3 * faces, at).reshape(-1, 3).astype(np.int64)
 
 
 def _obj(data: bytes) -> tuple[Array, Faces]:
@@ -99,8 +90,8 @@ def _triangles(vertices: Array, polygon: list[int]) -> list[list[int]]:
     return [[polygon[0], polygon[i], polygon[i + 1]] for i in range(1, len(polygon) - 1)]
 
 
-KINDS = ("legacy", "exact", "convex", "shell")
-_DRAWN = (".stl", ".obj", ".msh")
+KINDS = ("legacy", "exact", "shell")
+_DRAWN = (".stl", ".obj")
 _SKEW = 1e-9  # part of the largest scale
 _LEAST = 1e-15  # MuJoCo's least volume [m³] and area [m²]
 
@@ -174,25 +165,18 @@ class Meshes:
         return (path if Path(self._name(values)).is_absolute() else Path(beside)).as_posix()
 
     def _read(self, values: MjcfValues) -> MassProperties | None:
-        for what in ("builtin", "maxhullvert"):
+        for what in ("builtin", "vertex"):
             if values.has(what):
                 fix = "Give the body an <inertial>: MuJoCo writes it by mj_saveLastXML with saveinertial."
                 values.problem("not-modelled", f"has {what}, which is not supported.", fix)
                 return None
         kind = values.word("inertia", "legacy", KINDS)
-        if values.has("file"):
-            vertices, faces = read_mesh(self._path(values))
-        else:  # single precision, as in MuJoCo
-            vertices = values.numbers("vertex", 12, 10**7).reshape(-1, 3).astype(np.float32).astype(np.float64)
-            corners = values.numbers("face", 3, 10**7) if values.has("face") else np.zeros(0)
-            faces = corners.astype(np.int64).reshape(-1, 3)
+        vertices, faces = read_mesh(self._path(values))
         R = rotation_of(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
         scale = values.vector("scale", (1.0, 1.0, 1.0))
         placed: Array = (vertices - values.vector("refpos", (0.0, 0.0, 0.0))) @ R * scale
         if float(np.prod(scale)) < 0.0:
             faces = faces[:, ::-1]  # keep the orientation of mirrored faces
-        if kind == "convex" or not len(faces):
-            faces = _hull(placed)
         found = bulk_of(placed[faces], kind)
         if not found.mass > _LEAST:
             message = f"has the volume {found.mass:.3g} m³ by inertia={kind!r}; its triangles may be inverted."
@@ -240,24 +224,6 @@ def bulk_of(triangles: Array, kind: str) -> MassProperties:
 def _volumes(triangles: Array, normals: Array, kind: str) -> Array:
     signed: Array = np.einsum("mi,mi->m", triangles.mean(axis=1), normals) / 3.0
     return np.abs(signed) if kind == "legacy" else signed
-
-
-def _hull(vertices: Array) -> Faces:
-    """Triangles of the convex hull, oriented outwards."""
-    try:
-        from scipy.spatial import ConvexHull, QhullError
-    except ImportError:
-        raise ModelError("the convex hull of a mesh needs scipy: pip install scipy") from None
-    try:
-        hull = ConvexHull(vertices)
-    except (QhullError, ValueError):
-        raise ModelError("the convex hull of its vertices has no volume") from None
-    faces: Faces = hull.simplices.astype(np.int64)
-    corners = vertices[faces]
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inwards = np.einsum("mi,mi->m", normals, hull.equations[:, :3]) < 0.0
-    faces[inwards] = faces[inwards, ::-1]
-    return faces
 
 
 # --- geoms --------------------------------------------------------------------------------------------------------
