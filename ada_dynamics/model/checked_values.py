@@ -71,9 +71,13 @@ class CheckedValues:
         """Args: source of the values (a file), for messages."""
         self.where = where
         self._shared: dict[object, Array] = {}
+        self._part: Part | None = None  # that is being checked
 
     def _error(self, message: str) -> ModelError:
-        return ModelError(f"{self.where}: {message}")
+        if self._part is None or self._part.line is None:
+            return ModelError(f"{self.where}: {message}")
+        file, line = self._part.source or self.where, self._part.line
+        return ModelError(f"{file}, line {line}: {message}", file=file, line=line, **self._part.label)
 
     def finite(self, value: float, what: str) -> float:
         """Check a finite number."""
@@ -238,7 +242,7 @@ class CheckedValues:
         loads = {what: self.finite(value, f"{what} of {where}") for what, value in given.items()}
         for what, value in loads.items():
             if value < 0.0:
-                raise self._error(f"{what} of {where} is {value}; it must not be negative.")
+                raise self._error(f"{what} of {where} is {value:g}; it must not be negative.")
         return loads
 
     def _kind(self, kind: str, known: Collection[str], where: str, what: str) -> str:
@@ -248,11 +252,10 @@ class CheckedValues:
 
     def link(self, link: Link) -> Link:
         """Check a link."""
-        where = link.where
+        self._part, where = link, link.where
         mass = self.finite(link.mass, f"mass of {where}")
         if mass < 0.0:
-            place = self.where if link.line is None else f"{self.where}, line {link.line}"
-            raise ModelError(f"{place}: the mass of {where} is {mass:g} kg; it must not be negative: correct its sign.")
+            raise self._error(f"the mass of {where} is {mass:g} kg; it must not be negative: correct its sign.")
         return link.sealed(  # type: ignore[no-any-return]
             mass=mass,
             com=self.vector(link.com, 3, f"com of {where}"),
@@ -263,7 +266,7 @@ class CheckedValues:
 
     def joint(self, joint: Joint) -> Joint:
         """Check a joint of the tree."""
-        where = joint.where
+        self._part, where = joint, joint.where
         kind = self._kind(joint_kind(joint.kind), JOINT_TYPES, where, "joint type")
         loads = self.loads({name: getattr(joint, name) for name in LOADS}, where)
         rest = self.finite(joint.rest, f"rest of {where}")
@@ -285,7 +288,7 @@ class CheckedValues:
 
     def loop(self, loop: LoopJoint) -> LoopJoint:
         """Check a loop joint."""
-        where = loop.where
+        self._part, where = loop, loop.where
         kind = self._kind(loop_kind(loop.kind), LOOP_KINDS, where, "type of loop joint")
         axis, axis2 = self.axes(kind, loop.axis, loop.axis2, where)
         return loop.sealed(  # type: ignore[no-any-return]

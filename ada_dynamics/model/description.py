@@ -142,6 +142,16 @@ class Description:
             )
 
 
+def value_problems(robot: Description) -> Iterator[Problem]:
+    """Yield the first invalid value of each link, joint and loop."""
+    for part in (*robot.links, *robot.joints, *robot.loops):
+        try:
+            checked(part, robot.file)
+        except ModelError as problem:
+            message = str(problem).partition(f"line {part.line}: ")[2] or str(problem)
+            yield Problem("invalid-value", part.line, part.where, message, file=part.source)
+
+
 def _depth_first(root: str, joints: Sequence[Joint]) -> list[Joint]:
     if _is_depth_first(root, joints):
         return list(joints)

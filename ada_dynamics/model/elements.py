@@ -131,6 +131,17 @@ class Part:
         return f"{self._word} {self.name!r}"
 
     @property
+    def label(self) -> dict[str, str]:
+        """Name by kind: attributes of errors."""
+        return {self._word: self.name}
+
+    @property
+    def source(self) -> str | None:
+        """Included file or file of a loop that contains the part, if it is not the description itself."""
+        element = vars(self).get("element")
+        return vars(self).get("file") or (None if element is None else element.file)
+
+    @property
     def is_sealed(self) -> bool:
         """Return True if the part is checked and read-only."""
         return self._is_sealed

@@ -21,6 +21,7 @@ from ada_dynamics.model.description import (
     Sink,
     rigid_loops,
     structure_problems,
+    value_problems,
 )
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
@@ -85,7 +86,7 @@ def check(
             except ModelError as problem:
                 out.add("loops-unreadable", "error", "the loops", str(problem))
         note_open_frames(robot)
-        for found in (*structure_problems(robot), *rigid_loops(robot)):
+        for found in (*value_problems(robot), *structure_problems(robot), *rigid_loops(robot)):
             _sink(out, shown)(found)
         model, refusal = (None, "") if out.errors else _built(document, robot, base)
         _check_description(robot, base or robot.own_base or document.base, document.path, out)

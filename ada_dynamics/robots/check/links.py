@@ -172,8 +172,7 @@ def _half_unit(text: str) -> float:
 def _is_possible(link: Link, is_minor: bool, out: CheckReport) -> bool:
     """Report physically impossible parameters; return True if the plausibility rules apply."""
     line = _inertial(link).line
-    if link.mass < 0.0:
-        out.add("mass-negative", "error", link.where, f"its mass is {link.mass:g} kg.", "Masses are positive.", line)
+    if link.mass < 0.0:  # an invalid value, which is reported elsewhere
         return False
     moments = np.linalg.eigvalsh(link.inertia)
     largest = float(np.max(np.abs(moments)))

@@ -124,7 +124,7 @@ def read_reference(element: Element, robot: Description, sink: Sink) -> None:
     joint = next((one for one in robot.joints if one.name == name), None)
     if joint is not None and element.first(SPRING[0]) is not None:
         values = ChildTexts(element, joint.where, sink)
-        stiffness, rest = values.spring(joint.kind, *SPRING)
+        stiffness, rest = values.spring(*SPRING)
         if stiffness and joint.stiffness:
             message = "and <dynamics spring_stiffness> both give the spring of the joint."
             values.problem("spring-twice", message, "Keep one of them.")

@@ -17,7 +17,7 @@ from ada_dynamics.model.description import Description, NamedPlace, Problem
 from ada_dynamics.model.elements import Joint, Limits, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
 from ada_dynamics.model.rotations import UNIT
-from ada_dynamics.robots.readers.values import is_perpendicular, rpy_rotation
+from ada_dynamics.robots.readers.values import rpy_rotation
 from ada_dynamics.structured_text.fields import Fields
 from ada_dynamics.structured_text.files import parsed
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
@@ -119,7 +119,6 @@ _CONSTANTS = tuple(dict.fromkeys(name for kind in LOOP_KINDS for name in JOINT_T
 _END_FIELDS = ("link", "xyz", "rpy")
 _LOOP_EXAMPLE = "{name: closing, type: revolute, axis: [0, 1, 0], parent: {link: a}, child: {link: b}}"
 _END_EXAMPLE = "{link: name, xyz: [0, 0, 0], rpy: [0, 0, 0]}"
-_SHORTEST = 1e-9
 
 
 def read_sidecar(node: Node, file: str, robot: Description) -> None:
@@ -197,18 +196,13 @@ def _axes(fields: LoopFields, kind: str) -> tuple[Array, Array | None]:
         if fields.has("axis2"):
             raise fields.problem("axis2", f"a {kind} joint has one axis.", "Remove it, or is the type universal?")
         return axis, None
-    axis2 = _direction(fields, "axis2", kind)
-    if not is_perpendicular(axis, axis2):
-        raise fields.problem("axis2", "it is not perpendicular to axis.", "A universal joint has perpendicular axes.")
-    return axis, axis2
+    return axis, _direction(fields, "axis2", kind)
 
 
 def _direction(fields: LoopFields, key: str, kind: str) -> Array:
     axis = fields.vector(key)
     if axis is None:
         raise fields.problem(key, f"it is missing, but a {kind} joint needs it.", f"Add {key}: [0, 0, 1] or the like.")
-    if float(np.linalg.norm(axis)) < _SHORTEST:
-        raise fields.problem(key, "it has length zero.", "Give a direction such as [0, 0, 1].")
     return axis
 
 

@@ -397,17 +397,14 @@ def _axis_motion(joint: Joint, axis: ChildTexts) -> tuple[Limits, float, float, 
     damping = friction = stiffness = rest = 0.0
     dynamics = axis.inside("dynamics")
     if dynamics is not None:
-        damping, friction = dynamics.nonnegative("damping"), dynamics.nonnegative("friction")
-        stiffness, rest = dynamics.spring(joint.kind, "spring_stiffness", "spring_reference")
+        damping, friction = dynamics.number("damping", 0.0), dynamics.number("friction", 0.0)
+        stiffness, rest = dynamics.spring("spring_stiffness", "spring_reference")
     limits = Limits()
     limit = axis.inside("limit")
     if limit is not None:
         bounds = [limit.number(tag, default, unbounded=True) for tag, default in _BOUNDS]
         # Gazebo writes 1e16 for no limit, and -1 for no limit of effort and velocity.
         lower, upper, velocity, effort = (math.copysign(math.inf, b) if abs(b) >= 1e16 else b for b in bounds)
-        if lower > upper:
-            limit.problem("limits-inverted", f"has lower {lower:g}, which exceeds upper {upper:g}.")
-            lower, upper = upper, lower
         limits = Limits(lower, upper, math.inf if velocity < 0.0 else velocity, math.inf if effort < 0.0 else effort)
     mimic = axis.inside("mimic")
     if mimic is not None:
@@ -451,11 +448,11 @@ def resolve_frames(joint: SdfJoint, frames: SdfFrames, sink: Sink, axes_in_model
     values = ChildTexts(record.element, record.where, sink)
     tags = _AXES[: record.type.axes]
     axes = [_direction(record.name, values, tag, frames, axes_in_model) for tag in tags]
-    if any(axis is None for axis in axes):
-        return False
     for tag, axis in zip(tags, axes, strict=True):
+        if axis is None:
+            return False
         setattr(record, tag, axis)
-    return record.axis2 is None or values.are_perpendicular(record.axis, record.axis2)
+    return True
 
 
 def _direction(joint: str, values: ChildTexts, tag: str, frames: SdfFrames, axes_in_model: bool) -> Array | None:
@@ -464,8 +461,6 @@ def _direction(joint: str, values: ChildTexts, tag: str, frames: SdfFrames, axes
         values.problem("missing-element", f"has no <{tag}>.", f"Add <{tag}><xyz>0 0 1</xyz></{tag}>.")
         return None
     direction = axis.vector("xyz", (0.0, 0.0, 1.0))
-    if not axis.is_direction(direction, "Give a direction such as 0 0 1."):
-        return None
     xyz = axis.child("xyz")
     expressed_in = "" if xyz is None else xyz.attributes.get("expressed_in", "")
     if not expressed_in and (axes_in_model or axis.flag("use_parent_model_frame")):

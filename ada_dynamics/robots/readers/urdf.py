@@ -142,8 +142,8 @@ def _read_joint(element: Element, sink: Sink) -> Joint | None:
         joint.limits = _limits(joint, limit)
     if dynamics is not None:
         for quantity in ("damping", "friction", "armature"):
-            setattr(joint, quantity, dynamics.nonnegative(quantity))
-        joint.stiffness, joint.rest = dynamics.spring(kind, "spring_stiffness", "spring_reference")
+            setattr(joint, quantity, dynamics.number(quantity, 0.0))
+        joint.stiffness, joint.rest = dynamics.spring("spring_stiffness", "spring_reference")
     mimic = values.inside("mimic")
     source = None if mimic is None else mimic.text("joint")
     if mimic is not None and source is not None:
@@ -167,30 +167,19 @@ def _read_axes(joint: Joint, values: Attributes) -> None:
     """Read the axis, by default (1, 0, 0), or both axes of a universal joint, by default z and y."""
     x, y, z = np.eye(3)
     is_universal = joint.type.axes == 2
-    default = z if is_universal else x
-    axis = values.direction("axis", default)
-    joint.axis = default if axis is None else axis
+    joint.axis = values.direction("axis", z if is_universal else x)
     if is_universal:
-        axis2 = values.direction("axis2", y)
-        joint.axis2 = y if axis2 is None else axis2
-        if not values.are_perpendicular(joint.axis, joint.axis2):
-            joint.axis, joint.axis2 = z, y
+        joint.axis2 = values.direction("axis2", y)
 
 
 def _limits(joint: Joint, values: Attributes) -> Limits:
     """Read the limits; a missing lower or upper limit of a <limit> is 0, as in URDF."""
-    velocity, effort = (values.nonnegative(name, math.inf, "negative-limit") for name in ("velocity", "effort"))
-    if joint.kind == "spherical":
-        if values.number("lower", 0.0, unbounded=True) not in (0.0, -math.inf):
-            message = "has a lower limit, and the joint is spherical."
-            values.problem("limits-of-ball", message, "Its total angle is >= 0.")
-        return Limits(upper=values.number("upper", math.inf, unbounded=True), velocity=velocity, effort=effort)
-    if not joint.type.has_limits():
+    velocity, effort = (values.number(name, math.inf, unbounded=True) for name in ("velocity", "effort"))
+    if not joint.type.has_limits() and joint.kind != "spherical":
         return Limits(velocity=velocity, effort=effort)
-    lower, upper = (values.number(name, 0.0, unbounded=True) for name in ("lower", "upper"))
-    if lower > upper:
-        values.problem("limits-inverted", f"lower {lower:g} exceeds upper {upper:g}.", "Exchange them.")
-    return Limits(min(lower, upper), max(lower, upper), velocity, effort)
+    highest = 0.0 if joint.type.has_limits() else math.inf
+    lower, upper = (values.number(*end, unbounded=True) for end in (("lower", 0.0), ("upper", highest)))
+    return Limits(lower, upper, velocity, effort)
 
 
 _LOOKS_LIKE = {
@@ -255,7 +244,7 @@ def _read_transmissions(robot: Description, sink: Sink) -> None:
             if joint is None or rotor is None:
                 continue
             values = Attributes(rotor, joint.where, sink)
-            inertia = values.nonnegative("value", None)
+            inertia = values.number("value")
             ratio = 1.0 if gear is None else Attributes(gear, joint.where, sink).number("value")
             if joint.armature:
                 message = "and <dynamics armature> both define its rotor inertia."

@@ -53,7 +53,7 @@ from ada_dynamics.robots.readers.values import Attributes, unknown_names
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 
-_SAME_AXIS = 1e-9
+_SAME_AXIS = 1e-15  # one minus the cosine of the angle between equal axes
 _X = (1.0, 0.0, 0.0)
 _POSE = ("xyz", "rpy", "quat_xyzw")  # attributes
 
@@ -106,7 +106,7 @@ class LoopElement(NamedTuple):
     children: tuple[str, ...]  # tags of the other children
     known_in_end: tuple[tuple[str, ...], tuple[str, ...]]  # children and attributes of an end
     pose: Callable[[Attributes, str, Attributes], Pose]  # of an end, from the element, the end's tag and the end
-    axes: Callable[[LoopJoint, Attributes], bool]  # reads the axes; True if they are valid
+    axes: Callable[[LoopJoint, Attributes], None]  # reads the axes
 
 
 def read_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:
@@ -127,7 +127,9 @@ def read_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:
         _check_known(end, *form.known_in_end)
     (R, p), (S, s) = (form.pose(values, tag, end) for tag, (_, end) in zip(form.ends, (first, second), strict=True))
     loop = LoopJoint(name, kind, first[0], second[0], p, R, s, S, file=file, line=element.line)
-    return loop if not loop.type.axes or form.axes(loop, values) else None
+    if loop.type.axes:
+        form.axes(loop, values)
+    return loop
 
 
 def _check_known(values: Attributes, children: Collection[str], attributes: Collection[str]) -> None:
@@ -182,43 +184,32 @@ def _constraint_pose(values: Attributes, tag: str, end: Attributes) -> Pose:
     return origin.pose()
 
 
-def _constraint_axes(loop: LoopJoint, values: Attributes) -> bool:
+def _constraint_axes(loop: LoopJoint, values: Attributes) -> None:
     """Read <parent_axis> and <child_axis>."""
     is_universal = loop.type.axes == 2
-    first = values.direction("parent_axis", None if is_universal else _X)
-    second = values.direction("child_axis", None if is_universal else first)
-    if first is None or second is None:
-        if is_universal and not (values.element.first("parent_axis") and values.element.first("child_axis")):
-            message = "is universal and needs both <parent_axis> and <child_axis>."
-            values.problem("missing-element", message, 'Add <parent_axis xyz="0 0 1"/> or the like.')
-        return False
-    loop.axis = first
+    if is_universal and not (values.element.first("parent_axis") and values.element.first("child_axis")):
+        message = "is universal and needs both <parent_axis> and <child_axis>."
+        values.problem("missing-element", message, 'Add <parent_axis xyz="0 0 1"/> or the like.')
+    loop.axis = values.direction("parent_axis", _X)
+    second = values.direction("child_axis", loop.axis)
     if is_universal:
         loop.axis2 = second
-        return values.are_perpendicular(first, second)
-    if np.allclose(first / np.linalg.norm(first), second / np.linalg.norm(second), rtol=0.0, atol=_SAME_AXIS):
-        return True
-    message = f"is {loop.kind} with different <parent_axis> and <child_axis>, but its frames coincide at zero."
-    values.problem("axes", message, "Make them equal and rotate <child_origin> by rpy.")
-    return False
+    elif loop.axis @ second < (1.0 - _SAME_AXIS) * np.linalg.norm(loop.axis) * np.linalg.norm(second):
+        message = f"is {loop.kind} with different <parent_axis> and <child_axis>, but its frames coincide at zero."
+        values.problem("axes", message, "Make them equal and rotate <child_origin> by rpy.")
 
 
-def _axes(loop: LoopJoint, values: Attributes) -> bool:
+def _axes(loop: LoopJoint, values: Attributes) -> None:
     """Read <axis>, by default (1, 0, 0), and <axis2> of a universal joint."""
-    axis, second = values.direction("axis", _X), values.element.first("axis2")
-    if axis is not None:
-        loop.axis = axis
-    if loop.type.axes == 1:
-        if second is not None:
-            message = f"is not for a {loop.kind} joint, which has one axis."
-            values.problem("axes", message, "Remove <axis2>, or is the type universal?", second)
-        return axis is not None
-    if second is None:
+    loop.axis, second = values.direction("axis", _X), values.element.first("axis2")
+    if second is not None and loop.type.axes == 1:
+        message = f"is not for a {loop.kind} joint, which has one axis."
+        values.problem("axes", message, "Remove <axis2>, or is the type universal?", second)
+    elif second is not None:
+        loop.axis2 = values.direction("axis2", _X)
+    elif loop.type.axes == 2:
         message = "is universal and needs <axis2>, its axis in the frame on the second link."
         values.problem("missing-element", message, 'Add <axis2 xyz="0 1 0"/> or the like.')
-        return False
-    loop.axis2 = values.direction("axis2", None)
-    return axis is not None and loop.axis2 is not None and values.are_perpendicular(axis, loop.axis2)
 
 
 _FORMS = {

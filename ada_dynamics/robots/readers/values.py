@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
@@ -13,14 +12,13 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import Problem, Sink
 from ada_dynamics.model.elements import SHAPE_SIZES, Shape
-from ada_dynamics.model.joints import JOINT_TYPES, SPRUNG
+from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, clean_rotation
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 from ada_dynamics.structured_text.lexical import BadNumber, to_float
 
 _QUATERNION_TOLERANCE = 1e-3
-_SHORTEST = 1e-9  # of an axis, and share of a scalar product that counts as zero
 # Entries of an inertia tensor in URDF and SDFormat.
 MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
 
@@ -96,7 +94,7 @@ class ElementReader(ABC):
             self.parsed(text, 1, label, at, unbounded)  # reports it
             return fallback
 
-    def vector(self, name: str, default: Sequence[float]) -> Array:
+    def vector(self, name: str, default: Sequence[float] | Array) -> Array:
         """Return numbers separated by spaces, or the default if they are missing or invalid."""
         at, text, label = self.find(name)
         values = None if text is None else self.parsed(text, len(default), label, at)
@@ -113,47 +111,10 @@ class ElementReader(ABC):
             self.problem("not-a-number", f"{label}{shown}: {reason}.", fix, at)
             return None
 
-    def nonnegative(self, name: str, default: float | None = 0.0, code: str = "negative") -> float:
-        """Return a number that must not be negative, or 0.0 after a report; None as its default: it is required."""
-        value = self.number(name, default, unbounded=default == math.inf)
-        if value < 0.0:
-            self.problem(code, f"{name} is {value:g}.", "It must not be negative.")
-        return max(value, 0.0)
-
-    def spring(self, kind: str, stiffness: str, reference: str) -> tuple[float, float]:
-        """Return stiffness and rest position of a joint of a type, or zeros without a spring or after a report.
-
-        Args:
-            kind: joint type.
-            stiffness: name of the stiffness [N m/rad] or [N/m].
-            reference: name of the rest position [rad] or [m].
-        """
-        k, rest = self.number(stiffness, 0.0), self.number(reference, 0.0)
-        if k < 0.0:
-            self.problem("negative", f"{stiffness} is {k:g}.", "It must not be negative.")
-        elif k and kind not in SPRUNG:
-            message = f"is of a {kind} joint and has a spring; only {', '.join(SPRUNG)} joints can have one."
-            self.problem("spring", message, "Write it as several joints, or give the effort as tau.")
-        elif k and JOINT_TYPES[kind].nq > 1 and rest:
-            message = f"is of a spherical joint, with {reference} {rest:g}."
-            self.problem("spring", message, "Its spring has its rest position at zero: rotate the joint's frame.")
-        elif k:
-            return k, rest
-        return 0.0, 0.0
-
-    def is_direction(self, axis: Array, fix: str) -> bool:
-        """Return True unless a vector has length zero, which is reported."""
-        if float(np.linalg.norm(axis)) >= _SHORTEST:
-            return True
-        self.problem("zero-axis", "has length zero.", fix)
-        return False
-
-    def are_perpendicular(self, first: Array, second: Array) -> bool:
-        """Return True if the axes of a universal joint are perpendicular, else report them."""
-        if is_perpendicular(first, second):
-            return True
-        self.problem("axes", "has two axes that are not perpendicular.", "Those of a universal joint must be.")
-        return False
+    def spring(self, stiffness: str, reference: str) -> tuple[float, float]:
+        """Return stiffness [N m/rad] or [N/m] and rest position [rad] or [m] of a joint by their names."""
+        k = self.number(stiffness, 0.0)
+        return k, self.number(reference, 0.0) if k else 0.0
 
     def shapes(self: Reader, role: str, read: Callable[[Reader], Shape | None], sink: Sink) -> list[Shape]:
         """Read the valid shapes of a link.
@@ -242,16 +203,12 @@ class Attributes(ElementReader):
         link = child.text("link")
         return None if link is None else (link, child)
 
-    def direction(self, tag: str, default: Sequence[float] | Array | None) -> Array | None:
-        """Return the direction in a child, or the default without the child, or None after a report."""
+    def direction(self, tag: str, default: Sequence[float] | Array) -> Array:
+        """Return the direction in a child, or the default without the child."""
         child = self.inside(tag)
-        if child is None:
-            return None if default is None else np.array(default, dtype=float)
-        if not child.has("xyz"):
+        if child is not None and not child.has("xyz"):
             child.problem("missing-attribute", "has no attribute 'xyz'.", 'Add xyz="0 0 1" or another direction.')
-            return None
-        axis = child.vector("xyz", (1.0, 0.0, 0.0))
-        return axis if child.is_direction(axis, 'Give a direction such as xyz="0 0 1".') else None
+        return np.array(default, dtype=float) if child is None else child.vector("xyz", default)
 
 
 class ChildTexts(ElementReader):
@@ -300,11 +257,6 @@ class ChildTexts(ElementReader):
 def rpy_rotation(angles: Array) -> Array:
     """Rotation matrix of roll, pitch and yaw [rad]."""
     return clean_rotation(np.array(from_rpy(*angles.tolist()))) if angles.any() else UNIT
-
-
-def is_perpendicular(a: Array, b: Array) -> bool:
-    """True if two vectors are perpendicular."""
-    return abs(float(a @ b)) <= _SHORTEST * float(np.linalg.norm(a) * np.linalg.norm(b))
 
 
 Word = TypeVar("Word")

@@ -81,7 +81,7 @@ ROWS = {
     ],
     "total rotation": [
         (lambda: pair("spherical", limits=Limits(0.5, 1.0)), r"spherical and has the limits \[0.5, 1\]"),
-        (lambda: ball('<limit lower="0.3" upper="1" effort="1" velocity="1"/>'), "has a lower limit"),
+        (lambda: ball('<limit lower="0.3" upper="1" effort="1" velocity="1"/>'), r"spherical and has the limits \[0.3, 1\]"),
     ],
     "shapes": [
         *((lambda args=args: Shape(*args), message) for args, message in [

@@ -422,8 +422,8 @@ def test_an_inactive_equality_is_left_out():
 
 # --- what is refused --------------------------------------------------------------------------------------------
 REFUSED = {
-    "spring": ('name="ja"', 'name="ja" stiffness="-3"', "joint 'ja'", "stiffness=-3"),
-    "negative_damping": ('name="ja"', 'name="ja" damping="-1"', "damping=-1", "negative"),
+    "spring": ('name="ja"', 'name="ja" stiffness="-3"', "line 3", "stiffness of joint 'ja' is -3"),
+    "negative_damping": ('name="ja"', 'name="ja" damping="-1"', "line 3", "damping of joint 'ja' is -1"),
     "zero_axis": ('name="ja" axis="0 1 0"', 'name="ja" axis="0 0 0"', "axis of length zero"),
     "type": ('name="ja"', 'name="ja" type="hing"', "joint 'ja'", "Did you mean 'hinge'"),
     "class": ('name="ja"', 'name="ja" class="leg"', "class='leg'", "not defined"),
@@ -455,7 +455,11 @@ ELEMENTS = {
     "rotor_of_ball": ("after", '<actuator><motor joint="jd" armature="1"/></actuator>', "armature", "hinge and slide"),
     "include": ("before", '<include file="x.xml"/>', "<include>", "'x.xml'", "load the file by its path"),
     "align": ("before", '<compiler alignfree="true"/>', "alignfree"),
-    "free_spring": ("inside", '<body name="f"><joint type="free" stiffness="1"/></body>', "is free and has a spring"),
+    "free_spring": (
+        "inside",
+        '<body name="f"><joint type="free" stiffness="1"/></body>',
+        "is floating and has a spring",
+    ),
     "replicate": ("inside", '<replicate count="2"/>', "<replicate> is not supported"),
     "attach": ("inside", '<attach model="x"/>', "<attach>", "mj_saveLastXML"),
     "plugin": ("inside", '<body><plugin plugin="x"/></body>', "<plugin>"),
@@ -632,7 +636,7 @@ def test_a_file_beside_the_main_one_is_taken_before_one_beside_the_including_one
          ("a.xml", "mismatched tag")),
         ({"robot": '<mujoco><worldbody><include file="a.xml"/></worldbody></mujoco>',
           "a": '<mujoco>\n<body name="x">\n<joint damping="-1"/></body></mujoco>'},
-         ("a.xml, line 3", "damping=-1")),
+         ("a.xml, line 3", "damping of joint 'joint_1' is -1")),
     ],
 )  # fmt: skip
 def test_includes_that_cannot_be_are_refused_by_file_and_line(files, words, write):

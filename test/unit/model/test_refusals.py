@@ -41,10 +41,10 @@ MISTAKES = {
     "no_mass": ('<mass value="1"/>', "", "line 4", "<inertial> has no <mass>"),
     "no_inertia": ('<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>', "", "line 4", "no <inertia>"),
     "two_inertials": ("</inertial>", "</inertial><inertial/>", "link 'rod'", "2 <inertial> elements", "lines 4, 8"),
-    "zero_axis": ('axis xyz="0 0 1"', 'axis xyz="0 0 0"', "line 14", "joint 'pivot'", "length zero", "0 0 1"),
-    "inverted": ('lower="-1"', 'lower="2"', "line 15", "joint 'pivot'", "lower 2 exceeds upper 1"),
-    "effort_negative": ('effort="1"', 'effort="-1"', "line 15", "effort is -1"),
-    "damping_negative": ('damping="0"', 'damping="-1"', "line 16", "damping is -1", "not be negative"),
+    "zero_axis": ('axis xyz="0 0 1"', 'axis xyz="0 0 0"', "line 10", "joint 'pivot'", "length zero", "0 0 1"),
+    "inverted": ('lower="-1"', 'lower="2"', "line 10", "limits of joint 'pivot' are [2, 1]"),
+    "effort_negative": ('effort="1"', 'effort="-1"', "line 10", "effort limit of joint 'pivot' is -1"),
+    "damping_negative": ('damping="0"', 'damping="-1"', "line 10", "damping of joint 'pivot' is -1", "not be negative"),
     "unknown_type": ('"revolute"', '"revolut"', "line 10", "joint 'pivot'", "Did you mean 'revolute'", "prismatic"),
     "no_parent": ('<parent link="base"/>', "", "line 10", "no <parent>", '<parent link="..."/>'),
     "unknown_link": ('parent link="base"', 'parent link="bas"', "line 10", "its parent", "Did you mean 'base'"),
@@ -61,7 +61,7 @@ MISTAKES = {
     "version": ('name="arm"', 'name="arm" version="2.0"', "line 1", "version='2.0'", "1.0, 1.1 and 1.2"),
     "xacro": ('<link name="base"/>', '<link name="base"/><xacro:property name="x" value="1"/>', "line 2", "unexpanded xacro"),
     "mimic_ball": ("</joint>", '<mimic joint="ball"/></joint><link name="x"/><joint name="ball" type="spherical"><parent link="rod"/><child link="x"/></joint>', "line 10", "joint 'ball' is spherical"),
-    "universal_axes": ('"revolute">', '"universal"><axis2 xyz="0 1 1"/>', "line 10", "not perpendicular"),
+    "universal_axes": ('"revolute">', '"universal"><axis2 xyz="0 1 1"/>', "line 10", "must be perpendicular"),
     "two_rotors": ('friction="0"/>\n  </joint>', 'friction="0" armature="1"/></joint><transmission name="t"><joint name="pivot"/><actuator name="a"><drake:rotor_inertia value="1"/></actuator></transmission>', "line 16", "both define its rotor inertia"),
 }  # fmt: skip
 

@@ -80,23 +80,13 @@ def read_joint(name: str, values: MjcfValues, frame: Pose) -> MjcfJoint:
     joint.armature = values.number("armature", 0.0)
     values.refuse("springyield", "Remove it; springs are linear.")
     values.refuse("springdamper", "Give stiffness and damping; MuJoCo writes them by mj_saveLastXML.")
-    positive = {"stiffness": joint.stiffness, "damping": joint.damping}
-    for what, value in (positive | {"frictionloss": joint.friction, "armature": joint.armature}).items():
-        if value < 0.0:
-            values.problem("negative", f"has {what}={value:g}.", "It must not be negative.")
     if found.type == "free":
-        if joint.stiffness:
-            values.problem("not-modelled", "is free and has a spring.", "Give its force as tau.")
         return found
     if found.type != "slide":  # the anchor of a slide has no effect
         found.anchor = compose(frame, (UNIT, values.vector("pos", (0.0, 0.0, 0.0))))[1]
     turns = found.type != "slide"
     joint.limits = _limits(values, turns)
-    if found.type == "ball":
-        if joint.limits.lower not in (0.0, -math.inf):
-            values.problem("limits-of-ball", f"is a ball with the range {joint.limits.lower:g} ...", "It starts at 0.")
-            joint.limits = Limits()
-    else:
+    if found.type != "ball":
         joint.axis = turned(frame[0], values.direction("axis", (0.0, 0.0, 1.0)))
         given = (values.number("ref", 0.0), values.number("springref", 0.0))
         found.reference, rest = (settings.angle(value) if turns else value for value in given)
@@ -134,9 +124,6 @@ def range_of(values: MjcfValues, name: str, switch: str) -> tuple[float, float] 
     if choice == "false" or (choice == "auto" and not values.has(name)):
         return None
     lower, upper = values.numbers(name, 2, 2).tolist() if values.has(name) else (0.0, 0.0)
-    if lower > upper:
-        values.problem("limits-inverted", f"has {name} {lower:g} {upper:g} with lower above upper.", "Exchange them.")
-        lower, upper = upper, lower
     if choice == "true":
         if lower == upper and values.text("type") != "ball":
             values.problem("limits-empty", f'has {switch}="true" and no {name}.', f'Add {name}="LOWER UPPER".')
