@@ -22,14 +22,13 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.spring_damper import between, share, spring_efforts, turned
+from ada_controllers.spring_damper import between, carried_weight, share, spring_efforts, turned
 from ada_controllers.state import JointReference, State
-from ada_controllers.support.ankle_hip_model import AnkleHipModel
-from ada_controllers.support.constraint_jacobian import carried_weight
+from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.model.model import Model
+from ada_dynamics.model.model import Model, link_poses
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.vector import Scalar
@@ -303,10 +302,55 @@ class Recovery:
             self.has_begun = True
 
 
+@dataclass(frozen=True)
+class AnkleHipModel:
+    """Model with three joints of fig. 6.7: an ankle, and a hip that rotates about the vertical and bends.
+
+    Joints a (ankle, about y), h1 (hip, about z) and h2 (hip, about y) from the ground up; at zero the model is upright
+    along +z. Its coupling inertia with the foot is one row, the momentum along x per joint velocity, and leaves two
+    joint motions without force on the foot along x (eq. 6.11).
+
+    As printed, n31 ends in "- S_a S_h1 S_h2". From the model that term is -m2 lg2 S_a C_h1 S_h2: the factor m2 lg2 is
+    missing, and at h1 = 0, where the model is a planar double pendulum with the moment of m2 proportional to C_(a+h2),
+    it must not vanish. The printed m_h1 is the mass carried by the hip: its own mass and that of the upper body.
+    """
+
+    m1: float  # mass of the leg [kg]
+    lg1: float  # height of its centre of mass above the ankle [m]
+    l1: float  # height of the hip above the ankle [m]
+    mh: float  # mass at the hip [kg]
+    m2: float  # mass of the upper body [kg]
+    lg2: float  # height of its centre of mass above the hip [m]
+
+    def coupling(self, angles: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
+        """Return M_fl, the momentum along x per velocity of a, h1 and h2 [kg m].
+
+        Args:
+            angles: angles of a, h1 and h2 [rad].
+        """
+        sa, s1, s2 = (expr.sin(x) for x in angles)
+        ca, c1, c2 = (expr.cos(x) for x in angles)
+        upper = self.m2 * self.lg2
+        hip = self.m1 * self.lg1 + (self.mh + self.m2) * self.l1
+        return (
+            hip * ca + upper * (ca * c2 - sa * c1 * s2),
+            -upper * ca * s1 * s2,
+            upper * (ca * c1 * c2 - sa * s2),
+        )
+
+    def motions(self, angles: Sequence[Scalar]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+        """Return n_1 = [n11, 0, n31] and n_2 = [n12, n22, 0] of eq. 6.11: motions without force on the foot."""
+        a, h1, h2 = self.coupling(angles)
+        return (-h2, 0.0, a), (-h1, a, 0.0)
+
+    def ankle_per_hip(self, angles: Sequence[Scalar]) -> Scalar:
+        """Return n11/n31 of eq. 6.12, the velocity of the ankle per velocity of h2."""
+        (n11, _, n31), _ = self.motions(angles)
+        return n11 / n31
+
+
 def ankle_hip_model(model: Model) -> AnkleHipModel:
     """Create the model of fig. 6.7 for a robot with JOINTS, with both legs combined, from ankle and hip heights."""
-    from ada_dynamics.model.model import link_poses
-
     poses = link_poses(model, model.neutral())
     ankle, hip = poses["left_ankle"][1][2], poses["left_thigh"][1][2]
     parts = {"foot": 0.0, "leg": 0.0, "hip": 0.0, "upper": 0.0}

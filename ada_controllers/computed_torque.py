@@ -75,9 +75,10 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
         return tuple.__new__(Command, ((), None, None, efforts, None))  # half the time of Command(effort=efforts)
 
 
-def _desired_acceleration(
+def desired_acceleration(
     q: Vector, v: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, kp: Vector, kd: Vector
 ) -> list[Scalar]:
+    """Return a* + K_d (v* - v) + K_p (q* - q)."""
     return [
         a + d * (v1 - v0) + p * (q1 - q0)
         for q0, v0, q1, v1, a, p, d in zip(q, v, q_ref, v_ref, a_ref, kp, kd, strict=True)
@@ -90,12 +91,12 @@ def _efforts(model: Model) -> Callable[..., Array]:
     inputs = dict.fromkeys(names, model.nv)
     dynamics = Dynamics(model)
     if kernels_of(dynamics).generic:
-        desired = compiled("desired_acceleration", inputs, lambda **given: {"a": _desired_acceleration(**given)})
+        desired = compiled("desired_acceleration", inputs, lambda **given: {"a": desired_acceleration(**given)})
         return lambda q, v, *rest: dynamics.inverse(q, v, desired(q, v, *rest))
     inverse_dynamics = quantities.of_tree(model.tree, "inverse").body
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], **rest: Any) -> Traced:
-        return inverse_dynamics(q=q, v=v, a=_desired_acceleration(q, v, **rest))
+        return inverse_dynamics(q=q, v=v, a=desired_acceleration(q, v, **rest))
 
     return compiled("computed_torque", inputs, body)
 
@@ -103,7 +104,7 @@ def _efforts(model: Model) -> Callable[..., Array]:
 def _efforts_of_motors(coordinates: ActuatedCoordinates, q_index: Places, v_index: Places) -> Callable[..., Array]:
     """Compile the law of a mechanism with loops, with v̇ from the desired accelerations of the motors."""
     inputs = dict.fromkeys(("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd"), len(v_index))
-    desired = compiled("desired_acceleration", inputs, lambda **given: {"a": _desired_acceleration(**given)})
+    desired = compiled("desired_acceleration", inputs, lambda **given: {"a": desired_acceleration(**given)})
 
     def efforts(q: Array, v: Array, *rest: Array) -> Array:
         a = coordinates.at(q, v).acceleration(desired(q[q_index], v[v_index], *rest))

@@ -13,11 +13,18 @@ Angles are those of S1 S2 S3 E1 E2 W1 W2 [rad]; at zero the arm is vertical. Len
 
 from __future__ import annotations
 
-from ada_controllers.pa10.chain import body_jacobian, forward, manipulability, spatial_jacobian
-from ada_controllers.pa10.geometry import JOINTS, LENGTHS, Lengths, joint_limits
-from ada_controllers.pa10.inverse import Solutions, Unreachable, feasible, inverse, inverse_batch
-from ada_controllers.pa10.inverse_law import BRANCHES
-from ada_controllers.pa10.redundancy import PathUnresolved, Preferences, ResolvedPath, resolve_path
+from ada_controllers.arm.pa10_chain import (
+    JOINTS,
+    LENGTHS,
+    Lengths,
+    body_jacobian,
+    forward,
+    joint_limits,
+    manipulability,
+    spatial_jacobian,
+)
+from ada_controllers.arm.pa10_inverse import BRANCHES, Solutions, Unreachable, feasible, inverse, inverse_batch
+from ada_controllers.arm.pa10_path import PathUnresolved, Preferences, ResolvedPath, resolve_path
 
 __all__ = [
     "BRANCHES",

@@ -3,33 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 
+from ada_controllers.computed_torque import desired_acceleration
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
 from ada_controllers.support.coupling import (
     COMPONENTS,
     RANK_TOLERANCE,
     SupportCoupling,
-    component,
     free_motion,
+    row_space,
     scaled_rows,
+    six,
 )
-from ada_controllers.support.null_space import row_space
 from ada_dynamics import expr
 from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, efforts_of_joints, wrench_on_support
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.simulation.control import CompiledController
-from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
+from ada_dynamics.spatial.motion import NO_MOTION, Force
 from ada_dynamics.spatial.vector import ZERO, Scalar
 from ada_robot.contract import Command
 from ada_robot.settings import setting
+
+_GAINS = ("stiffness", "damping", "weights")
+_FOLLOWED = ("position", "velocity", "acceleration", "stiffness", "damping")
 
 
 @dataclass(frozen=True)
@@ -93,13 +99,10 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
                 allowed=COMPONENTS,
             )
         self.is_held = self._is_held()
-        self._gains = {
-            "stiffness": self.per_joint("stiffness", self.settings.stiffness),
-            "damping": self.per_joint("damping", self.settings.damping),
-            "weights": self.per_joint("weights", self.settings.weights),
-            "gain": np.array([self.settings.momentum_gain]),
-        }
-        self._compiled = self._make()
+        self._gains = {name: self.per_joint(name, getattr(self.settings, name)) for name in _GAINS}
+        self._gains["gain"] = np.array([self.settings.momentum_gain])
+        self._sizes = {**dict.fromkeys((*_FOLLOWED[:3], *_GAINS), count), "gain": 1}
+        self._compiled = compiled("reaction_null_space", {"q": model.nq, "v": model.nv, **self._sizes}, self._equations)
         self._zero = np.zeros(count)
         self._signals: dict[str, Array] = {"momentum": np.zeros(6), "reaction": np.zeros(6), "rank": np.zeros(1)}
 
@@ -116,90 +119,57 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
             return not self.coupling.is_floating or bool(np.any(self.model.gravity))
         return held == "yes"
 
-    def _make(self) -> Callable[..., Any]:
-        count = self.coupling.count
-        vectors = dict.fromkeys(("position", "velocity", "acceleration", "stiffness", "damping", "weights"), count)
-        return compiled(
-            "reaction_null_space", {"q": self.model.nq, "v": self.model.nv, **vectors, "gain": 1}, self._equations
-        )
-
-    def _equations(
-        self,
-        q: Vector,
-        v: Vector,
-        position: Vector,
-        velocity: Vector,
-        acceleration: Vector,
-        stiffness: Vector,
-        damping: Vector,
-        weights: Vector,
-        gain: Vector,
-    ) -> dict[str, Any]:
+    def _equations(self, q: Vector, v: Vector, gain: Vector, weights: Vector, **given: Vector) -> dict[str, Any]:
         """Control law over generic scalars: efforts, M_fl θ̇, reaction beyond weight, and rank of M_fl."""
-        rates, places = [v[i] for i in self.v_index], [q[i] for i in self.q_index]
-        desired = [
-            a + (d * (r - w) + k * (p - x))
-            for a, d, r, w, k, p, x in zip(
-                acceleration, damping, velocity, rates, stiffness, position, places, strict=True
-            )
-        ]
-        tree, support = self.coupling.tree, self.coupling.support
+        rates, tree, support = [v[i] for i in self.v_index], self.coupling.tree, self.coupling.support
+        desired = desired_acceleration([q[i] for i in self.q_index], rates, *(given[name] for name in _FOLLOWED))
         found = coupling(tree, q, v, support)
-        momentum = _combined(found.columns, rates)
-        joints, rank = self._nearest(found, momentum, desired, weights, gain[0], self.coupling.loops(q, v))
-        held = wrench_on_support(found, joints)
-        motion = NO_MOTION if self.is_held else -free_motion(found, held)
-        reaction = wrench_on_support(found, joints, motion)
+        momentum = reduce(add, (rate * column for rate, column in zip(rates, found.columns, strict=True)))
+        due = found.bias + gain[0] * momentum
+        joints, rank = self._nearest(found, due, desired, weights, self.coupling.loops(q, v))
+        motion = NO_MOTION if self.is_held else -free_motion(found, wrench_on_support(found, joints))
         return {
             "tau": efforts_of_joints(tree, q, v, found, joints, motion),
-            "momentum": _public(momentum),
-            "reaction": _public(reaction),
+            "momentum": six(momentum),
+            "reaction": six(wrench_on_support(found, joints, motion)),
             "rank": [rank],
         }
 
     def _nearest(
         self,
         found: Coupling,
-        momentum: Force,
+        due: Force,
         desired: Sequence[Scalar],
         weights: Vector,
-        gain: Scalar,
         loops: tuple[Sequence[Sequence[Scalar]], Sequence[Scalar]],
     ) -> tuple[list[Scalar], Scalar]:
-        """Return the accelerations nearest to the desired ones that satisfy all constraints, weighted by joint.
+        """Return the accelerations nearest to the desired ones that satisfy all constraints, and the rank of M_fl.
 
         The preserved momentum obeys K θ̈ + b = -gain K θ̇, where K are rows of M_fl, or of M_f⁻¹ M_fl if the support is
         free.
         """
-        due: Force | Motion = found.bias + gain * momentum
-        columns: Sequence[Force | Motion] = found.columns
-        if not self.is_held:
-            due = free_motion(found, due)  # type: ignore[arg-type]
-            columns = [free_motion(found, column) for column in found.columns]
-        length, (closed, rates) = self.coupling.length, loops
-        (right,) = zip(*scaled_rows([due], self.rows, length), strict=True)
+        (closed, rates), length = loops, self.coupling.length
+        if self.is_held:
+            *kept, right = zip(*scaled_rows([*found.columns, due], self.rows, 1.0 / length), strict=True)
+        else:
+            columns = [free_motion(found, column) for column in (*found.columns, due)]
+            *kept, right = zip(*scaled_rows(columns, self.rows, length), strict=True)
         eased = [1.0 / expr.sqrt(w) for w in weights]  # in these units all joints have equal weights
-        rows = [
-            [x * s for x, s in zip(row, eased, strict=True)]
-            for row in (*closed, *scaled_rows(columns, self.rows, length))
-        ]
+        rows = [[x * s for x, s in zip(row, eased, strict=True)] for row in (*closed, *zip(*kept, strict=True))]
         space = row_space(rows, RANK_TOLERANCE)
         near = [w * expr.sqrt(weight) for w, weight in zip(desired, weights, strict=True)]
         best = [x - y for x, y in zip(space.inside(near), space.least((*rates, *right)), strict=True)]
         return [x * s for x, s in zip(best, eased, strict=True)], sum(space.kept[len(closed) :], ZERO)
 
     def _law(self, state: State, time: float) -> Command:
-        desired, zero, gains = cast(JointReference, self.reference), self._zero, self._gains
+        position, velocity, acceleration = self.reference  # type: ignore[misc]
         tau, momentum, reaction, rank = self._compiled(
             state.q,
             state.v,
-            desired.position,
-            zero if desired.velocity is None else desired.velocity,
-            zero if desired.acceleration is None else desired.acceleration,
-            gains["stiffness"],
-            gains["damping"],
-            gains["weights"],
-            gains["gain"],
+            position,
+            self._zero if velocity is None else velocity,
+            self._zero if acceleration is None else acceleration,
+            *self._gains.values(),
         )
         self._signals = {"momentum": momentum, "reaction": reaction, "rank": rank}
         return Command(effort=tau)
@@ -214,24 +184,13 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         Joint limits are not applied.
         """
         self.check(reference)
-        zero = (0.0,) * self.coupling.count
-        given: dict[str, Any] = {name: tuple(values.tolist()) for name, values in self._gains.items()}
-        for name in ("position", "velocity", "acceleration"):
-            values = getattr(reference, name)
-            given[name] = zero if values is None else tuple(values.tolist())
+        rows = [self._zero if values is None else values for values in reference]
+        given = {
+            name: tuple(values.tolist())
+            for name, values in zip(self._sizes, [*rows, *self._gains.values()], strict=True)
+        }
 
         def law(_: Scalar, q: Vector, v: Vector) -> list[Scalar]:
             return [*(0.0,) * (self.model.nv - self.coupling.count), *self._equations(q, v, **given)["tau"]]
 
         return CompiledController(law)
-
-
-def _combined(columns: Sequence[Force], rates: Sequence[Scalar]) -> Force:
-    combined = NO_FORCE
-    for column, rate in zip(columns, rates, strict=True):
-        combined = combined + rate * column
-    return combined
-
-
-def _public(wrench: Force) -> list[Scalar]:
-    return [component(wrench, i) for i in range(6)]

@@ -11,10 +11,12 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
-from ada_controllers.support.constraint_jacobian import carried_weight
+from ada_controllers.support.coupling import row_space
 from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import link_pose
+from ada_dynamics.algorithms.rnea import gravity_efforts
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import dense_rows, loop_equations
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.tree import Tree
@@ -25,6 +27,7 @@ from ada_robot.settings import setting
 from ada_robot.trajectory.splines import segment_coefficients
 
 Axis = Literal["x", "y", "z"]
+_DEPENDENT = 1e-6  # tolerance of dependent constraints, relative to the largest; planar loops in space are redundant
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,14 @@ def refuse_what_joints_cannot_carry(controller: Controller[Any]) -> None:
             value=True,
             allowed=(False,),
         )
+
+
+def carried_weight(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+    """Return the minimum-norm efforts of all joints that hold the weight; constraint forces carry the rest.
+
+    Constraint forces act along the rows of J, so that the part of the tree's efforts in the row space is removed.
+    """
+    return row_space(dense_rows(loop_equations(tree, q), tree.nv), _DEPENDENT).inside(gravity_efforts(tree, q))
 
 
 def share(angle: Scalar, full: Scalar) -> Scalar:

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coupling inertia between a robot and its support link, and joint motions without reaction on the support."""
+"""Coupling inertia between a robot and its support link, and joint motions without reaction on the support.
+
+Row spaces are computed over generic scalars, because the rank of M_fl falls in some configurations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_controllers.support.constraint_jacobian import constraint_jacobian
-from ada_controllers.support.null_space import row_space
+from ada_dynamics import expr
 from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, floating_base
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import characteristic_length, dense_rows, loop_equations
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.vector import ZERO, Scalar, Vec3
 
@@ -91,7 +94,8 @@ class SupportCoupling:
                 allowed=("fixed",),
             )
         self.count = self.tree.nv - (6 if self.is_floating else 0)
-        self.length = _size(self.tree)
+        self.length = characteristic_length(model)
+        self._projections: dict[tuple[int, ...], Callable[..., Any]] = {}
 
     def rows(self, names: Sequence[str]) -> tuple[int, ...]:
         """Return the indices of components.
@@ -106,9 +110,9 @@ class SupportCoupling:
 
     def loops(self, q: Vector, v: Vector) -> tuple[list[list[Scalar]], list[Scalar]]:
         """Return the loop constraints on the joints, J θ̈ + γ = 0, in units of the rows of M_fl."""
-        rows, rates = constraint_jacobian(self.tree, q, v)
-        mass = self.model.total_mass
-        return [[mass * x for x in row[-self.count :]] for row in rows], [mass * x for x in rates]
+        found, mass = loop_equations(self.tree, q, v), self.model.total_mass
+        rows = [[mass * x for x in row[-self.count :]] for row in dense_rows(found, self.tree.nv)]
+        return rows, [mass * row.rate for row in found]
 
     # --- numerical values -------------------------------------------------------------------------------------------
     def matrix(self, q: Array) -> Array:
@@ -131,8 +135,7 @@ class SupportCoupling:
     def _inertias(self) -> Callable[..., Any]:
         def body(q: Vector, v: Vector) -> dict[str, Any]:
             found = coupling(self.tree, q, v, self.support)
-            columns = [[component(column, i) for column in found.columns] for i in range(6)]
-            return {"M_fl": columns, "bias": [*found.bias.force, *found.bias.moment]}
+            return {"M_fl": scaled_rows(found.columns, range(6), 1.0), "bias": six(found.bias)}
 
         return compiled("coupling_inertia", {"q": self.tree.nq, "v": self.tree.nv}, body)
 
@@ -143,36 +146,29 @@ class SupportCoupling:
                 rest = (0.0,) * self.tree.nv
                 found = coupling(self.tree, q, rest, self.support)
                 closed, _ = self.loops(q, rest)
-                space = row_space([*closed, *scaled_rows(found.columns, rows, self.length)], RANK_TOLERANCE)
+                space = row_space([*closed, *scaled_rows(found.columns, rows, 1.0 / self.length)], RANK_TOLERANCE)
                 return {"x": space.inside(b), "rank": [sum(space.kept[len(closed) :], ZERO)]}
 
             self._projections[rows] = compiled("null_space", {"q": self.tree.nq, "b": self.count}, body)
         return self._projections[rows]
 
-    @cached_property
-    def _projections(self) -> dict[tuple[int, ...], Callable[..., Any]]:
-        return {}
 
-
-def scaled_rows(columns: Sequence[Force | Motion], rows: Sequence[int], length: float) -> list[list[Scalar]]:
+def scaled_rows(columns: Sequence[Force | Motion], rows: Sequence[int], lever: float) -> list[list[Scalar]]:
     """Return rows of a matrix given by columns of forces or motions, in units of forces (or of velocities).
 
     Args:
         columns: columns of the matrix.
         rows: indices of the rows, [f, n] or [linear, angular].
-        length: length by which moments are divided and angular velocities multiplied [m].
+        lever: factor of moments (1/length) or angular velocities (length).
     """
-    found = []
-    for i in rows:
-        factor = 1.0 if i < 3 else length if columns and isinstance(columns[0], Motion) else 1.0 / length
-        found.append([factor * component(column, i) for column in columns])
-    return found
+    values = [six(column) for column in columns]
+    return [[(1.0 if i < 3 else lever) * column[i] for column in values] for i in rows]
 
 
-def component(vector: Force | Motion, i: int) -> Scalar:
-    """Return element i of [f, n] or [linear, angular]."""
-    first, second = (vector.force, vector.moment) if isinstance(vector, Force) else (vector.linear, vector.angular)
-    return first[i] if i < 3 else second[i - 3]
+def six(vector: Force | Motion) -> list[Scalar]:
+    """Return [f, n] or [linear, angular]."""
+    is_force = isinstance(vector, Force)
+    return [*vector.force, *vector.moment] if is_force else [*vector.linear, *vector.angular]
 
 
 def free_motion(found: Coupling, wrench: Force) -> Motion:
@@ -182,8 +178,77 @@ def free_motion(found: Coupling, wrench: Force) -> Motion:
     return Motion(Vec3(*x[:3]), Vec3(*x[3:]))
 
 
-def _size(tree: Tree) -> float:
-    """Return the mean distance between joints [m]; 1 if all are zero."""
-    lengths = [float(np.linalg.norm(body.placement.position)) for body in tree.bodies]
-    known = [x for x in lengths if x > 0.0]
-    return float(np.mean(known)) if known else 1.0
+# --- null spaces ------------------------------------------------------------------------------------------------------
+class RowSpace(NamedTuple):
+    """Row space of a matrix A = L Q with orthonormal rows Q, without a singular value decomposition.
+
+    Attributes:
+        rows: Q; dependent rows are zero.
+        lower: elements of each row of L before the diagonal.
+        inverse: reciprocal diagonal of L; zero for dependent rows.
+        kept: 1 for independent rows, else 0.
+    """
+
+    rows: tuple[Sequence[Scalar], ...]
+    lower: tuple[Sequence[Scalar], ...]
+    inverse: tuple[Scalar, ...]
+    kept: tuple[Scalar, ...]
+
+    def inside(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """Project x onto the null space: (U - A# A) x (Takahashi 2012, after eq. 6.4)."""
+        rest = list(x)
+        for row in (*self.rows, *self.rows):  # the second pass removes rounding errors
+            rest = _without(rest, row, _dot(row, rest))
+        return rest
+
+    def least(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """Return A# b, the minimum-norm x with A x = b in the independent rows."""
+        solved: list[Scalar] = []
+        for value, factors, inverse in zip(b, self.lower, self.inverse, strict=True):
+            for factor, before in zip(factors, solved, strict=True):
+                value = value - factor * before
+            solved.append(value * inverse)
+        return [_dot(solved, column) for column in zip(*self.rows, strict=True)]
+
+
+def row_space(A: Sequence[Sequence[Scalar]], tolerance: Scalar) -> RowSpace:
+    """Return the row space of a matrix whose rows are of comparable size.
+
+    Rows are orthonormalized by Gram-Schmidt, applied twice. A dependent row is set to zero, so that the rank is known
+    and no branches are needed.
+
+    Args:
+        A: rows.
+        tolerance: norm of a remainder, relative to the largest row, below which a row is dependent.
+    """
+    largest: Scalar = 0.0
+    for given in A:
+        largest = expr.maximum(largest, _dot(given, given))
+    smallest = tolerance * tolerance * largest
+    rows: list[list[Scalar]] = []
+    lower: list[list[Scalar]] = []
+    inverse: list[Scalar] = []
+    kept: list[Scalar] = []
+    for given in A:
+        rest, factors = list(given), [ZERO] * len(rows)
+        for _ in range(2):
+            shares = [_dot(row, rest) for row in rows]
+            for row, share in zip(rows, shares, strict=True):
+                rest = _without(rest, row, share)
+            factors = [factor + share for factor, share in zip(factors, shares, strict=True)]
+        square = _dot(rest, rest)
+        counts = expr.select(smallest, square, 1.0, 0.0)
+        shorten = counts * (1.0 / expr.sqrt(expr.select(smallest, square, square, 1.0)))
+        rows.append([x * shorten for x in rest])
+        lower.append(factors)
+        inverse.append(shorten)
+        kept.append(counts)
+    return RowSpace(tuple(rows), tuple(lower), tuple(inverse), tuple(kept))
+
+
+def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
+
+
+def _without(x: Sequence[Scalar], row: Sequence[Scalar], share: Scalar) -> list[Scalar]:
+    return [value - share * entry for value, entry in zip(x, row, strict=True)]

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.support.constraint_jacobian import constraint_jacobian
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import dense_rows, loop_equations
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.joints.base import RowKind
@@ -63,10 +63,9 @@ class Pressing:
                 allowed=("held",),
             )
         tree = replace(tree, loops=tuple(loop.turned() if loop.child == WORLD else loop for loop in tree.loops))
-        rest = (0.0,) * tree.nv
 
         def body(q: Vector) -> dict[str, Any]:
-            return {"J": constraint_jacobian(tree, q, rest)[0]}
+            return {"J": dense_rows(loop_equations(tree, q), tree.nv)}
 
         self._rows = compiled("contact_conditions", {"q": tree.nq}, body)
         kinds = [(k, kind, _normal_of(loop)) for k, loop in enumerate(tree.loops) for kind in loop.rows]

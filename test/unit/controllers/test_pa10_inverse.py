@@ -213,7 +213,7 @@ def test_what_is_no_pose_is_refused(name):
         ({"value": np.nan}, "given"),
         ({"value": np.inf}, "given"),
         ({"hand": [1.0]}, "hand"),
-        ({"lengths": pa10.Lengths(0.3, 0.4, 0.5, 0.1), "within_limits": True}, "within_limits"),
+        ({"lengths": pa10.Lengths(0.3, 0.4, 0.5, 0.1), "within_limits": True}, "limits"),
     ],
 )
 def test_bad_arguments_are_refused(keywords, field):

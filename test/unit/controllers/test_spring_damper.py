@@ -12,7 +12,7 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
 from ada_controllers.errors import ActivationRefused
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.support.constraint_jacobian import carried_weight
+from ada_controllers.spring_damper import carried_weight
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.catalogue import start_of

@@ -20,15 +20,13 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_controllers.pa10.chain import forward, manipulability
-from ada_controllers.pa10.geometry import JOINTS, Lengths, joint_limits
-from ada_controllers.pa10.inverse import TOLERANCE, Redundant, inverse_batch
+from ada_controllers.arm.pa10_chain import JOINTS, Lengths, forward, joint_limits, manipulability
+from ada_controllers.arm.pa10_inverse import COLUMNS, TOLERANCE, Redundant, inverse_batch
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 
 # E2 and W2, whose limits allow more than one turn: they are continued beyond ±π
 _TURNING = [4, 6]
-_COLUMNS = {"s1": 0, "s3": 2}
 _TURN = 2.0 * math.pi
 _CELLS = 72  # cells of the first grid, over a full turn
 _FINER = 11  # angles of each refined grid; odd, so that it contains the previous result
@@ -137,14 +135,14 @@ def resolve_path(
     try:
         q = _refined(task.of(some, stride), np.zeros(len(some)), math.pi, _CELLS + 1)
         if len(some) < count:
-            value = np.interp(np.arange(count), some, q[:, _COLUMNS[redundant]])
+            value = np.interp(np.arange(count), some, q[:, COLUMNS[redundant]])
             q = _refined(task, value, _SPREAD * _TURN / _CELLS, _FINER)
     except PathUnresolved:
         if len(some) == count:
             raise
         q = _refined(task, np.zeros(count), math.pi, _CELLS + 1)
     q = _unwound(task, q)
-    return ResolvedPath(q, q[:, _COLUMNS[redundant]].copy(), np.asarray(manipulability(q, lengths)))
+    return ResolvedPath(q, q[:, COLUMNS[redundant]].copy(), np.asarray(manipulability(q, lengths)))
 
 
 def _refined(task: _Task, centre: Array, half: float, cells: int) -> Array:
@@ -154,7 +152,7 @@ def _refined(task: _Task, centre: Array, half: float, cells: int) -> Array:
     while half > _FINEST:
         sets = _solutions(task, centre[:, np.newaxis] + np.linspace(-half, half, cells))
         q = sets.q[rows, _best_way(task, sets)]
-        centre = q[:, _COLUMNS[task.redundant]]
+        centre = q[:, COLUMNS[task.redundant]]
         half, cells = _SPREAD * 2.0 * half / (cells - 1), _FINER
     return q
 
