@@ -20,13 +20,10 @@ from numpy.typing import NDArray
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
 from ada_dynamics import expr
-from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.constraint_set import ConstraintSet
-from ada_dynamics.constraints.coordinates import velocity_units
-from ada_dynamics.constraints.singular import SINGULAR
+from ada_dynamics.constraints.coordinates import null_space
+from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.model.model import Model
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
@@ -37,8 +34,6 @@ LONGEST = 0.1  # maximum time between updates that is integrated [s]
 @dataclass(frozen=True)
 class PidSettings:
     """Gains of eq. 1, derivative filter and anti-windup."""
-
-    """Gains of eq. 1, and what a real loop needs beside them."""
 
     gain: tuple[float, ...] = setting(
         (),
@@ -86,7 +81,7 @@ class Pid(Controller[PidSettings]):
     def _begin(self, state: State, time: float) -> None:
         """Start with an integral that continues the last command; the error is zero."""
         if not self.settings.gain:
-            inertias = apparent_inertias(self.model, state.q, self.v_index)
+            inertias = apparent_inertias(Dynamics(self.model), state.q, self.v_index)
             self._take_gains(np.where(self._speed_gain > 0.0, FREQUENCY, FREQUENCY**2 * inertias))
         effort, v, moves = self.last_command.effort, state.v[self.v_index], self._speed_gain > 0.0
         self._slope, self._error = -v, self._zero
@@ -123,22 +118,18 @@ class Pid(Controller[PidSettings]):
         return {"error": self._error, "integral": self._sum}
 
 
-def apparent_inertias(model: Model, q: Array, places: NDArray[np.intp]) -> Array:
+def apparent_inertias(dynamics: Dynamics, q: Array, places: NDArray[np.intp]) -> Array:
     """Inertia of the mechanism at joints, each with all other joints free and loops closed [kg m², kg].
 
     Args:
-        model: robot model.
+        dynamics: dynamics of the robot.
         q: configuration.
         places: indices of the joints in v.
     """
-    M = np.array(mass_matrix(model.tree, q.tolist()).dense(), dtype=np.float64)
-    motions = np.eye(model.nv)
-    if model.loops:
-        numbers = ConstraintSet(model)
-        units = velocity_units(model, numbers.length)
-        _, s, Vt = np.linalg.svd(numbers.jacobian(q) / numbers.weights[:, None] * units)
-        motions = units[:, None] * Vt[int(np.sum(s > SINGULAR * s[0])) :].T
-    inverse = np.einsum("im,mi->i", motions, np.linalg.solve(motions.T @ M @ motions, motions.T))[places]
+    constraints = dynamics.constraints
+    found = null_space(constraints.scaled_jacobian(q), constraints.mobility)
+    T = constraints.coordinates.units[:, None] * found.basis(int(found.lost))
+    inverse = np.einsum("im,mi->i", T, np.linalg.solve(T.T @ dynamics.mass_matrix(q) @ T, T.T))[places]
     return np.asarray(np.divide(1.0, inverse, out=np.zeros(len(places)), where=inverse > 0.0))
 
 

@@ -35,8 +35,6 @@ _SELF_MOTION = 1e-3  # regularization of the self-motion (squared)
 class PoseServoSettings:
     """Controlled frame, velocities, damping and redundancy."""
 
-    """The frame to move, its speed, and the use of the redundancy."""
-
     link: str = setting("", "link that carries the tool; empty: the last one of the longest arm")
     tool_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "place of the controlled frame in the link", unit="m")
     tool_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "roll, pitch and yaw of the same frame", unit="rad")

@@ -12,15 +12,13 @@ from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused, StateRefused
 from ada_controllers.state import JointReference, PoseReference, Reference, State
-from ada_controllers.virtual.branch import Branch
-from ada_controllers.virtual.kernels import FORCE, PATH, Law, constants
-from ada_controllers.virtual.law import Equations
-from ada_controllers.virtual.mechanism import VirtualMechanism, link_of, virtual_mechanism
+from ada_controllers.virtual.law import FORCE, PATH, Law
+from ada_controllers.virtual.manifold import Branch, Manifold, Targets, flat_pose
+from ada_controllers.virtual.mechanism import virtual_mechanism
 from ada_controllers.virtual.pressing import Pressing
-from ada_controllers.virtual.target import Targets, flat_pose
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.edit.parts import has_free_root
 from ada_dynamics.model.model import Model
@@ -131,18 +129,18 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._pose_damping = self._six("pose_damping", chosen.pose_damping)
         by_pose = bool(self._pose_stiffness.any() or self._pose_damping.any())
         self._link = self._checked_link(by_pose)
-        self._equations = Equations(self.mechanism, self._link)
-        law = Law(self._equations, chosen.feedback, chosen.hold > 0.0)
+        law = Law(self.mechanism, self._link, chosen.feedback, chosen.hold > 0.0)
         self._loops = np.array([chosen.loop_stiffness, chosen.loop_damping])
         self._gains = np.array([chosen.path_stiffness, chosen.path_damping])
         self._hold = np.array([chosen.hold])
         self._law_call = law.compile(self._by_numbers)
         self._desired_call = law.compile_desired()
         self._parts = law.parts
-        self._branch = Branch(self.mechanism)
+        self._manifold = Manifold(self.mechanism)
+        self._branch = Branch(self._manifold)
         self._is_path = chosen.feedback == PATH
         weights = self._stiffness, self._pose_stiffness
-        self._targets = Targets(self.NAME, self._equations, self._branch.manifold, weights, chosen.reach)
+        self._targets = Targets(self.NAME, law, self._manifold, weights, chosen.reach)
         self._moves_all = model.nv == len(self.joints)
         self._is_open = self._moves_all and not model.loops
         # also passive joints, and a base that stands, have an error; a floating base has none
@@ -180,8 +178,11 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         return Pressing(self.NAME, carrier, self.settings.friction, self.settings.sole)
 
     def _checked_link(self, by_pose: bool) -> str | None:
-        if self.settings.link:
-            return link_of(self.NAME, self.model, self.settings.link)
+        link = self.settings.link
+        if link:
+            if link not in self.model.links:
+                raise unknown_name("link", link, self.model.links)
+            return link
         if by_pose:
             raise InputError(
                 f"{self.NAME}: pose_stiffness and pose_damping need a link; set link to one of "
@@ -197,8 +198,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         gap = self.mechanism.gap(state.q)
         largest = float(np.max(np.abs(gap), initial=0.0))
         if largest > self.settings.largest_gap:
-            conditions = self.mechanism.analysis.constraints.rows
-            loop, _, kind = conditions[self.mechanism.plans.nontrivial[int(np.argmax(np.abs(gap)))]]
+            closed = self.mechanism.closed
+            loop, _, kind = closed.analysis.constraints.rows[closed.plans.nontrivial[int(np.argmax(np.abs(gap)))]]
             unit = "m" if kind.is_force else "rad"
             raise StateRefused(
                 f"{self.NAME}: closure error {largest:.3g} {unit} of loop {loop!r} exceeds largest_gap "
@@ -216,7 +217,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._shown = self._shown_at = np.zeros(0)
         pose = self._rest if self._link is None else flat_pose(self._pose_of_link(state.q))
         rest = np.zeros(len(self.joints))
-        target = self._branch.manifold.closed(state.q, 20) if self._is_path else state.q
+        target = self._manifold.closed(state.q, 20) if self._is_path else state.q
         self._way: Array | None = None
         self._follow(JointReference(target[self.q_index], rest), (pose, self._no_twist), target, self._rest, self._rest)
 
@@ -372,9 +373,6 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         if reference is not None:
             self.check(reference)
             self._accept(reference, State(self._q, self._rest), 0.0)
-        law = Law(self._equations, FORCE, predicts=False)
-        given = {name: constants(values) for name, values in zip(list(law.sizes)[2:], self._followed, strict=True)}
+        law = Law(self.mechanism, self._link, FORCE, predicts=False)
+        given = {name: tuple(values.tolist()) for name, values in zip(list(law.sizes)[2:], self._followed, strict=True)}
         return lambda t, q, v: law(q, v, **given).effort
-
-
-__all__ = ["VirtualClosedChain", "VirtualClosedChainSettings", "VirtualMechanism"]

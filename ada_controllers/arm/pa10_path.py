@@ -54,8 +54,6 @@ class PathUnresolved(InputError):
 class Preferences:
     """Weights of the cost, and constraints."""
 
-    """Weights of what is minimised besides the motion itself, and bounds of what is allowed."""
-
     limits: float = 0.1  # weight of the distance to limits
     singular: float = 0.1  # weight of the distance to singular configurations
     largest_step: float = 0.5  # maximum motion of a joint between two poses [rad]

@@ -17,8 +17,6 @@ CONTACT, ARM = "contact", "arm"
 class ControllerSettings(RobotSettings):
     """Settings of the controller node."""
 
-    """Settings of the controller node; see the descriptions."""
-
     controller: str = setting(
         "computed_torque",
         "name of the controller; its settings are the parameters CONTROLLER.NAME",

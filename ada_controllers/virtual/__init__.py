@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual closed chains (Takahashi 2012, chapter 7): mechanism, compiled law, constraint manifold, targets."""
+"""Virtual closed chains (Takahashi 2012, chapter 7): mechanism, compiled law, constraint manifold, contacts."""

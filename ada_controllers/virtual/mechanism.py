@@ -10,19 +10,14 @@ import numpy as np
 
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import ConstraintAnalysis
-from ada_dynamics.constraints.elimination import EliminationPlans
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts, has_free_root
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots.load import with_loops
-
-_DRIVEN = 1e-8  # minimum relative singular value of the motors' effect on the motions
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,34 +43,15 @@ class VirtualMechanism:
     virtual_dynamics: Dynamics
 
     @property
-    def tree(self) -> Tree:
-        """Tree of the mechanism with its loops, as used by the plans."""
-        return self._closed.tree
-
-    @property
-    def plans(self) -> EliminationPlans:
-        """Elimination plans of the loops."""
-        return self._closed.plans
-
-    @property
-    def analysis(self) -> ConstraintAnalysis:
-        """Analysis of the loop constraints."""
-        return self._closed.analysis
-
-    @property
-    def weights(self) -> Array:
-        """Scale factors that convert the nontrivial constraints to lengths."""
-        return np.asarray(self.analysis.constraints.weights[list(self.plans.nontrivial)], dtype=np.float64)
-
-    def gap(self, q: Array) -> Array:
-        """Return the closure errors of the nontrivial constraints [m, rad]."""
-        return np.asarray(self._closed.violation(q)[list(self.plans.nontrivial)], dtype=np.float64)
-
-    @property
-    def _closed(self) -> ClosedDynamics:
+    def closed(self) -> ClosedDynamics:
+        """Dynamics of the loops of the virtual mechanism: tree, elimination plans, analysis, solvers."""
         found = kernels_of(self.virtual_dynamics).closed
         assert found is not None
         return found
+
+    def gap(self, q: Array) -> Array:
+        """Return the closure errors of the nontrivial constraints [m, rad]."""
+        return np.asarray(self.closed.violation(q)[list(self.closed.plans.nontrivial)], dtype=np.float64)
 
 
 def virtual_mechanism(
@@ -124,14 +100,14 @@ def virtual_mechanism(
         )
     virtual = virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0))
     made = VirtualMechanism(robot, carrier, virtual, joints, base, Dynamics(carrier), Dynamics(virtual))
-    if made.analysis.mobility == 0:
+    if made.closed.analysis.mobility == 0:
         raise InputError(
             f"{law}: the loops ({', '.join(virtual.loop_names)}) lock robot {robot.name!r}: its mobility is 0. Check "
             "types and axes of the loops with `ada info`.",
             field="loops",
             value=virtual.loop_names,
         )
-    if made.plans.is_dense_only:
+    if made.closed.plans.is_dense_only:
         raise InputError(
             f"{law}: robot {robot.name!r} has a massless link that gets inertia from its loops only; the law "
             "requires links with mass. See `ada check` of the robot.",
@@ -139,7 +115,9 @@ def virtual_mechanism(
             value=robot.name,
             allowed="links with mass",
         )
-    _refuse_too_few_motors(law, made)
+    # virtual loops transmit no forces: motors have to drive all motions of the robot, except those of a floating base
+    motors = [robot.v_index(name).start for name in joints]
+    made.dynamics.constraints.coordinates.refuse_missing([*range(base), *motors], "motors")
     return made
 
 
@@ -167,68 +145,17 @@ def _path(law: str, loops: str) -> str:
 
 
 def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
-    """Refuse models that differ in more than loops."""
-    if robot.joint_names != virtual.joint_names:
+    """Refuse models that differ in more than additional loops."""
+    parts = [{n: (j.kind, j.parent, j.child) for n, j in one.joints.items()} for one in (robot, virtual)]
+    other = [name for name in {**parts[0], **parts[1]} if parts[0].get(name) != parts[1].get(name)]
+    missing = [name for name in robot.loops if name not in virtual.loops]
+    if other or missing:
         raise InputError(
-            f"{law}: the virtual model has the joints {', '.join(virtual.joint_names)} and robot {robot.name!r} has "
-            f"{', '.join(robot.joint_names)}; they must be equal: add loops with model.edit.with_loops.",
+            f"{law}: the virtual model differs from robot {robot.name!r} in {', '.join([*other, *missing][:8])}; it "
+            "must have the same joints and loops, and virtual loops in addition: add them by "
+            "robots.load.with_loops.",
+            joint=other[0] if other else None,
+            loop=missing[0] if missing else None,
             field="virtual",
-            value=tuple(virtual.joint_names),
-            allowed=tuple(robot.joint_names),
+            value=virtual.name,
         )
-    for name, joint in robot.joints.items():
-        other = virtual.joints.get(name)
-        if other is None or (other.kind, other.parent, other.child) != (joint.kind, joint.parent, joint.child):
-            raise InputError(
-                f"{law}: joint {name!r} of the virtual model differs from that of robot {robot.name!r}.",
-                joint=name,
-                field="virtual",
-            )
-    for loop in robot.loops:
-        if loop not in virtual.loops:
-            raise InputError(
-                f"{law}: the virtual model lacks the loop {loop!r} of robot {robot.name!r}.", loop=loop, field="virtual"
-            )
-
-
-def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
-    """Refuse motors that do not drive all motions of the robot, except those of a floating base."""
-    robot, numbers = made.robot, made.analysis.constraints
-    q = made.analysis.configurations[0]
-    own = [i for i, (loop, _, _) in enumerate(numbers.rows) if loop in made.carrier.loops]
-    J = numbers.jacobian(q) / numbers.weights[:, None]
-    motors = [robot.v_index(name).start for name in made.joints]
-    motions = _null_space(J[own]) if own else np.eye(robot.nv)
-    done = np.linalg.svd(motions[motors], compute_uv=False) if motors else np.zeros(0)
-    rank = int(np.sum(done > _DRIVEN * max(float(np.max(done, initial=0.0)), 1e-300)))
-    if motions.shape[1] - rank - made.base <= 0:
-        return
-    undriven = _null_space(motions[motors])
-    moved = np.abs(motions @ undriven).max(axis=1)
-    idle = [n for n in robot.joint_names if moved[robot.v_index(n)].max() > 0.1 * moved.max()]
-    raise InputError(
-        f"{law}: robot {robot.name!r} has mobility {motions.shape[1]}, and its motors ({', '.join(made.joints)}) "
-        f"drive {rank} of them. The motion of {', '.join(idle[:8])} is not actuated, and virtual loops transmit no "
-        "forces: add motors to these joints.",
-        joint=idle[0],
-        field="motors",
-        value=rank,
-        allowed=motions.shape[1],
-    )
-
-
-def _null_space(J: Array) -> Array:
-    _, s, Vt = np.linalg.svd(J)
-    rank = int(np.sum(s > _DRIVEN * max(float(np.max(s, initial=0.0)), 1e-300)))
-    return np.asarray(Vt[rank:].T, dtype=np.float64)
-
-
-def link_of(law: str, model: Model, link: str) -> str:
-    """Check the name of a link.
-
-    Raises:
-        InputError: if it is unknown.
-    """
-    if link not in model.links:
-        raise unknown_name("link", link, model.links)
-    return link

@@ -106,10 +106,10 @@ def with_motors(model: ada.Model, names: list[str]) -> ada.Model:
 
 def test_too_few_motors_are_refused_by_the_joints_that_nothing_drives() -> None:
     robot = with_motors(ada.load("planar_4r"), ["joint_1", "joint_2", "joint_3"])
-    with refused(InputError, joint="joint_4", field="motors", value=3):
+    with refused(InputError, joint="joint_4", field="coordinates", value=3):
         VirtualClosedChain(robot, {"loops": "loops/parallel_four_bar.yaml"})
     five_bar = with_motors(ada.load("five_bar"), ["left_crank"])
-    with refused(InputError, joint="right_crank", field="motors", value=1):
+    with refused(InputError, joint="right_crank, right_rod", field="coordinates", value=1):
         VirtualClosedChain(five_bar)
 
 
