@@ -17,12 +17,11 @@ import numpy as np
 
 from ada_controllers.arm.contact_stability import stiffest_contact
 from ada_controllers.errors import StateRefused
-from ada_controllers.pose_servo import PoseServoBase, PoseServoSettings, three_numbers
+from ada_controllers.pose_servo import PoseServoBase, PoseServoSettings
 from ada_controllers.state import PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.poses import inverse, length, moved, wrench_matrix
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
@@ -65,29 +64,6 @@ class ComplianceSettings(PoseServoSettings):
     )  # fmt: skip
     period: float = setting(1e-3, "between two calls, for that", unit="s", lower=1e-6)
 
-    def __post_init__(self) -> None:
-        """Check lengths.
-
-        Raises:
-            InputError: if a list has the wrong length.
-        """
-        super().__post_init__()
-        three_numbers(self, "sensor_xyz", "sensor_rpy", "tool_com")
-        if len(self.dead_band) != 2:
-            raise InputError(
-                f"dead_band is {list(self.dead_band)}; give two numbers [N, N m].",
-                field="dead_band",
-                value=self.dead_band,
-                allowed="two numbers",
-            )
-        if len(self.stiffness) not in (6, 36):
-            raise InputError(
-                f"stiffness has {len(self.stiffness)} numbers; give 6, or 36 by rows.",
-                field="stiffness",
-                value=self.stiffness,
-                allowed="6 or 36 numbers",
-            )
-
 
 class Compliance(PoseServoBase[ComplianceSettings]):
     """Pose servo with the target T_d exp(C_h w_h).
@@ -106,13 +82,33 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         self._sensor_link = use.sensor_link or self.arm.link
         if self._sensor_link not in model.links:
             raise unknown_name("link", use.sensor_link, model.link_names)
-        self._sensor = pose_of(use.sensor_xyz, use.sensor_rpy)
-        self._compliance = np.linalg.inv(_stiffness(self.NAME, use.stiffness))
+        self._sensor = self._frame("sensor")
+        self._compliance = np.linalg.inv(self._stiffness())
         if use.contact_stiffness > 0.0:
             self._refuse_unstable(use)
+        self._dead_band = self.numbers("dead_band", use.dead_band, 2).tolist()
+        self._tool_com = self.numbers("tool_com", use.tool_com, 3)
         self._weight_vector = use.tool_mass * np.array(model.gravity, dtype=np.float64)
         self._bias, self._felt, self._hand_wrench = np.zeros(6), np.zeros(6), np.zeros(6)
         self._shift, self._moved, self._then = np.zeros(6), np.eye(4), math.nan
+
+    def _stiffness(self) -> Array:
+        """Return K_h as a matrix.
+
+        Raises:
+            InputError: if it is not symmetric and positive definite.
+        """
+        values = self.numbers("stiffness", self.settings.stiffness, 6, 36)
+        K = np.diag(values) if len(values) == 6 else np.reshape(values, (6, 6))
+        if not np.allclose(K, K.T, rtol=1e-9, atol=0.0) or np.min(np.linalg.eigvalsh(K)) <= 0.0:
+            raise InputError(
+                f"{self.NAME}: stiffness is {values.tolist()!r:.120}; its values must be positive, and a matrix must "
+                "be symmetric with positive eigenvalues.",
+                field="stiffness",
+                value=self.settings.stiffness,
+                allowed="a symmetric matrix with positive eigenvalues",
+            )
+        return K
 
     def _refuse_unstable(self, use: ComplianceSettings) -> None:
         softest = 1.0 / float(np.max(np.linalg.eigvalsh(self._compliance[:3, :3])))
@@ -194,13 +190,14 @@ class Compliance(PoseServoBase[ComplianceSettings]):
             return wrench
         R = (self._dynamics.pose(self._sensor_link, state.q) @ self._sensor)[:3, :3]
         weight = R.T @ self._weight_vector
-        return np.asarray(wrench - np.concatenate([weight, np.cross(self.settings.tool_com, weight)]))
+        return np.asarray(wrench - np.concatenate([weight, np.cross(self._tool_com, weight)]))
 
     def _give_way(self, state: State, pose: Array) -> Array:
         """Return x_h = C_h w_h in the hand's axes, limited to its bounds."""
         use = self.settings
         sensor = inverse(pose) @ self.arm.link_pose(self._sensor_link, state.q) @ self._sensor
-        wrench = np.concatenate([_beyond(self._felt[:3], use.dead_band[0]), _beyond(self._felt[3:], use.dead_band[1])])
+        parts = zip((self._felt[:3], self._felt[3:]), self._dead_band, strict=True)
+        wrench = np.concatenate([_beyond(part, band) for part, band in parts])
         self._hand_wrench = wrench_matrix(sensor) @ wrench
         x = self._compliance @ self._hand_wrench
         return np.concatenate([_within(x[:3], use.largest_shift), _within(x[3:], use.largest_turn)])
@@ -226,21 +223,3 @@ def _within(part: Array, most: float) -> Array:
     """Limit the magnitude of a vector."""
     size = length(part)
     return part if size <= most else part * (most / size)
-
-
-def _stiffness(name: str, values: tuple[float, ...]) -> Array:
-    """Return K_h as a matrix.
-
-    Raises:
-        InputError: if it is not symmetric and positive definite.
-    """
-    K = np.diag(values) if len(values) == 6 else np.reshape(values, (6, 6))
-    if not np.allclose(K, K.T, rtol=1e-9, atol=0.0) or np.min(np.linalg.eigvalsh(K)) <= 0.0:
-        raise InputError(
-            f"{name}: stiffness is {list(values)!r:.120}; its values must be positive, and a matrix must be "
-            "symmetric with positive eigenvalues.",
-            field="stiffness",
-            value=values,
-            allowed="a symmetric matrix with positive eigenvalues",
-        )
-    return K

@@ -123,21 +123,32 @@ class Controller(ABC, Generic[S]):
 
     # --- helpers of control laws --------------------------------------------------------------------------------------
     def per_joint(self, setting: str, values: Sequence[float]) -> Array:
-        """Return one gain per commanded joint, from one value for all joints or one value each.
+        """Return one gain per commanded joint, from one value for all joints or one value each; see `numbers`."""
+        return self.numbers(
+            setting, values, 1, len(self.joints), each=f": one for all, or for each of {', '.join(self.joints)}"
+        )
+
+    def numbers(self, setting: str, values: Sequence[float], *counts: int, each: str = "") -> Array:
+        """Return a setting as a vector.
+
+        Args:
+            setting: name of the setting.
+            values: its values.
+            counts: allowed lengths; a single value counts for all of the last one.
+            each: meaning of the values, for the message.
 
         Raises:
-            InputError: if the number of values is neither one nor that of the joints.
+            InputError: if it has another length.
         """
-        count = len(self.joints)
-        if len(values) not in (1, count):
+        if len(values) not in counts:
+            allowed = " or ".join(str(count) for count in dict.fromkeys(counts)) + " numbers"
             raise InputError(
-                f"{self.NAME}: {setting} has {len(values)} numbers; give one for all joints, or {count}, one for each "
-                f"of {', '.join(self.joints)}.",
+                f"{self.NAME}: {setting} has {len(values)} numbers; give {allowed}{each}.",
                 field=setting,
                 value=values,
-                allowed=f"1 or {count} numbers",
+                allowed=allowed,
             )
-        return np.full(count, values[0]) if len(values) == 1 else np.array(values)
+        return np.full(counts[-1], values[0]) if len(values) == 1 else np.array(values)
 
     def refuse_free_joints(self) -> None:
         """Refuse a robot without loops whose motors do not determine its motion.

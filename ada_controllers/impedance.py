@@ -20,7 +20,6 @@ With loops, joints are the actuated ones, and M, J and forces refer to the indep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -34,7 +33,7 @@ from ada_controllers.state import JointReference, PoseReference, Reference, Stat
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import pose_difference
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import unknown_name
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
@@ -124,8 +123,8 @@ class Impedance(Controller[ImpedanceSettings]):
         self._inertia = self.per_joint("joint_inertia", own.joint_inertia)
         self._null_stiffness = self.per_joint("null_stiffness", own.null_stiffness)
         self._null_damping = self.per_joint("null_damping", own.null_damping)
-        self._link_stiffness = self._six("stiffness", own.linear_stiffness, own.angular_stiffness)
-        self._own_link_damping = self._six("damping", own.linear_damping, own.angular_damping)
+        self._link_stiffness = self._six("stiffness")
+        self._own_link_damping = self._six("damping")
         self._link_damping = np.diag(self._own_link_damping)
         self._link_inertia = np.repeat([own.linear_inertia, own.angular_inertia], 3)
         self._zero, self._no_twist, self._at_rest = np.zeros(len(self.joints)), np.zeros(6), np.zeros(model.nv)
@@ -134,16 +133,12 @@ class Impedance(Controller[ImpedanceSettings]):
         self._error = self._zero if self._in_joints else self._no_twist
         self._compile()
 
-    def _six(self, what: str, linear: Sequence[float], angular: Sequence[float]) -> Array:
-        for name, values in ((f"linear_{what}", linear), (f"angular_{what}", angular)):
-            if len(values) not in (1, 3):
-                raise InputError(
-                    f"{self.NAME}: {name} has {len(values)} numbers; give one for x, y and z, or three.",
-                    field=name,
-                    value=values,
-                    allowed="1 or 3 numbers",
-                )
-        return np.concatenate([np.full(3, values) if len(values) == 1 else values for values in (linear, angular)])
+    def _six(self, what: str) -> Array:
+        """Return the stiffness or damping of the link along and about x, y, z."""
+        names = f"linear_{what}", f"angular_{what}"
+        return np.concatenate(
+            [self.numbers(name, getattr(self.settings, name), 1, 3, each=" for x, y, z") for name in names]
+        )
 
     def _compile(self) -> None:
         """Compile the kernels before the first update."""

@@ -11,9 +11,8 @@ import numpy as np
 from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
-from ada_controllers.motion.profiles import PROFILES, brake, from_rest, plan, quintic, stop
-from ada_controllers.motion.waypoints import through
+from ada_controllers.motion.joint_motion import Bounds, JointMotion, Point
+from ada_controllers.motion.planning import PROFILES, brake, plan, quintic, stop, through
 from ada_controllers.state import JointPath, JointReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_robot.contract import Command
@@ -122,24 +121,9 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
             goal = cast(JointReference, reference).position
             if isinstance(self.reference, JointReference) and np.array_equal(goal, self._motion.final):
                 return  # already the goal
-            self._motion = self._to_goal(start, goal, elapsed)
+            own, bounds, so_far = self.settings, self.bounds.including(start.position), self._motion.after(elapsed)
+            self._motion = plan(start, goal, bounds, own.profile, own.acceleration_time, so_far)
         self._began, self._time = time, time
-
-    def _to_goal(self, start: Point, goal: Array, elapsed: float) -> JointMotion:
-        """Return the shortest of several motions within the limits; from rest there is only one."""
-        settings, bounds = self.settings, self.bounds.including(start.position)
-        how = bounds, settings.profile, settings.acceleration_time
-        motion, excess = plan(start, goal, *how)
-        if start.is_at_rest:
-            return motion
-        # from rest each goal can be reached, and the present motion can always come to rest within the limits
-        for halt in (stop(start, bounds), self._motion.after(elapsed)):
-            other = halt.then(from_rest(halt.final, goal, *how))
-            if excess > ALLOWED or other.end < motion.end:
-                other_excess = halt.peaks().excess(bounds)
-                if max(other_excess, ALLOWED) <= max(excess, ALLOWED):
-                    motion, excess = other, other_excess
-        return motion
 
     def planned(self, time: float) -> JointReference:
         """Return the planned joint state at a time."""

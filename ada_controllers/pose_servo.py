@@ -21,7 +21,7 @@ from ada_controllers.state import JointReference, PoseReference, Reference, Stat
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import length, pose_difference, twist_between
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import unknown_name
 from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.contract import Command
 from ada_robot.settings import setting
@@ -65,30 +65,6 @@ class PoseServoSettings:
         choices=("refuse", "approach"),
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        """Check lengths.
-
-        Raises:
-            InputError: if a position or orientation does not have three numbers.
-        """
-        three_numbers(self, "tool_xyz", "tool_rpy")
-
-
-def three_numbers(settings: object, *names: str) -> None:
-    """Refuse settings without three numbers.
-
-    Raises:
-        InputError: if a setting has another number of values.
-    """
-    for name in names:
-        if len(getattr(settings, name)) != 3:
-            raise InputError(
-                f"{name} is {list(getattr(settings, name))}; give three numbers.",
-                field=name,
-                value=getattr(settings, name),
-                allowed="three numbers",
-            )
-
 
 S = TypeVar("S", bound=PoseServoSettings)
 
@@ -103,7 +79,7 @@ class PoseServoBase(Controller[S]):
         model = self.model
         use = self.settings
         self._dynamics = Dynamics(model)
-        self.arm = SerialArm(model, self._dynamics, use.link or last_link(model), pose_of(use.tool_xyz, use.tool_rpy))
+        self.arm = SerialArm(model, self._dynamics, use.link or last_link(model), self._frame("tool"))
         self._reach = self.arm.reach()
         self._gain = np.repeat([use.gain, use.angular_gain or use.gain], 3)
         self._weight = np.repeat([1.0, use.arm_length], 3)
@@ -116,6 +92,11 @@ class PoseServoBase(Controller[S]):
         self.posture = self._first_posture
         n = len(self.joints)
         self._error, self._singular_value, self._scale, self._held = np.zeros(6), 0.0, 1.0, np.zeros(n, dtype=bool)
+
+    def _frame(self, name: str) -> Array:
+        """Return the pose given by the settings NAME_xyz and NAME_rpy."""
+        parts = (f"{name}_xyz", f"{name}_rpy")
+        return pose_of(*(self.numbers(part, getattr(self.settings, part), 3) for part in parts))
 
     def _commanded_joints(self) -> tuple[str, ...]:
         return arm_joints(self.model, self.settings.link or last_link(self.model))

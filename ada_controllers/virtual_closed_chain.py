@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,8 +125,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._pressing = self._pressed() if chosen.contacts == PRESSED else None
         self._stiffness = self.per_joint("joint_stiffness", chosen.joint_stiffness)
         self._damping = self.per_joint("joint_damping", chosen.joint_damping)
-        self._pose_stiffness = self._six("pose_stiffness", chosen.pose_stiffness)
-        self._pose_damping = self._six("pose_damping", chosen.pose_damping)
+        self._pose_stiffness = self.numbers("pose_stiffness", chosen.pose_stiffness, 6)
+        self._pose_damping = self.numbers("pose_damping", chosen.pose_damping, 6)
         by_pose = bool(self._pose_stiffness.any() or self._pose_damping.any())
         self._link = self._checked_link(by_pose)
         law = Law(self.mechanism, self._link, chosen.feedback, chosen.hold > 0.0)
@@ -155,16 +155,6 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._shown = self._shown_at = np.zeros(0)  # positions of all joints at a target, and of the actuated ones
 
     # --- preparation -------------------------------------------------------------------------------------------------
-    def _six(self, name: str, values: Sequence[float]) -> Array:
-        if len(values) != 6:
-            raise InputError(
-                f"{self.NAME}: {name} has {len(values)} numbers; give six, [fx, fy, fz, nx, ny, nz] of the link.",
-                field=name,
-                value=values,
-                allowed="six numbers",
-            )
-        return np.array(values)
-
     def _pressed(self) -> Pressing:
         carrier = self.mechanism.carrier
         if not has_free_root(carrier) or carrier.nv != len(self.joints) + carrier.v_index(ROOT_JOINT).stop:

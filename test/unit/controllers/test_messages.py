@@ -22,7 +22,7 @@ BENT, REST = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0]), np.zeros(7)
     [
         ("computed_torqe", {}, r"'computed_torqe'.*Did you mean 'computed_torque'"),
         ("computed_torque", {"stifness": [1.0]}, r"'stifness'.*Did you mean 'stiffness'"),
-        ("computed_torque", {"stiffness": [1.0, 2.0]}, r"stiffness has 2 numbers; give one for all joints, or 7"),
+        ("computed_torque", {"stiffness": [1.0, 2.0]}, r"stiffness has 2 numbers; give 1 or 7 numbers: one for all"),
         ("impedance", {"space": "hand"}, r"space is 'hand'; it must be one of 'joints', 'link'"),
         ("compliance", {"contact_stiffness": 3e5}, r"unstable above 2e\+05 N/m. Reduce gain, period or filter_time"),
         (

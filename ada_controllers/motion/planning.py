@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Point-to-point motions: trapezoidal with quartic ramps (Yamada, sec. 4.1), or quintic; from rest or in motion.
+"""Motions of joints to a goal or through waypoints, within limits of velocity, acceleration and position.
 
-All joints start and end together. Yamada's three parts, with accelerations quartic in time, are
+Motions to a goal are trapezoidal with quartic ramps (Yamada, sec. 4.1), or quintic; all joints start and end together.
+Yamada's three parts, with accelerations quartic in time, are
 
     θ(t) = θ_0 + k t³ (2 t_1 - t)                        0 <= t <= t_1
     θ(t) = θ_f + k t_1³ {2 (t - t_f) + t_1}              t_1 <= t <= t_f - t_1
@@ -13,6 +14,11 @@ maximum acceleration 3/2 ω / t_1. A constant part requires t_f >= 2 t_1, which 
 
 For a joint in motion (v_0, a_0) the velocity of the first part is the cubic from (v_0, a_0) to (ω, 0), and
 ω = {θ_f - θ_0 - v_0 t_1 / 2 - a_0 t_1² / 12} / (t_f - t_1), which is the same motion for v_0 = a_0 = 0.
+
+Motions through waypoints are quintic splines with continuous acceleration, at rest at the last point. Without times the
+motion starts at rest and is as fast as the limits allow: stretching time by s reduces velocities by s and accelerations
+by s². If a segment would leave the position range, the robot stops at its end points, unless non-zero velocities are
+given there: such a path is refused.
 """
 
 from __future__ import annotations
@@ -23,9 +29,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
+from ada_controllers.errors import ReferenceRefused
+from ada_controllers.motion.joint_motion import ALLOWED, POSITION_ROUNDING, Bounds, JointMotion, Point
+from ada_controllers.state import JointPath
 from ada_dynamics.arrays import Array
-from ada_robot.trajectory.splines import segment_coefficients
+from ada_robot.trajectory.splines import QuinticSpline, segment_coefficients
 
 PROFILES = ("quartic", "quintic")
 
@@ -143,31 +151,41 @@ def from_rest(begin: Array, goal: Array, bounds: Bounds, profile: str, accelerat
     return quartic(start, goal, *quartic_times(goal - begin, bounds, acceleration_time))
 
 
-# --- choice -----------------------------------------------------------------------------------------------------------
+# --- to a goal --------------------------------------------------------------------------------------------------------
 def plan(
-    start: Point, goal: Array, bounds: Bounds, profile: str, acceleration_time: float = 0.0
-) -> tuple[JointMotion, float]:
-    """Return the shortest motion of a profile from a state to rest at a goal within the limits.
+    start: Point,
+    goal: Array,
+    bounds: Bounds,
+    profile: str,
+    acceleration_time: float = 0.0,
+    so_far: JointMotion | None = None,
+) -> JointMotion:
+    """Return the shortest motion from a state to rest at a goal within the limits.
+
+    A joint in motion starts with a quartic ramp for both profiles, or the present motion is ended first: from rest each
+    goal can be reached.
 
     Args:
         start: initial state, possibly in motion.
         goal: final positions.
         bounds: limits of the joints.
-        profile: "quartic" or "quintic"; in motion, the other profile is used if only that satisfies the limits.
+        profile: "quartic" or "quintic".
         acceleration_time: t_1 of the quartic profile [s]; 0 for as short as the limits allow.
+        so_far: continuation of the present motion.
 
     Returns:
-        Motion, and its largest ratio of a quantity to its limit, above 1 if no motion satisfies all limits.
+        Motion; if none satisfies all limits, the one with the least excess.
     """
     if start.is_at_rest:
-        return from_rest(start.position, goal, bounds, profile, acceleration_time), 1.0
-    ways = [_moving_quintics(start, goal, bounds), _moving_quartics(start, goal, bounds, acceleration_time)]
-    best: list[tuple[JointMotion, float]] = []
-    for way in ways if profile == "quintic" else ways[::-1]:
-        best.append(least_excess(way, bounds))
-        if best[-1][1] <= ALLOWED:
-            return best[-1]
-    return min(best, key=lambda found: found[1])
+        return from_rest(start.position, goal, bounds, profile, acceleration_time)
+    best, excess = least_excess(_in_motion(start, goal, bounds, acceleration_time), bounds)
+    for halt in (stop(start, bounds), *([] if so_far is None else [so_far])):
+        other = halt.then(from_rest(halt.final, goal, bounds, profile, acceleration_time))
+        if excess > ALLOWED or other.end < best.end:
+            other_excess = halt.peaks().excess(bounds)
+            if max(other_excess, ALLOWED) <= max(excess, ALLOWED):
+                best, excess = other, other_excess
+    return best
 
 
 def least_excess(motions: Iterable[JointMotion], bounds: Bounds) -> tuple[JointMotion, float]:
@@ -184,7 +202,7 @@ def least_excess(motions: Iterable[JointMotion], bounds: Bounds) -> tuple[JointM
     return best
 
 
-def _moving_quartics(start: Point, goal: Array, bounds: Bounds, acceleration_time: float) -> Iterator[JointMotion]:
+def _in_motion(start: Point, goal: Array, bounds: Bounds, acceleration_time: float) -> Iterator[JointMotion]:
     """Yield motions of a grid of t_1 and t_f that satisfy the limits at samples, the shortest first."""
     p0, v0, a0 = start
     slowest = 1.5 * float(np.max((np.abs(v0) + np.minimum(bounds.speed, 1e3)) / bounds.acceleration))
@@ -208,22 +226,6 @@ def _moving_quartics(start: Point, goal: Array, bounds: Bounds, acceleration_tim
         yield quartic(start, goal, float(t1s[i, 0]), float(t1s[i, 0] + rests[i, 0]))
 
 
-def _moving_quintics(start: Point, goal: Array, bounds: Bounds) -> Iterator[JointMotion]:
-    """Yield quintics that satisfy the limits at samples, the shortest first."""
-    p0, v0, a0 = start
-    slowest = quintic_time(goal - p0, bounds) + 4.0 * float(np.max(np.abs(v0) / bounds.acceleration)) + 1e-3
-    T = slowest * np.geomspace(0.02, 3.0, 72)[:, None]
-    rest = np.zeros_like(goal)
-    c = segment_coefficients(1.0, (p0 + 0.0 * T, v0 * T, a0 * T * T), (goal, rest, rest))
-    x = _SAMPLES[:, None, None]
-    position = sum(row * x**k for k, row in enumerate(c))
-    velocity = sum(k * row * x ** (k - 1) for k, row in enumerate(c) if k) / T
-    acceleration = sum(k * (k - 1) * row * x ** (k - 2) for k, row in enumerate(c) if k > 1) / T**2
-    excess = _sampled_excess(np.asarray(position), np.asarray(velocity), np.asarray(acceleration), bounds)
-    for i in _promising(excess, np.arange(len(T))):
-        yield quintic(start, goal, float(T[i, 0]))
-
-
 def _sampled_excess(position: Array, velocity: Array, acceleration: Array, bounds: Bounds) -> Array:
     """Return the approximate `Peaks.excess` of each plan from samples, (samples, plans, joints) each."""
     rates = np.maximum(np.abs(velocity) / bounds.speed, np.abs(acceleration) / bounds.acceleration)
@@ -236,3 +238,158 @@ def _promising(excess: Array, order: NDArray[np.intp]) -> NDArray[np.intp]:
     kept = order[excess[order] <= ALLOWED]
     # every second one: if samples miss a peak, they miss those of neighbouring plans as well
     return np.concatenate([kept[: 2 * _TRIES : 2], kept[-1:], [np.argmin(excess)]])
+
+
+# --- through waypoints ------------------------------------------------------------------------------------------------
+def through(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion | None = None) -> JointMotion:
+    """Return a motion from a state through the points of a path.
+
+    Args:
+        start: initial state. If it is in motion and the path has no times, the joints come to rest first.
+        path: checked points within the limits.
+        bounds: limits of the joints.
+        so_far: continuation of the present motion, which ends it if a shorter stop would violate the limits.
+
+    Raises:
+        ReferenceRefused: if the times, or the velocities at the points, exceed the limits of the joints.
+    """
+    bounds = bounds.including(start.position)
+    knots = np.vstack([start.position, path.positions])
+    if path.times is not None:
+        return _in_time(start, path, path.times, knots, bounds)
+    if path.velocities is not None:
+        raise ReferenceRefused(
+            "the path has velocities at its points, but no times; give times as well, or omit the velocities.",
+            field="velocities",
+            value=path.velocities,
+            allowed=None,
+        )
+    if not start.is_at_rest:
+        halt, _ = least_excess([stop(start, bounds), *([] if so_far is None else [so_far])], bounds)
+        rest = np.zeros_like(start.velocity)
+        return halt.then(through(Point(halt.final, rest, rest), path, bounds))
+    if np.array_equal(knots[0], knots[1]):  # already at the first point
+        knots = knots[1:]
+        if len(knots) == 1:
+            return JointMotion.rest(knots[0])
+    change = np.abs(np.diff(knots, axis=0))
+    repeated = np.flatnonzero(~change.any(axis=1))
+    if len(repeated):
+        raise ReferenceRefused(
+            f"the path contains the point {knots[repeated[0]].tolist()!r:.80} twice in a row; remove one, or give "
+            "times.",
+            field="positions",
+            value=knots[repeated[0]],
+        )
+    h = np.max(np.maximum(change / bounds.speed, np.sqrt(change / bounds.acceleration)), axis=1)
+    return _within_range(start, h * _slower(_within_range(start, h, knots, None, bounds), bounds), knots, None, bounds)
+
+
+def _slower(motion: JointMotion, bounds: Bounds) -> float:
+    """Return the factor by which the duration has to grow for the limits of velocity and acceleration."""
+    peaks = motion.peaks()
+    by_acceleration = float(np.sqrt(np.max(peaks.acceleration / bounds.acceleration)))
+    return max(float(np.max(peaks.speed / bounds.speed)), by_acceleration)
+
+
+def _in_time(start: Point, path: JointPath, times: Array, knots: Array, bounds: Bounds) -> JointMotion:
+    """Return a motion through points at given times."""
+    t = np.concatenate([[0.0], times])
+    velocities = None if path.velocities is None else np.vstack([start.velocity, path.velocities])
+    if t[1] <= 0.0:
+        if np.max(np.abs(knots[1] - knots[0])) > POSITION_ROUNDING:
+            raise ReferenceRefused(
+                "the first point of the path is due at once, but the robot is not at this point.",
+                field="times",
+                value=path.times,
+                allowed="later than now",
+            )
+        t, knots = t[1:], np.vstack([knots[:1], knots[2:]])
+        velocities = None if velocities is None else velocities[1:]
+    if len(t) == 1:
+        return JointMotion.rest(knots[0])
+    motion = _within_range(start, np.diff(t), knots, velocities, bounds)
+    if motion.peaks().excess(bounds) > ALLOWED:
+        slower = _slower(motion, bounds)
+        where, joint = _outside(motion, bounds, path)
+        reason = f"a duration of about {slower:.3g} times as long is needed"
+        if slower <= ALLOWED:
+            reason = f"the points cannot be reached within the position range{where}"
+        raise ReferenceRefused(
+            f"the times of the path exceed the limits of the joints: {reason}. Give later times, or none for the "
+            "shortest.",
+            joint=joint,
+            field="times",
+            value=slower,
+            allowed=ALLOWED,
+        )
+    return motion
+
+
+def _within_range(start: Point, h: Array, knots: Array, velocities: Array | None, bounds: Bounds) -> JointMotion:
+    """Return the spline, with stops at the ends of segments that would leave the position range.
+
+    Given velocities are kept: stops are possible only where they are zero.
+    """
+    stops = np.zeros(len(knots), dtype=bool)
+    can_stop = np.ones(len(knots), dtype=bool) if velocities is None else ~np.any(velocities, axis=1)
+    for _ in range(len(knots)):
+        motion = _spline(start, h, knots, velocities, stops)
+        bad = np.any(_beyond(motion, bounds) > POSITION_ROUNDING, axis=1)
+        more = stops.copy()
+        more[1:-1] |= (bad[:-1] | bad[1:]) & can_stop[1:-1]
+        if np.array_equal(more, stops):
+            break
+        stops = more
+    return motion
+
+
+def _beyond(motion: JointMotion, bounds: Bounds) -> Array:
+    """Return how far each piece leaves the position range of each joint, (pieces, joints); negative inside."""
+    peaks = motion.peaks_of_pieces()
+    return np.maximum(peaks.highest - bounds.upper, bounds.lower - peaks.lowest)
+
+
+def _outside(motion: JointMotion, bounds: Bounds, path: JointPath) -> tuple[str, str | None]:
+    """Describe where and by how much a joint would leave its position range most, and return its name."""
+    beyond = _beyond(motion, bounds)
+    piece, joint = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
+    if beyond[piece, joint] <= POSITION_ROUNDING:
+        return "", None
+    first = len(path.positions) - len(beyond) + piece  # point at the start of the piece; 0 for the present position
+    name = bounds.names[joint] if bounds.names else str(joint + 1)
+    text = (
+        f": between {f'point {first}' if first else 'the start'} and point {first + 1} joint {name!r} would leave its "
+        f"range [{bounds.lower[joint]:.6g}, {bounds.upper[joint]:.6g}] by {beyond[piece, joint]:.3g}"
+    )
+    return text, name
+
+
+def _spline(start: Point, h: Array, knots: Array, velocities: Array | None, stops: Array) -> JointMotion:
+    """Return quintic segments between the knots, at rest at some of them."""
+    t = np.concatenate([[0.0], np.cumsum(h)])
+    v, a = np.zeros_like(knots), np.zeros_like(knots)
+    v[0], a[0] = start.velocity, start.acceleration
+    rests = [0, *np.flatnonzero(stops[1:-1] != 0) + 1, len(knots) - 1]
+    if velocities is None:
+        for i, j in pairwise(rests):
+            spline = QuinticSpline(t[i : j + 1], knots[i : j + 1], velocities=(v[i], 0.0), accelerations=(a[i], 0.0))
+            within = t[i + 1 : j]
+            v[i + 1 : j], a[i + 1 : j] = spline.velocity(within), spline.acceleration(within)
+    else:
+        v[1:] = velocities[1:]
+        v[rests[1:]] = 0.0
+        a[1:-1] = _accelerations(h, knots, v)
+        a[rests[1:]] = 0.0
+    states = [(knots[i], v[i], a[i]) for i in range(len(knots))]
+    pieces = [(float(x), segment_coefficients(x, *ends)) for x, ends in zip(h, pairwise(states), strict=True)]
+    return JointMotion.of_pieces(pieces, knots[-1])
+
+
+def _accelerations(h: Array, p: Array, v: Array) -> Array:
+    """Return accelerations at the inner knots from the cubics on both sides, weighted towards the shorter one."""
+    step, h = np.diff(p, axis=0), h[:, None]
+    at_end = (-6.0 * step / h + 2.0 * v[:-1] + 4.0 * v[1:]) / h
+    at_begin = (6.0 * step / h - 4.0 * v[:-1] - 2.0 * v[1:]) / h
+    left, right = h[:-1], h[1:]
+    return np.asarray((at_end[:-1] * right + at_begin[1:] * left) / (left + right))
