@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
-from ada_controllers.checks.reference_check import ReferenceCheck
+from ada_controllers.checks.inputs import ReferenceCheck, StateCheck
 from ada_controllers.checks.shaping import Shaper, ShapingSettings
-from ada_controllers.checks.state_check import LATEST, StateCheck
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import JointReference, Reference, State
 from ada_dynamics.arrays import Array
@@ -95,8 +94,7 @@ class Controller(ABC, Generic[S]):
         self.limits = [by_name[name] for name in self.joints]
         self._refuse_powerless_joints()
         held_to = self.shaping = _checked(ShapingSettings, shaping, f"{self.NAME}: shaping")
-        self._shaper = Shaper(self.limits, held_to, self.q_index, self.v_index, self.NAME)
-        self._shaper.prepare(self.KIND)
+        self._shaper = Shaper(self.limits, held_to, (self.q_index, self.v_index), self.NAME, self.KIND)
         self._states = StateCheck(self.NAME, model)
         self._numbers = self._states.numbers
         self._references = ReferenceCheck(self.NAME, self.limits)
@@ -208,7 +206,7 @@ class Controller(ABC, Generic[S]):
         """
         q, v, wrench = state
         shaper = self._shaper
-        if not shaper.then <= time < LATEST:
+        if not shaper.then <= time < math.inf:
             raise self._states.wrong_time(time, shaper.then)
         self._numbers(q, v)
         if wrench is not None:

@@ -61,55 +61,50 @@ class Shaper:
         self,
         limits: Sequence[JointLimit],
         settings: ShapingSettings,
-        q_index: NDArray[np.intp],
-        v_index: NDArray[np.intp] | None = None,
-        law: str = "controller",
+        places: tuple[NDArray[np.intp], NDArray[np.intp]],
+        law: str,
+        kind: str,
     ) -> None:
-        """Set the limits.
+        """Set the limits, and compile the kernels.
 
         Args:
             limits: limits of the commanded joints.
             settings: additional limits.
-            q_index: indices of the joints in q.
-            v_index: indices of the joints in v; by default as in q.
+            places: indices of the joints in q and in v.
             law: name of the controller for messages.
+            kind: kind of its commands: "effort", "position" or "velocity".
 
         Raises:
             InputError: if the margin leaves a joint no range.
         """
-        self._law = law
+        self._law, (self._q_index, self._v_index) = law, places
         self._names = tuple(limit.name for limit in limits)
-        self._q_index, self._v_index = q_index, q_index if v_index is None else v_index
-        self._ends = tuple(bounded(np.array([getattr(limit, end) for limit in limits])) for end in ("lower", "upper"))
-        lower = np.array([limit.lower + settings.position_margin for limit in limits])
-        upper = np.array([limit.upper - settings.position_margin for limit in limits])
-        for limit, low, high in zip(limits, lower, upper, strict=True):
-            if low > high:
+        self._ends = tuple(bounded([getattr(limit, end) for limit in limits]) for end in ("lower", "upper"))
+        margin = settings.position_margin
+        for limit in limits:
+            if limit.lower + margin > limit.upper - margin:
                 raise InputError(
-                    f"position_margin {settings.position_margin:g} exceeds half the range of joint {limit.name!r}, "
+                    f"position_margin {margin:g} exceeds half the range of joint {limit.name!r}, "
                     f"[{limit.lower:g}, {limit.upper:g}]. Reduce it.",
                     joint=limit.name,
                     field="position_margin",
-                    value=settings.position_margin,
+                    value=margin,
                 )
-        self._lower, self._upper = bounded(lower), bounded(upper)
+        self._lower = bounded([limit.lower + margin for limit in limits])
+        self._upper = bounded([limit.upper - margin for limit in limits])
         # a scale of zero allows no effort, even without a limit
-        self._effort = _scaled([limit.effort for limit in limits], settings.effort_scale)
-        self._speed = _scaled([limit.velocity for limit in limits], settings.velocity_scale)
+        self._effort = settings.effort_scale * bounded([limit.effort for limit in limits])
+        self._speed = settings.velocity_scale * bounded([limit.velocity for limit in limits])
         self._effort_rate = np.full(len(limits), settings.effort_rate or UNLIMITED)
         self._acceleration = np.full(len(limits), settings.acceleration or UNLIMITED)
+        self._zero = np.zeros(len(limits))
         self._calls: dict[str, Callable[..., Any]] = {}
         self._dt = np.zeros(1)
         self.before, self.then, self.count = Command(), math.nan, 0
-        self._cut = np.zeros(len(limits) + 1)
+        self._cut = self._uncut = np.zeros(len(limits) + 1)
         # fast path for commands that need no cut
         self._passes = _passes(len(limits)).python_call(lambda *_: None)
-        self._uncut = self._cut
-
-    def prepare(self, kind: str) -> None:
-        """Compile the kernels for commands of a kind: "effort", "position" or "velocity"."""
-        for name in ("position", "position_velocity") if kind == "position" else (kind,):
-            self._call(name)
+        self._call(kind)
 
     def begin(self, time: float, command: Command | None = None) -> None:
         """Reset; the next command changes from the given one, or from none.
@@ -120,8 +115,7 @@ class Shaper:
         given = {} if command is None else command.given()
         # copies, because the arrays belong to the caller
         before = {mode: self._checked(mode.value, values).copy() for mode, values in given.items()}
-        self.before, self.then, self.count = Command.of(before), time, 0
-        self._cut = np.zeros(len(self._names) + 1)
+        self.before, self.then, self.count, self._cut = Command.of(before), time, 0, self._uncut
 
     @property
     def saturated(self) -> tuple[str, ...]:
@@ -154,22 +148,20 @@ class Shaper:
     def _all_parts(
         self, effort: Array | None, position: Array | None, velocity: Array | None, state: State
     ) -> tuple[Command, Array]:
-        before, cut = self.before, np.zeros(len(self._names) + 1)
+        before, cut = self.before, self._uncut
         if effort is not None:
             last = effort if before.effort is None else before.effort
-            effort, lost = self._call("effort")(effort, last, self._effort, self._effort_rate, self._dt)
-            cut = np.maximum(cut, lost)
+            effort, cut = self._call("effort")(effort, last, self._effort, self._effort_rate, self._dt)
         q, v = state.q[self._q_index], state.v[self._v_index]
-        last_position = q if before.position is None else before.position
         last_velocity = v if before.velocity is None else before.velocity
-        ends = *self._room(last_position), self._speed
-        if position is not None and velocity is not None:
-            position, velocity, lost = self._call("position_velocity")(
-                position, velocity, last_position, last_velocity, *ends, self._acceleration, self._dt
+        if position is not None:
+            last = q if before.position is None else before.position
+            speeds = (self._zero, self._zero) if velocity is None else (velocity, last_velocity)
+            ends = *self._room(last), self._speed
+            position, allowed, lost = self._call("position")(
+                position, speeds[0], last, speeds[1], *ends, self._acceleration, self._dt
             )
-            cut = np.maximum(cut, lost)
-        elif position is not None:
-            position, lost = self._call("position")(position, last_position, *ends, self._dt)
+            velocity = None if velocity is None else allowed
             cut = np.maximum(cut, lost)
         elif velocity is not None:
             velocity, lost = self._velocity_cut(velocity, last_velocity, state)
@@ -192,24 +184,20 @@ class Shaper:
         allowed, cut = self._call("velocity")(velocity, last, q, *ends, self._acceleration, self._dt)
         return allowed, cut
 
-    # --- fallback of compiled code ------------------------------------------------------------------------------------
     def _call(self, name: str) -> Callable[..., Any]:
+        """Return a compiled rule, with a fallback for other arguments than float64 vectors that reports errors."""
         call = self._calls.get(name)
         if call is None:
             kernel = _kernel(name, len(self._names))
-            call = self._calls[name] = kernel.python_call(self._otherwise(name, kernel))
+            parts = ("position", "velocity") if name == "position" else (name,)
+
+            def careful(*arrays: Any) -> Any:
+                desired = [self._checked(part, values) for part, values in zip(parts, arrays, strict=False)]
+                rest = [np.ascontiguousarray(values, dtype=np.float64) for values in arrays[len(parts) :]]
+                return kernel.single(*desired, *rest)
+
+            call = self._calls[name] = kernel.python_call(careful)
         return call
-
-    def _otherwise(self, name: str, kernel: Kernel) -> Callable[..., Any]:
-        """Return the fallback for arguments other than float64 vectors; it reports errors of commands."""
-        parts = name.split("_")
-
-        def careful(*arrays: Any) -> Any:
-            desired = [self._checked(part, values) for part, values in zip(parts, arrays, strict=False)]
-            rest = [np.ascontiguousarray(values, dtype=np.float64) for values in arrays[len(parts) :]]
-            return kernel.single(*desired, *rest)
-
-        return careful
 
     def _checked(self, part: str, values: Any) -> Array:
         """Return one part of a command as a vector.
@@ -241,17 +229,12 @@ class Shaper:
         return checked
 
 
-def bounded(values: Array) -> Array:
+def bounded(values: Sequence[float] | Array) -> Array:
     """Replace infinity by a large number, for compiled code."""
-    return np.asarray(np.clip(values, -UNLIMITED, UNLIMITED), dtype=np.float64)
+    return np.clip(np.array(values, dtype=np.float64), -UNLIMITED, UNLIMITED)
 
 
-def _scaled(limits: Sequence[float], scale: float) -> Array:
-    return scale * bounded(np.array(limits, dtype=np.float64))
-
-    # --- rules, over generic scalars ----------------------------------------------------------------------------------
-
-
+# --- rules, over generic scalars --------------------------------------------------------------------------------------
 def _within(value: Scalar, lowest: Scalar, highest: Scalar) -> Scalar:
     return expr.minimum(expr.maximum(value, lowest), highest)
 
@@ -290,14 +273,6 @@ def _effort(effort: Vector, before: Vector, limit: Vector, rate: Vector, dt: Vec
     return {"allowed": allowed, "cut": _cuts((effort, allowed))}
 
 
-def _position(position: Vector, before: Vector, lower: Vector, upper: Vector, speed: Vector, dt: Vector) -> Any:
-    allowed = [
-        _limited(value, last, most * dt[0], low, high)
-        for value, last, low, high, most in zip(position, before, lower, upper, speed, strict=True)
-    ]
-    return {"allowed": allowed, "cut": _cuts((position, allowed))}
-
-
 def _velocity(
     velocity: Vector,
     before: Vector,
@@ -318,7 +293,7 @@ def _velocity(
     return {"allowed": allowed, "cut": _cuts((velocity, allowed))}
 
 
-def _position_velocity(
+def _position(
     position: Vector,
     velocity: Vector,
     position_before: Vector,
@@ -330,9 +305,9 @@ def _position_velocity(
     dt: Vector,
 ) -> Any:
     """Limit positions with their velocities; the velocity is zero towards a limit that the position has reached."""
-    places = _position(position, position_before, lower, upper, speed, dt)["allowed"]
-    speeds = []
+    places, speeds = [], []
     for i, value in enumerate(velocity):
+        places.append(_limited(position[i], position_before[i], speed[i] * dt[0], lower[i], upper[i]))
         most = expr.select(upper[i], position[i], 0.0, speed[i])
         least = expr.select(position[i], lower[i], 0.0, -speed[i])
         speeds.append(_limited(value, velocity_before[i], acceleration[i] * dt[0], least, most))
@@ -354,12 +329,7 @@ def _passes(count: int) -> Kernel:
     return compiled_kernel("efforts_pass", {**sizes, "dt": 1}, body)
 
 
-_RULES: dict[str, Callable[..., Any]] = {
-    "effort": _effort,
-    "position": _position,
-    "velocity": _velocity,
-    "position_velocity": _position_velocity,
-}
+_RULES: dict[str, Callable[..., Any]] = {"effort": _effort, "position": _position, "velocity": _velocity}
 
 
 @lru_cache(maxsize=64)

@@ -51,7 +51,7 @@ class CommandBlend:
         self._then, self._way = None, 0.0
         self._duration, self._is_over = duration, duration <= 0.0
         shaping = controller.shaping
-        speed = shaping.velocity_scale * bounded(np.array([limit.velocity for limit in controller.limits]))
+        speed = shaping.velocity_scale * bounded([limit.velocity for limit in controller.limits])
         self._rates = {
             Mode.POSITION: speed,
             Mode.VELOCITY: _rate(shaping.acceleration, speed),
