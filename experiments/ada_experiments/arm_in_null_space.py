@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_controllers import JointReference, State, make
+from ada_controllers.balance import AnkleHipModel
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.reaction_null_space import ReactionNullSpace
-from ada_controllers.balance import AnkleHipModel
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.drawing.snapshots import plot_snapshots
