@@ -167,8 +167,9 @@ def scaled_rows(columns: Sequence[Force | Motion], rows: Sequence[int], lever: f
 
 def six(vector: Force | Motion) -> list[Scalar]:
     """Return [f, n] or [linear, angular]."""
-    is_force = isinstance(vector, Force)
-    return [*vector.force, *vector.moment] if is_force else [*vector.linear, *vector.angular]
+    if isinstance(vector, Force):
+        return [*vector.force, *vector.moment]
+    return [*vector.linear, *vector.angular]
 
 
 def free_motion(found: Coupling, wrench: Force) -> Motion:

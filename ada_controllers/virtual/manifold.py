@@ -87,7 +87,8 @@ class Manifold:
             last = max(min(self._closed.analysis.rank, len(s)) - 1, 0)
             damping = (DAMPED * s[0]) ** 2 if s[last] < ZONE * s[0] else 0.0
             factors = np.where(s > _ROUNDING * s[0], s / (s * s + damping + _TINY), 0.0)
-            q = self.mechanism.virtual.integrate(q, -np.linalg.solve(L.T, U @ (factors * (Vt @ gap))))
+            step = np.asarray(-np.linalg.solve(L.T, U @ (factors * (Vt @ gap))), dtype=np.float64)
+            q = self.mechanism.virtual.integrate(q, step)
         return q
 
     def motions(self, q: Array, before: Array | None = None) -> Motions:
