@@ -19,7 +19,6 @@ from benchmarks.timing import Contender, Plan, measure
 
 CALL = "ada forward"
 NATIVE, GENERIC = "ada native", "ada generic native"
-ASSEMBLY = "ada generic native, ADA"
 KERNEL, KERNEL_ROWS = "ada kernel, columns", "ada kernel, rows"
 COLUMNS, ROWS = "ada forward, columns", "ada forward, rows"
 BATCH = "MuJoCo batch"
@@ -33,12 +32,11 @@ class Goals:
     native: tuple[float | None, float | None] = (None, None)
     batch: tuple[float | None, float | None] = (None, None)
     generic: float | None = None
-    assembly: float | None = None  # generic kernel of the Assembly-Disassembly Algorithm
 
 
 GOALS = {
     "pa10": Goals((14.0, 7.0), (12.0, 10.0), (80.0, 100.0), 2.5, 1.3),
-    "pa10full": Goals(native=(8.0, None), batch=(50.0, None), generic=2.5, assembly=1.3),
+    "pa10full": Goals(native=(8.0, None), batch=(50.0, None), generic=2.5),
     "humanoid": Goals((10.0, 7.0), (10.0, 8.0), (30.0, 30.0)),
 }
 
@@ -105,7 +103,6 @@ class _Robot:
         ways: tuple[tuple[str, Algorithm, KernelKind], ...] = (
             (NATIVE, "auto", "specialised"),
             (GENERIC, "auto", "generic"),
-            (ASSEMBLY, "ada", "generic"),
         )
         for label, algorithm, kind in ways:
             kernel = kernel_of(ada.Dynamics(self.model, algorithm, kernel=kind), "forward")
@@ -120,7 +117,6 @@ class _Robot:
             Aim(MUJOCO, NATIVE, self.goals.native[1]),
             Aim(PINOCCHIO, GENERIC, self.goals.generic),
             Aim(MUJOCO, GENERIC),
-            Aim(PINOCCHIO, ASSEMBLY, self.goals.assembly),
         ]
         self._compare(f"{self.name}, native", contenders, aims)
 

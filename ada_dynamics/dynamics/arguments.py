@@ -232,12 +232,12 @@ def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:
             value=algorithm,
             allowed=CLOSES_LOOPS,
         )
-    if generic and algorithm not in ("auto", "aba", "ada"):
+    if generic and algorithm not in ("auto", "aba"):
         raise InputError(
-            f"generic kernels run the algorithms 'aba' and 'ada', not {algorithm!r}; use kernel='specialised'.",
+            f"generic kernels run the algorithm 'aba', not {algorithm!r}; use kernel='specialised'.",
             field="algorithm",
             value=algorithm,
-            allowed=("auto", "aba", "ada"),
+            allowed=("auto", "aba"),
         )
 
 

@@ -9,11 +9,10 @@ from functools import cached_property
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import derivative_quantities, quantities
+from ada_dynamics.dynamics import derivative_quantities, loop_programs, quantities
 from ada_dynamics.dynamics.closed import ROBUST, ClosedDynamics
 from ada_dynamics.dynamics.closed_quantities import joint_wrenches
 from ada_dynamics.dynamics.kernel_store import KernelStore
-from ada_dynamics.dynamics.loop_programs import articulated, assembly
 from ada_dynamics.dynamics.quantities import Order, Quantity
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
@@ -162,7 +161,6 @@ class Kernels(KernelStore):
                 allowed=("specialised",),
             )
         if (name, external) not in self._loops:
-            tree, by_assembly = self.model.uniform_tree, self._algorithm == "ada" and name == "forward"
-            made = assembly.forward(tree, external) if by_assembly else articulated.kernel(tree, name, external)
+            made = loop_programs.kernel(self.model.uniform_tree, name, external)
             self._loops.setdefault((name, external), made)
         return self._loops[name, external]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables 4.2 and 4.3 of Takahashi 2012, measured again: Lagrange's equations, ADA and hybrid modelling.
 
-The numeric ADA of the document corresponds to the generic kernel of this library. Its hybrid programs prepare the
-equations of sub-chains symbolically and join them by ADA. Times are those of the evaluations in a simulation of 10 s by
-RKF45 with steps of 1 ms, in native code: the minimum over rounds in which all programs run in turn.
+The numeric ADA of the document corresponds to `assembly_program`, one program for all chains. Its hybrid programs
+prepare the equations of sub-chains symbolically and join them by ADA. Times are those of the evaluations in a
+simulation of 10 s by RKF45 with steps of 1 ms, in native code: the minimum over rounds in which all programs run in
+turn.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import numpy as np
 
 from ada_dynamics.algorithms import ada, lagrange
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.loop_programs import assembly
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, cost, trace
 from ada_dynamics.hybrid import cut_selection
@@ -28,6 +28,7 @@ from ada_dynamics.model import planar_chain
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
+from ada_experiments import assembly_program
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 
 Evaluate: TypeAlias = Callable[[int], None]  # evaluates all states the given number of times
@@ -83,7 +84,7 @@ class _Chain:
 
     def _kernels(self) -> dict[str, Any]:
         model, tree = self.model, self.model.tree
-        kernels: dict[str, Any] = {ADA: assembly.forward(model.uniform_tree, external=False)}
+        kernels: dict[str, Any] = {ADA: assembly_program.forward(model.uniform_tree)}
         if self._with_lagrange:
             inputs = {"q": model.nq, "v": model.nv, "tau": model.nv}
             solve = lambda q, v, tau: {"a": lagrange.forward_dynamics(tree, q, v, tau)}  # noqa: E731

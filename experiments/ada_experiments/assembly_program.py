@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loop program of ADA: each joint is closed between the links beyond it, assembled already, and its parent.
+"""The numeric ADA of Takahashi 2012: one program for all chains, in which a chain is a table of constants.
 
-The links' operators are constants. Where a joint is the first to be closed at its parent, so are the parent's operators
-at the joint, with the joint's placement taken in; all that is left to do is to turn them by the joint's angle.
+Each joint is closed between the links beyond it, assembled already, and its parent. The links' operators are constants,
+and so are those of the parent at the joint; all that is left to do is to turn them by the joint's angle.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ada_dynamics.algorithms.joint_equations import (
 from ada_dynamics.algorithms.ldl import Factors
 from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.loop_programs.rows import (
+from ada_dynamics.dynamics.loop_programs import (
     PROGRAM,
     Kind,
     LoopProgram,
@@ -42,7 +42,7 @@ from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.joints import JOINT_TYPES, Revolute
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
+from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO3, ZERO33, Scalar, Vec3, symmetric_of
@@ -121,7 +121,7 @@ class At(NamedTuple):
     q: Row
     v: Row
     tau: Row
-    wrenches: Row | None  # external wrench on the body, [force, moment]
+    wrenches: Row | None  # none act
 
     def body(self, known_turn: bool) -> Body:
         """The body; with `known_turn`, its joint's sine and cosine come from the workspace."""
@@ -155,8 +155,6 @@ def _rigid(at: At) -> dict[str, Any]:
     about, inverse = (symmetric_of(at.k[i : i + 6]) for i in (ABOUT, INVERSE))
     free = FreeBody(operator, Vec3(*at.k[COM : COM + 3]), about, inverse)
     bias = free.acceleration(w)
-    if at.wrenches is not None:
-        bias = bias + operator @ Force.force_first(at.wrenches)
     turn = (pose.rotation.c, pose.rotation.s) if isinstance(pose.rotation, AxisRotation) else (0.0, 0.0)
     return {"w": w, "bias": (*bias.angular, *bias.linear), "phi": flat_symmetric(operator), "turn": turn}
 
@@ -183,9 +181,9 @@ def _joint(at: At, own: Motion) -> TreeJointEquations:
     w: Vec3 = ZERO3 if at.kind.parent == "world" else Vec3(*at.parent[W : W + 3])
     between = bias_between(body, at.q, at.v, own, moving_of(w, at.parent_bias()))
     terms = Terms(len(body.joint.constraint(at.q)), at.effort(body), body.armature)
-    if at.kind.parent == "link":
-        return _OnLink(body, at.q, at.frame(body), between, terms, at.k)
-    return TreeJointEquations(body, at.q, at.frame(body), between, terms)
+    if at.kind.parent == "world":
+        return TreeJointEquations(body, at.q, at.frame(body), between, terms)
+    return _OnLink(body, at.q, at.frame(body), between, terms, at.k)
 
 
 def _open(at: At) -> dict[str, Any]:
@@ -196,11 +194,7 @@ def _open(at: At) -> dict[str, Any]:
     (outcome,) = _read_back(at.own[BACK:], terms, tuple(pulled)).outcomes(pulled)
     joint = TreeJointEquations(body, at.q, at.frame(body), NO_MOTION, terms)
     wrench = joint.wrench(outcome.x)
-    result: dict[str, Any] = {"rates": tuple(outcome.rates), "force": (*wrench.moment, *wrench.force)}
-    if at.kind.parent == "assembled":
-        rest = pulled[PARENT] + joint.pulls(outcome.x).get(PARENT, NO_FORCE)
-        result["rest"] = (*rest.moment, *rest.force)
-    return result
+    return {"rates": tuple(outcome.rates), "force": (*wrench.moment, *wrench.force)}
 
 
 def _flat_back(back: ada.ClosedByForces) -> tuple[Scalar, ...]:
@@ -253,7 +247,7 @@ ADA = LoopProgram(
     (
         (True, _rigid, {"w": ("own", W), "bias": ("own", BIAS), "phi": ("own", PHI), "turn": ("own", TURN)}),
         (False, _close, {"back": ("own", BACK), "phi": ("parent", PHI), "bias": ("parent", BIAS)}),
-        (True, _open, {"rates": ("out", 0), "force": ("own", FORCE), "rest": ("parent", FORCE)}),
+        (True, _open, {"rates": ("out", 0), "force": ("own", FORCE)}),
     ),
     At,
     row_size,
@@ -264,18 +258,17 @@ ADA = LoopProgram(
 
 # --- tables of a robot ----------------------------------------------------------------------------------------------
 def kinds_of(tree: Tree) -> list[Kind]:
-    """Kind of each body; joints are closed from the last one to the first.
-
-    The parent is "world"; "link" where the joint is the first to be closed there; else "assembled".
-    """
-    met: set[int] = set()
-    found = []
-    for body in reversed(tree.bodies):
-        parent = "world" if body.parent == WORLD else "assembled" if body.parent in met else "link"
-        met.add(body.parent)
-        losses = bool(body.damping or body.friction)
-        found.append(Kind(body.joint.moves_as, bool(body.armature), losses, bool(body.stiffness), parent))
-    return found[::-1]
+    """Kind of each body; joints are closed from the last one to the first."""
+    return [
+        Kind(
+            body.joint.moves_as,
+            bool(body.armature),
+            bool(body.damping or body.friction),
+            bool(body.stiffness),
+            "world" if body.parent == WORLD else "link",
+        )
+        for body in tree.bodies
+    ]
 
 
 def operators_table(tree: Tree) -> Array:
@@ -292,7 +285,7 @@ def operators_table(tree: Tree) -> Array:
     return rows
 
 
-def forward(tree: Tree, external: bool) -> GenericKernel:
-    """The kernel of forward dynamics by ADA on a tree whose joint axes are all on z."""
+def forward(tree: Tree) -> GenericKernel:
+    """The kernel of forward dynamics by ADA on a chain whose joint axes are all on z."""
     regular = regularize_inertias(tree).tree
-    return ADA.kernel(regular, external, kinds_of(regular), operators_table(regular))
+    return ADA.kernel(regular, False, kinds_of(regular), operators_table(regular))
