@@ -31,7 +31,6 @@ from ada_dynamics.dynamics.quantities import (
     Quantity,
     Row,
     Vector,
-    flattened,
     of_tree,
     quantity,
     reshape,
@@ -417,20 +416,12 @@ def regressor(tree: Tree, links: Sequence[str]) -> Quantity:
 
 def inverse_along(tree: Tree) -> Quantity:
     """Derivative of inverse dynamics along one change d_q (a velocity: on the manifold) and d_v of the state."""
-    return along(of_tree(tree, "inverse"), tree, ("q", "v"))
+    of = of_tree(tree, "inverse")
+    inputs = {**of.inputs, "d_q": tree.nv, "d_v": tree.nv}
 
+    def body(**given: Vector) -> Traced:
+        found = of.body(**{key: given[key] for key in of.inputs})
+        change = directional(found.outputs["tau"], _seeds(tree, given, ("q", "v")))
+        return Traced({"tau": change}, found.guards)
 
-def along(of: Quantity, tree: Tree, moving: Sequence[str]) -> Quantity:
-    """Derivative of a quantity along one change of some arguments, "d_<name>" each; d_q is a velocity."""
-    (result, shape), *_ = of.shapes.items()
-    name = f"{of.name}_along"
-    inputs = {**of.inputs, **{f"d_{one}": tree.nv if one == "q" else of.inputs[one] for one in moving}}
-
-    def body(**vectors: Vector) -> Traced:
-        found = of.body(**{key: vectors[key] for key in of.inputs})
-        return Traced(
-            {result: reshape(directional(flattened(found.outputs[result]), _seeds(tree, vectors, moving)), shape)},
-            found.guards,
-        )
-
-    return Quantity(name, inputs, {result: shape}, lambda: trace(name, inputs, body), body)
+    return Quantity("inverse_along", inputs, of.shapes, lambda: trace("inverse_along", inputs, body), body)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import joints_with_wrenches
 from ada_dynamics.constraints.coordinates import ACTUATED, TREE, Coordinates
 from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
@@ -30,10 +29,9 @@ from ada_dynamics.dynamics.derivative_quantities import (
     open_equations,
     regressor,
 )
-from ada_dynamics.dynamics.joint_wrenches import wrench_changes
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import of_tree
-from ada_dynamics.errors import InputError, NameDict
+from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
 
@@ -231,7 +229,7 @@ class ForwardInverseDerivatives(Computation):
 
     @cached_property
     def derivatives(self) -> DerivativeQueries:
-        """Second derivatives, and derivatives of joint wrenches, Jacobians and momentum."""
+        """Second derivatives, and derivatives of Jacobians and momentum."""
         return DerivativeQueries(self)
 
     @cached_property
@@ -302,7 +300,7 @@ def carried_links(model: Model) -> list[str]:
 
 
 class DerivativeQueries(QueryGroup):
-    """Second derivatives, and derivatives of joint wrenches, Jacobians and momentum, as `dynamics.derivatives`."""
+    """Second derivatives, and derivatives of Jacobians and momentum, as `dynamics.derivatives`."""
 
     _dynamics: ForwardInverseDerivatives
 
@@ -329,47 +327,6 @@ class DerivativeQueries(QueryGroup):
         """Change of `inverse_vjp` with a change of each argument, w as it is, as in `forward_hvp`; no loops."""
         given = {"q": q, "v": v, "a": a, "w": w, "d_q": d_q, "d_v": d_v, "d_a": d_a}
         return Derivatives._make(self._dynamics._product("inverse_hvp", **given))
-
-    def joint_wrenches(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, coordinates: Coordinates = TREE
-    ) -> Mapping[str, Derivatives]:
-        """Derivatives of `joint_wrenches` by q, v and τ, while the accelerations are those of `forward`.
-
-        By joint, each (6, nv), or of the coordinates meant by `coordinates`, (6, m), (6, m) and (6, nv); see
-        `forward_derivatives`. Rows of components that do not follow from the motion (`JointWrenches.unique`) are nan.
-
-        Raises:
-            SingularConfigurationError: the pose is singular.
-            InputError: loops are redundant, whose forces follow from motions along the loops alone.
-        """
-        arrays = self._dynamics._arguments({"q": q, "v": v, "tau": tau})
-        self._dynamics._check_state(arrays)
-        closed, n = self._dynamics._kernels.closed, self._dynamics.model.nv
-        if closed is not None and closed.analysis.is_redundant and coordinates == TREE:
-            raise InputError(
-                f"loops of model {self._dynamics.model.name!r} are redundant: their constraint forces have no "
-                "derivatives by single coordinates of the tree, which open the loops. Use coordinates='independent' or "
-                "coordinates='actuated'.",
-                loop=", ".join(self._dynamics.model.loop_names),
-                field="coordinates",
-                value=coordinates,
-                allowed=("independent", "actuated"),
-            )
-        inputs, is_batch = common_batch(arrays)
-        Q, V, T = (np.atleast_2d(np.ascontiguousarray(x)) for x in inputs)
-        of_motion = self._dynamics.forward_derivatives(Q, V, T)
-        along = (
-            self._dynamics.constraints.state_map(Q, V, coordinates)
-            if coordinates != TREE
-            else np.broadcast_to(np.eye(2 * n), (len(Q), 2 * n, 2 * n))
-        )
-        rows = zip(Q, V, T, along, zip(*of_motion, strict=True), strict=True)
-        names, m = joints_with_wrenches(self._dynamics.model), along.shape[-1] // 2
-        changes = [wrench_changes(self._dynamics._kernels, (q, v, t), D, of_state) for q, v, t, D, of_state in rows]
-        found = np.reshape(changes, (len(Q), len(names), 6, 2 * m + n))
-        stacked = found if is_batch else found[0]
-        parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
-        return NameDict("joint", zip(names, parts, strict=True))
 
     @compiled_method
     def com_jacobian_rate(self, q: ArrayLike, v: ArrayLike) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches of tree joints and loop joints, their unique components, and their derivatives."""
+"""Wrenches of tree joints and loop joints, and their unique components."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import UniqueComponents, joints_with_wrenches, unique_at, unique_in_all
 from ada_dynamics.dynamics.closed import ClosedDynamics
-from ada_dynamics.dynamics.closed_derivatives import residual
 from ada_dynamics.dynamics.kernel_store import run
-from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.errors import NameDict
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Body
@@ -141,56 +139,3 @@ def by_loop(closed: ClosedDynamics, multipliers: Array) -> dict[str, Array]:
     turned = {loop.name for loop in closed.tree.loops if loop.is_turned}
     whole[..., [loop in turned for loop, _, _ in rows]] *= -1.0
     return closed.analysis.constraints.by_loop(whole)
-
-
-def wrench_changes(
-    kernels: Kernels, state: tuple[Array, Array, Array], along: Array, of_motion: tuple[Array, ...]
-) -> Array:
-    """Derivatives of the wrenches in one state along directions of the state and by τ, (joints, 6, m + nv).
-
-    Components that are not unique are nan.
-
-    Args:
-        kernels: of the model.
-        state: q, v and τ.
-        along: directions [d_q; d_v], a column for each.
-        of_motion: derivatives of the accelerations by q, v and τ.
-    """
-    n, m = kernels.model.nv, along.shape[1]
-    d_q, d_v = (np.hstack([part, np.zeros((n, n))]) for part in (along[:n], along[n:]))
-    d_tau = np.hstack([np.zeros((n, m)), np.eye(n)])
-    d_a = of_motion[0] @ d_q + of_motion[1] @ d_v + of_motion[2] @ d_tau
-    q, v, tau = state
-    closed, given, changes = kernels.closed, [q, v], [d_q, d_v, d_a]
-    if closed is None:
-        a, _ = kernels.forward(False).single_status(q, v, tau)
-        flags = everything_unique(kernels.model)
-        kernel = kernels.joint_wrenches(kernels.model.full_tree, {}, False, along=True)
-        given.append(a)
-    else:
-        a, held, flags, _ = with_multipliers(closed, kernels.candidate, state)
-        full = closed.analysis.constraints.full_tree
-        kernel = kernels.joint_wrenches(full, closed.plans.rows, False, along=True)
-        given.append(a)
-        if closed.plans.nontrivial:
-            given.append(held)
-            changes.append(_multiplier_changes(closed, (q, v, a, held), (d_q, d_v, d_tau), d_a))
-    repeated = (np.ascontiguousarray(np.broadcast_to(x, (m + n, len(x)))) for x in given)
-    found = kernel.batch(*repeated, *(np.ascontiguousarray(d.T) for d in changes))
-    unique = np.array([flags[name] for name in joints_with_wrenches(kernels.model)])
-    return np.where(unique[..., None], np.moveaxis(found, 0, -1), np.nan)
-
-
-def _multiplier_changes(
-    closed: ClosedDynamics, state: tuple[Array, ...], changes: tuple[Array, Array, Array], d_a: Array
-) -> Array:
-    """Changes dλ of the multipliers of the non-trivial constraints: Jᵀ dλ = dr₁ at constant multipliers.
-
-    The state are q, v, a and the multipliers; changes are those of q, v and τ, a column for each.
-    """
-    n, w, rank, (d_q, d_v, d_tau) = closed.model.nv, closed.weights, closed.analysis.rank, changes
-    by_q, by_v = residual(closed).single(*state)
-    system = closed.system(state[0], state[1], np.zeros(n))
-    left = system.M @ d_a + by_q[:n] @ d_q + by_v[:n] @ d_v - d_tau
-    U, s, Vt = np.linalg.svd(system.J, full_matrices=False)
-    return np.asarray(U[:, :rank] @ ((Vt[:rank] @ left) / s[:rank, None]) / w[:, None], dtype=np.float64)

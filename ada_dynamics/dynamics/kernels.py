@@ -135,18 +135,11 @@ class Kernels(KernelStore):
         any_algorithm = quantities.forward(self.tree, "crba", external)
         return replace(any_algorithm, name=any_algorithm.name.replace("crba", "auto"), trace=traced)
 
-    def joint_wrenches(
-        self, tree: Tree, rows: Mapping[str, tuple[int, ...]], external: bool, along: bool = False
-    ) -> Kernel:
-        """Wrenches of all joints from q, v, a and the multipliers of the constraints, or their changes."""
+    def joint_wrenches(self, tree: Tree, rows: Mapping[str, tuple[int, ...]], external: bool) -> Kernel:
+        """Wrenches of all joints from q, v, a and the multipliers of the constraints."""
         links = [self.model.joints[body.name].child for body in tree.bodies]
-        made = joint_wrenches(tree, links, rows, external)
-        if along:
-            moving = [name for name in ("q", "v", "a", "multipliers") if name in made.inputs]
-            return self.get(
-                "joint wrenches along", lambda: derivative_quantities.along(made, tree, moving), of_links=True
-            )
-        return self.get(f"joint wrenches {external}", lambda: made, of_links=True)
+        make = lambda: joint_wrenches(tree, links, rows, external)  # noqa: E731
+        return self.get(f"joint wrenches {external}", make, of_links=True)
 
     # --- loops --------------------------------------------------------------------------------------------------
     @pause_garbage_collection()
