@@ -57,7 +57,7 @@ class Sweep:
         tree: Tree,
         X: Sequence[Transform],
         q: Sequence[Scalar],
-        plan: Plan,
+        count: int,
         added: Mapping[int, ArticulatedInertia] | None = None,
         added_armature: Sequence[Scalar] | None = None,
     ) -> None:
@@ -67,7 +67,7 @@ class Sweep:
             tree: the mechanism.
             X: pose of every body in its parent.
             q: positions.
-            plan: order of elimination.
+            count: number of constraints in use.
             added: inertia added to bodies, see `aba.forward_dynamics`.
             added_armature: armature added to velocities.
         """
@@ -77,10 +77,8 @@ class Sweep:
         self.wrench: list[Force] = [NO_FORCE] * len(tree.bodies)
         self.columns: list[dict[int, Force]] = [{} for _ in tree.bodies]
         self.cross: list[dict[int, CrossInertia]] = [{} for _ in tree.bodies]  # wrench here per acceleration there
-        self.touched: list[set[int]] = [
-            set() for _ in range(plan.constraint_count)
-        ]  # bodies with a column, by constraint
-        self.coupling = _Coupling(plan.constraint_count)
+        self.touched: list[set[int]] = [set() for _ in range(count)]  # bodies with a column, by constraint
+        self.coupling = _Coupling(count)
         self.right: dict[int, Scalar] = {}
         self.pivots: dict[int, Scalar] = {}
         self.inverse_D: list[Scalar] = [0.0] * tree.nv
@@ -250,7 +248,7 @@ def forward_dynamics(
     X = transforms(tree, q)
     moving = world_and_bodies(tree, X, q, v)
     effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
-    sweep = Sweep(tree, X, q, plan, added, added_armature)
+    sweep = Sweep(tree, X, q, plan.constraint_count, added, added_armature)
     for body in tree.bodies:
         own = needed_force(body.inertia, moving[body.index])
         sweep.wrench[body.index] = own - external[body.index] if external and body.index in external else own

@@ -3,22 +3,34 @@
 
 A multiplier may be eliminated early, before the joints around it, if its pivot does not vanish in general. That keeps
 the matrix sparse: eliminated last, the multipliers of loops that share ancestors are all coupled.
+
+Orders are found by one numerical elimination: on the joint-space matrix, or along the tree, from the leaves inward. The
+latter takes linear time and memory and is the only one for mechanisms with hundreds of joints, where singular values
+and joint-space matrices would take the cube and the square of the number of joints.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
 
+from ada_dynamics.algorithms.closed_aba import Sweep
+from ada_dynamics.algorithms.closure import ConstraintRow, combined
+from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import ConstraintAnalysis
+from ada_dynamics.constraints.analysis import AWAY, ConstraintAnalysis, analyse, analyse_turned, nontrivial_constraints
+from ada_dynamics.constraints.closure import CLOSED, closed_near
+from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.errors import ModelError
+from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.model.tree import WORLD, Body, Tree
 
 EARLY_PIVOT = 1e-4  # smallest pivot of an early multiplier, relative to its diagonal entry of J M⁻¹ Jᵀ
 
@@ -109,76 +121,147 @@ def sparsest(samples: Samples) -> tuple[int, ...]:
     return tuple(order)
 
 
-def along_the_tree(tree: Tree, samples: Samples, touched: Sequence[set[int]], early: bool) -> tuple[int, ...] | None:
-    """Order with leaf joints first, and each multiplier as soon as it acts on one body and its pivot is safe.
+# --- along the tree ---------------------------------------------------------------------------------------------------
+RowsAt = Callable[[Array], Sequence[ConstraintRow]]
 
-    Args:
-        tree: the mechanism.
-        samples: the system.
-        touched: bodies that each constraint acts on at first.
-        early: whether multipliers may be eliminated before all joints.
+# Number of constraints on one body beyond which they are eliminated early. A waiting constraint costs a wrench (6
+# numbers) and is coupled to all others that wait; a pair of coupled bodies costs 36 numbers. One closed loop has up to
+# 6 constraints that wait until its two ends meet.
+CROWDED = 8
+# Entries changed per velocity by a body and the waiting constraints of one loop, twice for the constraints themselves;
+# an order that needs no more is accepted.
+_USUAL_WORK = (6 + CROWDED) * (7 + CROWDED)
 
-    Returns:
-        The order; None if `early` leaves a multiplier without a safe pivot. Late orders always exist: the largest
-        pivots come first, and vanish in singular configurations only.
+
+class TreeSearch:
+    """Elimination along the tree in several sample configurations at once.
+
+    A constraint is eliminated as soon as it acts on one body and its pivot has not cancelled. If more than `CROWDED`
+    constraints act on one body, as along two rails with rungs, they are eliminated earlier: that couples the bodies on
+    which they act, but the work stays linear in the number of joints.
+
+    Attributes:
+        order: of the unknowns eliminated so far.
+        waiting: constraints that are not eliminated; in the end those that depend on others in the samples.
+        typical: the largest pivot of each constraint during the elimination, by sample.
     """
-    touches = [set(bodies) for bodies in touched]
-    waiting = {body.index: sum(1 for b in tree.bodies if b.parent == body.index) for body in tree.bodies}
-    multipliers = set(range(len(touches)))
-    order: list[int] = []
-    last = WORLD
-    while waiting or multipliers:
-        candidates = sorted(multipliers) if early or not waiting else []
-        ready = next((c for c in candidates if len(touches[c]) <= 1 and samples.can_eliminate(samples.nv + c)), None)
-        if ready is not None:
-            _spread(ready, touches, multipliers, samples)
-            order.append(samples.nv + ready)
-            continue
-        if not waiting and early:
-            return None
-        if not waiting:
-            best = samples.best([samples.nv + c for c in sorted(multipliers)])
-            _spread(best - samples.nv, touches, multipliers, samples)
-            order.append(best)
-            continue
-        body = tree.bodies[_next_joint(tree, waiting, touches, multipliers, last)]
-        del waiting[body.index]
-        for unknown in range(body.v.stop - 1, body.v.start - 1, -1):
-            samples.eliminate(unknown)
-            order.append(unknown)
-        for bodies in touches:
-            if body.index in bodies:
-                bodies.discard(body.index)
-                if body.parent != WORLD:
-                    bodies.add(body.parent)
+
+    def __init__(self, tree: Tree, samples: Sequence[Array], rows_at: RowsAt) -> None:
+        """Begin with no unknown eliminated.
+
+        Args:
+            tree: the mechanism.
+            samples: configurations in which no pivot may vanish. The first closes the loops; the last is in general
+                position, and its couplings are those of the symbolic system.
+            rows_at: returns the constraints in use in a configuration.
+        """
+        self.tree = tree
+        self.sweeps = [_sweep(tree, q, rows_at(q)) for q in samples]
+        self.general = self.sweeps[-1]
+        count = len(self.general.touched)
+        self.order: list[int] = []
+        self.waiting = set(range(count))
+        self.typical = np.zeros((len(samples), count))
+        self.work = 0  # approximate number of changed entries of the system
+
+    def run(self, joints: Callable[[TreeSearch], Iterable[Body]], stop: int | None = None) -> bool:
+        """Eliminate joints in an order that may depend on the couplings; False if it takes more work than `stop`."""
+        for body in joints(self):
+            felt = sorted(self.general.columns[body.index])
+            self.work += body.joint.nv * _pairs(6 + self.coupled(body.index))
+            if stop is not None and self.work > stop:
+                return False
+            for sweep in self.sweeps:
+                sweep.eliminate_joint_of(body, [0.0] * body.joint.nv)
+            self.order.extend(range(body.v.stop - 1, body.v.start - 1, -1))
+            for c in felt:
+                self.typical[:, c] = np.maximum(self.typical[:, c], self._pivots(c))
+            for c in felt:
+                bodies = self.general.touched[c]
+                if len(bodies) <= 1 or any(len(self.general.columns[b]) > CROWDED for b in bodies):
+                    self._try_to_solve(c)
+        while self.waiting and self._try_to_solve(max(sorted(self.waiting), key=self._share)):
+            pass
+        return True
+
+    def coupled(self, i: int) -> int:
+        """Number of unknowns that the elimination of joint i couples."""
+        return 6 * len(self.general.cross[i]) + len(self.general.columns[i])
+
+    def _try_to_solve(self, c: int) -> bool:
+        """Eliminate a constraint unless its pivot has cancelled in some sample."""
+        if c not in self.waiting or not self._share(c) > EARLY_PIVOT:
+            return False
+        self.work += _pairs(6 * len(self.general.touched[c]) + self.general.coupling.count(c))
+        for sweep in self.sweeps:
+            sweep.eliminate_multiplier(c)
+        self.waiting.discard(c)
+        self.order.append(self.tree.nv + c)
+        return True
+
+    def _pivots(self, c: int) -> list[float]:
+        return [-float(sweep.coupling.diagonal(c)) for sweep in self.sweeps]
+
+    def _share(self, c: int) -> float:
+        """Smallest share of a constraint's pivot that has not cancelled, over the samples."""
+        pairs = zip(self._pivots(c), self.typical[:, c].tolist(), strict=True)
+        return min(pivot / whole if whole > 0.0 else 0.0 for pivot, whole in pairs)
+
+
+def _pairs(n: int) -> int:
+    return n * (n + 1) // 2
+
+
+def _sweep(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Sweep:
+    positions = q.tolist()
+    sweep = Sweep(tree, transforms(tree, positions), positions, len(rows))
+    for c, row in enumerate(rows):
+        sweep.right[c] = 0.0
+        for i, column in row.wrenches.items():
+            sweep.add_column(i, c, column)
+    return sweep
+
+
+def _last_first(search: TreeSearch) -> Iterable[Body]:
+    return reversed(search.tree.bodies)
+
+
+def _least_coupled(search: TreeSearch) -> Iterable[Body]:
+    """Leaves in the order of their couplings; among equals the deepest."""
+    bodies = search.tree.bodies
+    depth = [0] * len(bodies)
+    children = [0] * len(bodies)
+    for body in bodies:
         if body.parent != WORLD:
-            waiting[body.parent] -= 1
-        last = body.index
-    return tuple(order)
+            depth[body.index] = depth[body.parent] + 1
+            children[body.parent] += 1
+    seen = [-1] * len(bodies)  # couplings at the time of the entry, which others make obsolete
 
+    def entry(i: int) -> tuple[int, int, int]:
+        seen[i] = search.coupled(i)
+        return seen[i], -depth[i], -i
 
-def _spread(c: int, touches: list[set[int]], multipliers: set[int], samples: Samples) -> None:
-    """Eliminate a multiplier: the constraints coupled to it then act on its body, too."""
-    row = samples.pattern[samples.nv + c]
-    for d in multipliers:
-        if d != c and row[samples.nv + d]:
-            touches[d] |= touches[c]
-    samples.eliminate(samples.nv + c)
-    multipliers.discard(c)
-
-
-def _next_joint(
-    tree: Tree, waiting: dict[int, int], touches: Sequence[set[int]], multipliers: set[int], last: int
-) -> int:
-    """The leaf with the fewest constraints; among equals one that continues a branch, then the deepest."""
-
-    def rank(i: int) -> tuple[int, int, int, int]:
-        carried = sum(1 for c in multipliers if i in touches[c])
-        goes_on = last != WORLD and tree.bodies[last].parent == i
-        is_free_root = tree.bodies[i].joint.nv == 6
-        return (99 if is_free_root else carried, 0 if goes_on else 1, -len(tree.ancestry(i)), -i)
-
-    return min((i for i, children in waiting.items() if children == 0), key=rank)
+    queue = [entry(i) for i, count in enumerate(children) if count == 0]
+    heapify(queue)
+    freed: set[int] = set()
+    while queue:
+        coupled, _, negative = heappop(queue)
+        i = -negative
+        if i in freed:
+            continue
+        if coupled != search.coupled(i):
+            heappush(queue, entry(i))
+            continue
+        freed.add(i)
+        near = [b for b in search.general.cross[i] if children[b] == 0]
+        yield bodies[i]
+        parent = bodies[i].parent
+        if parent != WORLD:
+            children[parent] -= 1
+            near += [parent] if children[parent] == 0 else []
+        for b in near:
+            if b not in freed and search.coupled(b) != seen[b]:
+                heappush(queue, entry(b))
 
 
 # --- combinations -----------------------------------------------------------------------------------------------------
@@ -265,7 +348,8 @@ def independent_counts(rows: Mapping[str, Sequence[int]], whitened: Sequence[Arr
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------
-LARGE = 60  # velocities beyond which only articulated bodies are considered
+LONG = 60  # velocities beyond which only the elimination along the tree is considered
+SEARCHED = 300  # velocities up to which loops are closed and redundancy is resolved, at cubic cost
 
 
 @dataclass(frozen=True)
@@ -327,9 +411,9 @@ def as_tuples(data: Any) -> Any:
     return tuple(map(as_tuples, data)) if isinstance(data, (list, tuple)) else data
 
 
-def make_plans(model: Model, analysis: ConstraintAnalysis) -> EliminationPlans:
+def make_plans(analysis: ConstraintAnalysis) -> EliminationPlans:
     """Find the elimination plans in the sample configurations of an analysis."""
-    constraints, nv = analysis.constraints, model.nv
+    constraints, nv = analysis.constraints, analysis.constraints.model.nv
     nontrivial = analysis.nontrivial
     rows, independent_rows = analysis.by_loop(nontrivial), analysis.by_loop(analysis.independent)
     independent = tuple(nontrivial.index(c) for c in sorted(analysis.independent))
@@ -339,11 +423,12 @@ def make_plans(model: Model, analysis: ConstraintAnalysis) -> EliminationPlans:
         return EliminationPlans(rows, nontrivial, independent, {}, last, (), (), 0.0, {}, ())
     jacobians = [constraints.jacobian(q)[list(nontrivial)] for q in analysis.configurations]
     samples = Samples(masses, [J[list(independent)] for J in jacobians])
-    candidates = _candidates(model, last, samples.copy)
+    used = [nontrivial[c] for c in independent]
+    candidates = _candidates(analysis, last, samples, lambda q: _equations(constraints, q, used))
     inertias = np.min([np.diag(M) for M in masses], axis=0)
     determinant = samples.usual_determinant(np.concatenate([inertias, samples.typical]))
     is_redundant = analysis.is_redundant
-    following, typical = _following(model, analysis, rows, masses, jacobians) if is_redundant else ({}, ())
+    following, typical = _following(analysis, rows, masses, jacobians) if is_redundant else ({}, ())
     return EliminationPlans(
         rows,
         nontrivial,
@@ -358,40 +443,46 @@ def make_plans(model: Model, analysis: ConstraintAnalysis) -> EliminationPlans:
     )
 
 
-def _candidates(model: Model, last: Plan, samples: Callable[[], Samples]) -> dict[str, Plan]:
+def _candidates(analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows_at: RowsAt) -> dict[str, Plan]:
     """All orders in which the constraints, or combinations, of a plan can be eliminated."""
-    candidates = {"kkt late": last, "kkt sparse": replace(last, order=sparsest(samples()))}
-    if model.has_mimics:
-        return candidates
-    if model.nv > LARGE:
-        candidates = {}  # joint-space matrices are too dense
-    tree = model.tree
-    ends = {loop.name: {loop.parent, loop.child} - {WORLD} for loop in tree.loops}
-    touched = [ends[name] for name, own in last.rows.items() for _ in range(last.combinations.get(name, len(own)))]
-    for name, early in (("aba early", True), ("aba late", False)):
-        order = along_the_tree(tree, samples(), touched, early)
-        if order is not None:
-            candidates[name] = replace(last, order=order)
-    return candidates
+    model = analysis.constraints.model
+    along: dict[str, Plan] = {}
+    if not model.has_mimics:
+        search = TreeSearch(analysis.constraints.tree, [*analysis.configurations, _beside(analysis)], rows_at)
+        search.run(_last_first)
+        if not search.waiting:
+            along["aba early"] = replace(last, order=tuple(search.order))
+        if along and model.nv > LONG:
+            return along  # joint-space matrices are too dense
+    return {"kkt late": last, "kkt sparse": replace(last, order=sparsest(samples.copy())), **along}
+
+
+def _beside(analysis: ConstraintAnalysis) -> Array:
+    """A configuration in general position, which need not close the loops."""
+    model, rng = analysis.constraints.model, np.random.default_rng(20120304)
+    return np.asarray(model.integrate(analysis.configurations[0], AWAY * rng.normal(size=model.nv)))
 
 
 def _following(
-    model: Model,
-    analysis: ConstraintAnalysis,
-    rows: dict[str, tuple[int, ...]],
-    masses: Sequence[Array],
-    jacobians: Sequence[Array],
+    analysis: ConstraintAnalysis, rows: dict[str, tuple[int, ...]], masses: Sequence[Array], jacobians: Sequence[Array]
 ) -> tuple[dict[str, Plan], tuple[float, ...]]:
     """EliminationPlans with combinations, and their typical pivots."""
-    units = analysis.constraints.weights[list(analysis.nontrivial)]
+    constraints, nontrivial = analysis.constraints, list(analysis.nontrivial)
+    units = constraints.weights[nontrivial]
     whitened = [
         np.linalg.solve(np.linalg.cholesky(M), (J / units[:, None]).T) for M, J in zip(masses, jacobians, strict=True)
     ]
     combinations = ConstraintCombinations(rows, independent_counts(rows, whitened, analysis.rank), units)
-    combined = [combinations.matrix(W) @ J for W, J in zip(whitened, jacobians, strict=True)]
-    samples = Samples(masses, combined)
-    last = Plan(rows, late(model.nv, analysis.rank), combinations.by_loop)
-    return _candidates(model, last, samples.copy), tuple(samples.typical.tolist())
+    samples = Samples(masses, [combinations.matrix(W) @ J for W, J in zip(whitened, jacobians, strict=True)])
+    last = Plan(rows, late(constraints.model.nv, analysis.rank), combinations.by_loop)
+
+    def rows_at(q: Array) -> list[ConstraintRow]:
+        rows = _equations(constraints, q, nontrivial)
+        of_rows = combinations.matrix(constraints.whitened(q)[:, nontrivial])
+        used = ((weights, np.flatnonzero(weights)) for weights in of_rows)
+        return [combined(weights[own].tolist(), [rows[c] for c in own]) for weights, own in used]
+
+    return _candidates(analysis, last, samples, rows_at), tuple(samples.typical.tolist())
 
 
 def _is_regular(M: Array) -> bool:
@@ -401,3 +492,88 @@ def _is_regular(M: Array) -> bool:
         return False
     scale = 1.0 / np.sqrt(np.diag(M))
     return bool(np.linalg.eigvalsh(M * np.outer(scale, scale))[0] > 1e-12)
+
+
+# --- analysis of large mechanisms -------------------------------------------------------------------------------------
+class RedundantConstraintsError(ModelError):
+    """Non-trivial constraints depend on each other."""
+
+
+@pause_garbage_collection()
+def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, EliminationPlans]:
+    """Analysis and elimination plans of a large model.
+
+    Args:
+        model: a model with loops.
+        q: configuration that closes all loops; the model's home by default.
+
+    Raises:
+        ModelError: the configuration does not close the loops, or non-trivial constraints depend on each other.
+    """
+    constraints = ConstraintSet(model)
+    q = model.home() if q is None else q
+    is_searched = model.nv <= SEARCHED
+    q = closed_near(model, constraints, q) if is_searched else q
+    error = float(np.max(np.abs(constraints.violation(q)), initial=0.0))
+    if not is_searched and error > CLOSED * max(1.0, constraints.length):
+        raise ModelError(
+            f"model {model.name!r} has {model.nv} velocities, too many to search for a configuration that closes its "
+            f"loops: give one as q0=... (this one has a closure error of {error:.3g}).",
+            field="q0",
+            value=error,
+            allowed=CLOSED * max(1.0, constraints.length),
+        )
+    independent = nontrivial_constraints(constraints, q)
+    trivial = tuple(sorted(set(range(len(constraints.rows))) - set(independent)))
+    found = ConstraintAnalysis(constraints, (q,), len(independent), tuple(independent), trivial, ())
+    rows = found.by_loop(found.independent)
+    order, typical = _along_the_tree(found)
+    plan = Plan(rows, order)
+    chosen = tuple(range(len(found.independent)))
+    candidates = {"aba long": plan}
+    return found, EliminationPlans(dict(rows), found.independent, chosen, candidates, plan, typical, (), 0.0, {}, ())
+
+
+def _along_the_tree(analysis: ConstraintAnalysis) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """The order with the last joints first if that is cheap, else by the fewest couplings; the typical pivots."""
+    constraints, chosen = analysis.constraints, analysis.independent
+    rows_at = lambda q: _equations(constraints, q, chosen)  # noqa: E731
+    samples = analysis.configurations[0], _beside(analysis)
+    search = TreeSearch(constraints.tree, samples, rows_at)
+    if not search.run(_last_first, stop=_USUAL_WORK * constraints.tree.nv):
+        search = TreeSearch(constraints.tree, samples, rows_at)
+        search.run(_least_coupled)
+    if search.waiting:
+        loop, _, kind = constraints.rows[chosen[min(search.waiting)]]
+        raise RedundantConstraintsError(
+            f"model {constraints.model.name!r}: in loop {loop!r}, the {kind} depends on other constraints in this "
+            f"configuration. Redundant constraints are supported up to {SEARCHED} velocities; remove a loop.",
+            loop=loop,
+            field=str(kind),
+        )
+    return tuple(search.order), tuple(search.typical[0].tolist())
+
+
+def _equations(constraints: ConstraintSet, q: Array, chosen: Sequence[int]) -> list[ConstraintRow]:
+    equations = constraints.equations(q)
+    return [equations[c] for c in chosen]
+
+
+def analysis_and_plans(
+    model: Model, q: Array | None, unturned: ConstraintAnalysis | None
+) -> tuple[ConstraintAnalysis, EliminationPlans]:
+    """Analysis and elimination plans of a model.
+
+    Args:
+        model: a model with loops.
+        q: as for `analyse`.
+        unturned: analysis whose constraints get the axes of the other sides of the loop joints; None for their own.
+    """
+    if unturned is None and model.nv > LONG:
+        try:
+            return analyse_large(model, q)
+        except RedundantConstraintsError:
+            if model.nv > SEARCHED:
+                raise
+    found = analyse(model, q) if unturned is None else analyse_turned(unturned)
+    return found, make_plans(found)

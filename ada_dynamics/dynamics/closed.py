@@ -23,9 +23,14 @@ from ada_dynamics.constraints.analysis import (
 )
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.coordinates import motor_efforts
-from ada_dynamics.constraints.elimination import LEAST_DETERMINANT, EliminationPlans, as_tuples
+from ada_dynamics.constraints.elimination import (
+    LEAST_DETERMINANT,
+    SEARCHED,
+    EliminationPlans,
+    analysis_and_plans,
+    as_tuples,
+)
 from ada_dynamics.constraints.singular import along_branch, directions
-from ada_dynamics.constraints.tree_elimination import SEARCHED, analysis_and_plans
 from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.closed_quantities import of_constraints
 from ada_dynamics.dynamics.kernel_store import KernelStore, run
@@ -37,12 +42,12 @@ from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.model.tree import Tree
 
-# Number of velocities beyond which late orders, which eliminate all multipliers last, are too dense to be the cheapest;
-# they are not traced if there is another one.
+# Number of velocities beyond which the late order, which eliminates all multipliers last, is too dense to be the
+# cheapest; it is not traced if there is another one.
 LATE_UP_TO = 9
 # Share of its cost that a plan may save, compared with the cheapest plan, by the axes of the other side of the loop
 # joints. With it the cheapest plan of all is found for the mechanisms of the catalogue and the published legged robots.
-TURNED_SAVES = 0.08
+TURNED_SAVES = 0.1
 UNASSEMBLED = ("guess", "axis")  # fields of errors of loops that do not close from the neutral configuration
 AT_ONCE = 1024  # states of a batch whose matrices are in memory at the same time
 _ROUNDING = 1e-16

@@ -11,7 +11,7 @@ from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import closed_aba
-from ada_dynamics.constraints import tree_elimination
+from ada_dynamics.constraints import elimination
 from trials.random_mechanism import random_mechanism
 
 Array = Any
@@ -73,8 +73,8 @@ def test_a_ladder_of_two_rails_moves_as_a_dense_solution_says(cells: int, base: 
 def assert_order_holds(model: ada.Model, start: Array, rng: np.random.Generator) -> bool:
     """The long order moves the mechanism as the reference does; False where constraints are redundant."""
     try:
-        analysis, plans = tree_elimination.analyse_large(model, start)
-    except tree_elimination.RedundantConstraintsError:
+        analysis, plans = elimination.analyse_large(model, start)
+    except elimination.RedundantConstraintsError:
         return False
     assert sorted(plans.late.order) == list(range(model.nv + analysis.rank))
     q, oracle = analysis.configurations[0], Oracle(model)
