@@ -12,13 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ada_robot.contract import Command, JointLimit, Mode, Reason, Refusal, Tally
-from ada_robot.limits import (
-    JUMP_RULE,
-    refused_age,
-    refused_jump,
-    refused_names,
-    refused_number,
-)
+from ada_robot.limits import JUMP_RULE, refused_age, refused_jump, refused_names, refused_number
 
 AHEAD = 0.1  # tolerated lead of the sender's clock [s]
 
@@ -69,13 +63,12 @@ class CommandGuard(Tally):
     def _bad_shape(self, names: Sequence[str], given: Mapping[Mode, list[float]]) -> Refusal | None:
         for mode, values in given.items():
             if len(values) != len(names):
-                return Refusal(
-                    Reason.LENGTH,
+                text = (
                     f"{mode.value} has {len(values)} values for {len(names)} names; position, velocity and effort must "
-                    f"each be empty or have one value per name. Senders that omit joints without such a command "
-                    f"(ros2_control's topic interface) make the assignment ambiguous: use the same command interfaces "
-                    f"for all joints of one message.",
+                    f"each be empty or have one value per name: use the same command interfaces for all joints of a "
+                    f"message (ros2_control's topic interface omits the others)."
                 )
+                return Refusal(Reason.LENGTH, text)
         if not given:
             return Refusal(Reason.EMPTY, "the command is empty; give position, velocity or effort.")
         return None
@@ -85,19 +78,17 @@ class CommandGuard(Tally):
             return refused_age(stamp, now, self.max_age, AHEAD, "parameter max_command_age; 0 = any age")
         if not self.requires_stamps:
             return None
-        return Refusal(
-            Reason.NO_STAMP,
-            "the command has no stamp (header.stamp is zero), so its age is unknown: set it to the time of this "
-            "node's clock (ros2 topic pub: 'header: auto'), or allow commands without a stamp "
-            "(parameter require_stamps: false).",
+        text = (
+            "the command has no stamp (header.stamp is zero), so its age is unknown: set it to the time of this node's "
+            "clock (ros2 topic pub: 'header: auto'), or allow commands without a stamp (parameter require_stamps)."
         )
+        return Refusal(Reason.NO_STAMP, text)
 
     def _bad_numbers(self, names: Sequence[str], given: Mapping[Mode, list[float]]) -> Refusal | None:
         joints = [self._joints[name] for name in names]
         for mode, values in given.items():
-            what = mode.value
             for joint, value in zip(joints, values, strict=True):
-                refusal = refused_number(joint, what, value)
+                refusal = refused_number(joint, mode.value, value)
                 if refusal:
                     return refusal
         return None

@@ -29,44 +29,25 @@ _MODES = tuple(Mode)  # iterating a tuple is faster than iterating the enumerati
 
 
 class JointLimit(NamedTuple):
-    """Limits of the commands to a joint; infinite where unlimited.
+    """Limits of the commands to a joint; infinite where unlimited."""
 
-    Attributes:
-        name: joint name.
-        lower: lower position limit [rad, m].
-        upper: upper position limit.
-        velocity: maximum speed in both directions [rad/s, m/s].
-        effort: maximum effort in both directions [N m, N].
-        has_motor: whether the joint is actuated.
-        derived: those of "position", "velocity" and "effort" that the robot description does not limit; their bounds
-            here are defaults. Used in messages.
-    """
-
-    name: str
-    lower: float = -math.inf
-    upper: float = math.inf
-    velocity: float = math.inf
-    effort: float = math.inf
-    has_motor: bool = True
-    derived: tuple[str, ...] = ()
+    name: str  # joint name
+    lower: float = -math.inf  # lower position limit [rad, m]
+    upper: float = math.inf  # upper position limit
+    velocity: float = math.inf  # maximum speed in both directions [rad/s, m/s]
+    effort: float = math.inf  # maximum effort in both directions [N m, N]
+    has_motor: bool = True  # whether the joint is actuated
+    derived: tuple[str, ...] = ()  # those of position, velocity and effort whose limits are defaults, for messages
 
 
 class Command(NamedTuple):
-    """Command to joints by name. Position, velocity and effort are None or hold one value per joint.
+    """Command to joints by name. Position, velocity and effort are None or hold one value per joint."""
 
-    Attributes:
-        names: joint names; empty for all joints of the robot, in its order.
-        position: position setpoints [rad, m].
-        velocity: velocity setpoints, or feedforward velocities where positions are given [rad/s, m/s].
-        effort: effort setpoints, or feedforward efforts where positions are given [N m, N].
-        stamp: creation time [s]; None if unknown.
-    """
-
-    names: Sequence[str] = ()
-    position: Array | None = None
-    velocity: Array | None = None
-    effort: Array | None = None
-    stamp: float | None = None
+    names: Sequence[str] = ()  # joint names; empty for all joints of the robot, in its order
+    position: Array | None = None  # position setpoints [rad, m]
+    velocity: Array | None = None  # velocity setpoints, or feedforward with positions [rad/s, m/s]
+    effort: Array | None = None  # effort setpoints, or feedforward efforts where positions are given [N m, N]
+    stamp: float | None = None  # creation time [s]; None if unknown
 
     @classmethod
     def of(cls, given: Mapping[Mode, Array]) -> Command:
@@ -80,17 +61,11 @@ class Command(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """Checked setpoint of a robot: one value per joint, all in one mode.
+    """Checked setpoint of a robot: one value per joint, all in one mode."""
 
-    Attributes:
-        mode: commanded quantity of all joints.
-        values: setpoints, one per joint.
-        stamp: creation time on the steady clock [s]; -inf for no time.
-    """
-
-    mode: Mode
-    values: Array
-    stamp: float = -math.inf
+    mode: Mode  # commanded quantity of all joints
+    values: Array  # setpoints, one per joint
+    stamp: float = -math.inf  # creation time on the steady clock [s]; -inf for no time
 
 
 class Reason(str, Enum):
@@ -123,22 +98,15 @@ class Reason(str, Enum):
 
 
 class Refusal(NamedTuple):
-    """Refusal of a command.
+    """Refusal of a command."""
 
-    Attributes:
-        reason: category, for counters.
-        text: message with the joint, the value, the allowed range and the remedy.
-        joint: name of the joint; "" if the refusal concerns no single joint.
-    """
+    reason: Reason  # category, for counters
+    text: str  # message with the joint, the value, the allowed range and the remedy
+    joint: str = ""  # name of the joint; "" if the refusal concerns no single joint
 
-    reason: Reason
-    text: str
-    joint: str = ""
-
-    def as_error(self, device: str = "") -> Refused:
-        """Return the exception for this refusal. Args: device, named at the start of the message."""
-        text = f"{device}: {self.text}" if device else self.text
-        return Refused(text, joint=self.joint or None, field="command", value=self.reason.value)
+    def as_error(self) -> Refused:
+        """Return the exception for this refusal."""
+        return Refused(self.text, joint=self.joint or None, field="command", value=self.reason.value)
 
 
 class Tally:

@@ -30,19 +30,12 @@ S = TypeVar("S")
 
 
 class Alarm(NamedTuple):
-    """Alarm of a device.
+    """Alarm of a device."""
 
-    Attributes:
-        code: alarm code of the device.
-        text: meaning and remedy.
-        joint: name of the joint; "" for the whole device.
-        is_stop: whether an emergency stop or dead-man switch caused it, which a person must release before a reset.
-    """
-
-    code: int
-    text: str
-    joint: str = ""
-    is_stop: bool = False
+    code: int  # alarm code of the device
+    text: str  # meaning and remedy
+    joint: str = ""  # name of the joint; "" for the whole device
+    is_stop: bool = False  # caused by an emergency stop or dead-man switch, to be released before a reset
 
 
 def in_words(alarms: Sequence[Alarm]) -> str:
@@ -57,50 +50,29 @@ def alarm_error(text: str, alarms: Sequence[Alarm]) -> DeviceAlarm:
 
 @dataclass(frozen=True)
 class Feedback:
-    """State reported by a device in one cycle.
+    """State reported by a device in one cycle."""
 
-    Attributes:
-        time: time of reception on the steady clock [s].
-        position: joint positions; NaN if not reported [rad, m].
-        velocity: joint velocities; NaN if not reported [rad/s, m/s].
-        effort: joint efforts; NaN if not reported [N m, N].
-        is_fresh: whether it was received in this cycle; otherwise it repeats the last one.
-        is_driven: whether the motors follow commands (servos on, brakes off).
-        alarms: active alarms.
-        values: further quantities by name and unit, such as "battery [V]".
-        hindrances: conditions that prevent a start, such as an open switch; not alarms while the motors are off.
-    """
-
-    time: float
-    position: Array
-    velocity: Array
-    effort: Array
-    is_fresh: bool = True
-    is_driven: bool = False
-    alarms: tuple[Alarm, ...] = ()
-    values: Mapping[str, float] = field(default_factory=dict)
-    hindrances: tuple[Alarm, ...] = ()
+    time: float  # time of reception on the steady clock [s]
+    position: Array  # joint positions; NaN if not reported [rad, m]
+    velocity: Array  # joint velocities; NaN if not reported [rad/s, m/s]
+    effort: Array  # joint efforts; NaN if not reported [N m, N]
+    is_fresh: bool = True  # whether it was received in this cycle; otherwise it repeats the last one
+    is_driven: bool = False  # whether the motors follow commands (servos on, brakes off)
+    alarms: tuple[Alarm, ...] = ()  # active alarms
+    values: Mapping[str, float] = field(default_factory=dict)  # further quantities, such as "battery [V]"
+    hindrances: tuple[Alarm, ...] = ()  # conditions that prevent a start, such as an open switch
 
 
 @dataclass
 class LinkCounts:
-    """Frame counters of a connection.
+    """Frame counters of a connection."""
 
-    Attributes:
-        sent: frames sent.
-        received: valid replies.
-        missed: replies not received in time.
-        refused: damaged, late or unrequested frames.
-        retries: repeated frames.
-        last_problem: description of the latest problem.
-    """
-
-    sent: int = 0
-    received: int = 0
-    missed: int = 0
-    refused: int = 0
-    retries: int = 0
-    last_problem: str = ""
+    sent: int = 0  # frames sent
+    received: int = 0  # valid replies
+    missed: int = 0  # replies not received in time
+    refused: int = 0  # damaged, late or unrequested frames
+    retries: int = 0  # repeated frames
+    last_problem: str = ""  # description of the latest problem
 
 
 class RobotDriver(ABC, Generic[S]):

@@ -17,21 +17,13 @@ CLOSED, STARTING, STOPPING, STOPPED = "closed", "starting", "stopping", "stopped
 
 
 class Motor(NamedTuple):
-    """Motor with the data of a slider.
+    """Motor with the data of a slider."""
 
-    Attributes:
-        name: joint name.
-        lower: lower limit [rad, m]; -NO_LIMIT for none.
-        upper: upper limit; NO_LIMIT for none.
-        speed: maximum speed [rad/s, m/s].
-        is_angle: whether the joint is revolute.
-    """
-
-    name: str
-    lower: float
-    upper: float
-    speed: float
-    is_angle: bool = True
+    name: str  # joint name
+    lower: float  # lower limit [rad, m]; -NO_LIMIT for none
+    upper: float  # upper limit; NO_LIMIT for none
+    speed: float  # maximum speed [rad/s, m/s]
+    is_angle: bool = True  # whether the joint is revolute
 
 
 class ServoScale(NamedTuple):
@@ -46,39 +38,22 @@ class ServoScale(NamedTuple):
 
 
 class DeviceState(NamedTuple):
-    """State of a robot or sensor of the node.
+    """State of a robot or sensor of the node."""
 
-    Attributes:
-        name: device name in the node.
-        kind: device type, such as "pa10".
-        phase: present phase.
-        reason: reason of the phase, or "".
-        alarms: texts of active alarms.
-        last_refusal: message of the latest refused command.
-        modes: command modes: "position", "velocity", "effort".
-        motors: motors of a robot with their limits; none for a sensor.
-        servos: scales of servos by joint, if the device has them.
-        topics: full topic names by content.
-        motions: names of stored motions.
-        plays: name of the motion being played; "" for none.
-        passed_limit: limit exceeded by a sensor, which stopped the robots; "" for none.
-        is_armed: whether commands are accepted while it is active.
-    """
-
-    name: str
-    kind: str
-    phase: str
-    reason: str
-    alarms: tuple[str, ...]
-    last_refusal: str
-    modes: tuple[str, ...]
-    motors: tuple[Motor, ...]
-    servos: Mapping[str, ServoScale]
-    topics: Mapping[str, str]
-    motions: tuple[str, ...]
-    plays: str
-    passed_limit: str
-    is_armed: bool = True
+    name: str  # device name in the node
+    kind: str  # device type, such as "pa10"
+    phase: str  # present phase
+    reason: str  # reason of the phase, or ""
+    alarms: tuple[str, ...]  # texts of active alarms
+    last_refusal: str  # message of the latest refused command
+    modes: tuple[str, ...]  # command modes: "position", "velocity", "effort"
+    motors: tuple[Motor, ...]  # motors of a robot with their limits; none for a sensor
+    servos: Mapping[str, ServoScale]  # scales of servos by joint, if the device has them
+    topics: Mapping[str, str]  # full topic names by content
+    motions: tuple[str, ...]  # names of stored motions
+    plays: str  # name of the motion being played; "" for none
+    passed_limit: str  # limit exceeded by a sensor, which stopped the robots; "" for none
+    is_armed: bool = True  # whether commands are accepted while it is active
 
     @property
     def is_robot(self) -> bool:
@@ -87,21 +62,13 @@ class DeviceState(NamedTuple):
 
 
 class HardwareState(NamedTuple):
-    """State of a hardware node.
+    """State of a hardware node."""
 
-    Attributes:
-        phase: lifecycle state: unconfigured, inactive, active or finalized.
-        stopped: reason of the latched stop; "" for none.
-        problem: error of the last transition; "" for none.
-        is_dry: whether emulators are used instead of ports.
-        devices: devices by name.
-    """
-
-    phase: str
-    stopped: str
-    problem: str
-    is_dry: bool
-    devices: Mapping[str, DeviceState]
+    phase: str  # lifecycle state: unconfigured, inactive, active or finalized
+    stopped: str  # reason of the latched stop; "" for none
+    problem: str  # error of the last transition; "" for none
+    is_dry: bool  # whether emulators are used instead of ports
+    devices: Mapping[str, DeviceState]  # devices by name
 
 
 def read_hardware_state(text: str) -> HardwareState:
@@ -111,11 +78,10 @@ def read_hardware_state(text: str) -> HardwareState:
         InputError: if it is not a message of a hardware node.
     """
     try:
-        said = json.loads(text)
-        devices = {name: _device(name, one) for name, one in said["devices"].items()}
-        return HardwareState(
-            str(said["phase"]), str(said["stopped"]), str(said["problem"]), bool(said["dry_run"]), devices
-        )
+        content = json.loads(text)
+        devices = {name: _device(name, one) for name, one in content["devices"].items()}
+        phase, stopped, problem = (str(content[key]) for key in ("phase", "stopped", "problem"))
+        return HardwareState(phase, stopped, problem, bool(content["dry_run"]), devices)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         raise InputError(
             f"not the state of a hardware node ({type(problem).__name__}: {problem}): {text[:80]!r}. The publisher may "
@@ -123,40 +89,34 @@ def read_hardware_state(text: str) -> HardwareState:
         ) from None
 
 
-def _device(name: str, said: Mapping[str, Any]) -> DeviceState:
-    alarms = tuple(_alarm(one) for one in said.get("alarms", ()))
-    servos = {
-        joint: ServoScale(float(one["sign"]), float(one["zero"])) for joint, one in said.get("servos", {}).items()
-    }
+def _device(name: str, content: Mapping[str, Any]) -> DeviceState:
+    texts = {key: str(content.get(key, "")) for key in ("last_refusal", "plays", "passed_limit")}
+    servos = content.get("servos", {}).items()
     return DeviceState(
         name=name,
-        kind=str(said["kind"]),
-        phase=str(said["phase"]),
-        reason=str(said["reason"]),
-        alarms=alarms,
-        last_refusal=str(said.get("last_refusal", "")),
-        modes=tuple(said.get("modes", ())),
-        motors=tuple(_motor(one) for one in said.get("joints", ())),
-        servos=servos,
-        topics=dict(said["topics"]),
-        motions=tuple(said.get("motions", ())),
-        plays=str(said.get("plays", "")),
-        passed_limit=str(said.get("passed_limit", "")),
-        is_armed=bool(said.get("armed", True)),
+        kind=str(content["kind"]),
+        phase=str(content["phase"]),
+        reason=str(content["reason"]),
+        alarms=tuple(_alarm(one) for one in content.get("alarms", ())),
+        modes=tuple(content.get("modes", ())),
+        motors=tuple(_motor(one) for one in content.get("joints", ())),
+        servos={joint: ServoScale(float(one["sign"]), float(one["zero"])) for joint, one in servos},
+        topics=dict(content["topics"]),
+        motions=tuple(content.get("motions", ())),
+        is_armed=bool(content.get("armed", True)),
+        **texts,
     )
 
 
-def _alarm(said: Mapping[str, Any]) -> str:
-    joint = f"{said['joint']}: " if said["joint"] else ""
-    return f"{joint}{said['text']} ({said['code']:#x})"
+def _alarm(content: Mapping[str, Any]) -> str:
+    joint = f"{content['joint']}: " if content["joint"] else ""
+    return f"{joint}{content['text']} ({content['code']:#x})"
 
 
-def _motor(said: Mapping[str, Any]) -> Motor:
+def _motor(content: Mapping[str, Any]) -> Motor:
     """Decode a motor; missing limits mean none."""
-    lower, upper, speed = (said.get(key) for key in ("lower", "upper", "velocity"))
-    return Motor(
-        str(said["name"]),
-        -NO_LIMIT if lower is None else float(lower),
-        NO_LIMIT if upper is None else float(upper),
-        math.inf if speed is None else float(speed),
+    unlimited = {"lower": -NO_LIMIT, "upper": NO_LIMIT, "velocity": math.inf}
+    lower, upper, speed = (
+        float(usual if content.get(key) is None else content[key]) for key, usual in unlimited.items()
     )
+    return Motor(str(content["name"]), lower, upper, speed)

@@ -44,29 +44,17 @@ _NOUNS = {
 
 
 class Setting(NamedTuple):
-    """One field of a settings class.
+    """One field of a settings class."""
 
-    Attributes:
-        name: name of the field.
-        kind: "bool", "int", "float", "str", "floats" (a tuple) or "strs" (a tuple).
-        default: default value.
-        description: description for users.
-        unit: such as "Hz", or empty.
-        lower: lower bound of a number or of each number of a list; None for no bound.
-        upper: upper bound.
-        choices: allowed values of a scalar or of each item of a list; empty for any.
-        read_only: True if the value is fixed after the start.
-    """
-
-    name: str
-    kind: Kind
-    default: Value
-    description: str
-    unit: str
-    lower: float | None
-    upper: float | None
-    choices: tuple[Value, ...]
-    read_only: bool
+    name: str  # name of the field
+    kind: Kind  # "bool", "int", "float", "str", "floats" (a tuple) or "strs" (a tuple)
+    default: Value  # default value
+    description: str  # description for users
+    unit: str  # such as "Hz", or empty
+    lower: float | None  # lower bound of a number or of each number of a list; None for no bound
+    upper: float | None  # upper bound
+    choices: tuple[Value, ...]  # allowed values of a scalar or of each item of a list; empty for any
+    read_only: bool  # True if the value is fixed after the start
 
     @property
     def allowed(self) -> str:
@@ -96,25 +84,9 @@ def setting(
     choices: Iterable[Value] = (),
     read_only: bool = False,
 ) -> Any:
-    """Field of a settings class; the arguments are those of `Setting`.
-
-    Args:
-        default: default value.
-        description: description for users.
-        unit: unit of the numbers.
-        lower: lower bound, inclusive.
-        upper: upper bound, inclusive.
-        choices: allowed values.
-        read_only: True if the value is fixed after the start.
-    """
-    about = {
-        "description": description,
-        "unit": unit,
-        "lower": lower,
-        "upper": upper,
-        "choices": tuple(choices),
-        "read_only": read_only,
-    }
+    """Field of a settings class; the arguments are those of `Setting`, with inclusive bounds."""
+    numbers = {"unit": unit, "lower": lower, "upper": upper}
+    about = {"description": description, **numbers, "choices": tuple(choices), "read_only": read_only}
     return dataclasses.field(default=default, metadata={_KEY: about})
 
 
@@ -178,17 +150,16 @@ def _converted(one: Setting, value: object, name: str) -> Value:
     Raises:
         InputError: the value has another type, is out of range, or is not among the choices.
     """
-    items: list[Any] | None = None
-    if one.kind in _LISTS.values():
-        # A `str` is an iterable, too, but `wrenches: all` means one item.
-        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-            raise _refused(one, name, value)
-        items = [_item(one, item) for item in value]
-    result = [_item(one, value)] if items is None else items
-    if any(item is None or not _is_allowed(one, item) for item in result):
+    is_list = one.kind in _LISTS.values()
+    # a `str` is an iterable, too, but `wrenches: all` means one item
+    if is_list and (isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable)):
         raise _refused(one, name, value)
-    value_in_kind: Value = result[0] if items is None else tuple(items)  # type: ignore[assignment]
-    return value_in_kind
+    given: Any = value if is_list else (value,)
+    items: Any = tuple(_item(one, item) for item in given)
+    if any(item is None or not _is_allowed(one, item) for item in items):
+        raise _refused(one, name, value)
+    converted: Value = items if is_list else items[0]
+    return converted
 
 
 def _item(one: Setting, value: object) -> bool | int | float | str | None:
@@ -228,12 +199,8 @@ def _refused(one: Setting, name: str, value: object) -> InputError:
         hint = " Write [0.0, 1.5]."
     if one.kind == "strs" and isinstance(value, str):
         hint = f" Write [{value}]."
-    return InputError(
-        f"parameter {name} is {shown}; it must be {one.allowed} ({one.description}).{hint}",
-        field=name,
-        value=value,
-        allowed=one.allowed,
-    )
+    text = f"parameter {name} is {shown}; it must be {one.allowed} ({one.description}).{hint}"
+    return InputError(text, field=name, value=value, allowed=one.allowed)
 
 
 def _shown(value: object) -> str:

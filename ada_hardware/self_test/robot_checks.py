@@ -18,8 +18,7 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import LinkCounts, RobotDriver, in_words
 from ada_robot.errors import HardwareError, NoAnswer, TransportError
 from ada_robot.robot import Robot
-from ada_robot.safety.demand_guard import DemandGuard
-from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.joint_rules import DemandGuard, JointRules
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.periods import PeriodSummary
 

@@ -54,53 +54,29 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class RobotStatus:
-    """Status of a robot, at most 0.1 s old.
+    """Status of a robot, at most 0.1 s old."""
 
-    Attributes:
-        phase: present phase.
-        reason: reason of the phase, such as "stop: a person fell" or "deactivated: no command for 0.5 s".
-        is_armed: whether commands are accepted in phase ACTIVE, see `arm_within`.
-        operating_mode: "manual" or "automatic"; selects the limits.
-        tool_speed: tool speed limit [m/s]; inf for none.
-        alarms: active alarms of the device.
-        accepted: number of accepted commands since `open`.
-        refused: number of refused commands by reason.
-        last_refusal: message of the latest refusal; "" for none.
-        refused_at: time of the latest refusal on the steady clock [s]; 0 for none.
-        counts: frame counters.
-        periods: statistics of the cycle time; None before the first.
-        missed_cycles: cycles without a reply of the device.
-        late_cycles: cycles later than half the watchdog timeout of the device, after which the robot was slowed down.
-        longest_gap: longest time between two exchanges since `open` [s].
-        command_age: time since the last accepted command [s]; inf before the first.
-        feedback_age: time since the last reply of the device [s].
-        values: further quantities of the device, such as "battery [V]".
-        flight_record: path of the latest flight record; "" for none.
-        place: "process" or "thread".
-        notes: remarks on the cycle process, such as missing real-time priority.
-    """
-
-    phase: Phase = Phase.CLOSED
-    reason: str = ""
-    is_armed: bool = True
-    operating_mode: str = MANUAL
-    tool_speed: float = math.inf
-    alarms: tuple[Alarm, ...] = ()
-    accepted: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    last_refusal: str = ""
-    refused_at: float = 0.0
-    counts: LinkCounts = field(default_factory=LinkCounts)
-    periods: PeriodSummary | None = None
-    missed_cycles: int = 0
-    late_cycles: int = 0
-    longest_gap: float = 0.0
-    command_age: float = float("inf")
-    feedback_age: float = float("inf")
-    values: Mapping[str, float] = field(default_factory=dict)
-    flight_record: str = ""
-    place: str = ""
-    notes: tuple[str, ...] = ()
+    phase: Phase = Phase.CLOSED  # present phase
+    reason: str = ""  # reason of the phase, such as "stop: a person fell" or "deactivated: no command for 0.5 s"
+    is_armed: bool = True  # whether commands are accepted in phase ACTIVE, see `arm_within`
+    operating_mode: str = MANUAL  # "manual" or "automatic"; selects the limits
+    tool_speed: float = math.inf  # tool speed limit [m/s]; inf for none
+    alarms: tuple[Alarm, ...] = ()  # active alarms of the device
+    accepted: int = 0  # number of accepted commands since `open`
+    refused: Counter[str] = field(default_factory=Counter)  # number of refused commands by reason
+    last_refusal: str = ""  # message of the latest refusal; "" for none
+    refused_at: float = 0.0  # time of the latest refusal on the steady clock [s]; 0 for none
+    counts: LinkCounts = field(default_factory=LinkCounts)  # frame counters
+    periods: PeriodSummary | None = None  # statistics of the cycle time; None before the first
+    missed_cycles: int = 0  # cycles without a reply of the device
+    late_cycles: int = 0  # cycles later than half the watchdog timeout of the device, which slow the robot down
+    longest_gap: float = 0.0  # longest time between two exchanges since `open` [s]
+    command_age: float = float("inf")  # time since the last accepted command [s]; inf before the first
+    feedback_age: float = float("inf")  # time since the last reply of the device [s]
+    values: Mapping[str, float] = field(default_factory=dict)  # further quantities of the device, such as "battery [V]"
+    flight_record: str = ""  # path of the latest flight record; "" for none
+    place: str = ""  # "process" or "thread"
+    notes: tuple[str, ...] = ()  # remarks on the cycle process, such as missing real-time priority
 
 
 # --- fast ---------------------------------------------------------------------------------------------------------
@@ -137,23 +113,14 @@ class Reply(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Message sent by the cycle after each exchange with the device.
+    """Message sent by the cycle after each exchange with the device."""
 
-    Attributes:
-        phase: phase of the robot.
-        feedback: feedback of the device; alarms and values are in the report instead.
-        demand: demand sent; None if no demand was sent.
-        commanded_at: creation time of the latest accepted command [s]; -inf before the first.
-        judged_at: creation time of the latest command accepted or refused [s]; -inf before the first.
-        sent_at: send time on the steady clock [s].
-    """
-
-    phase: Phase
-    feedback: Feedback
-    demand: Demand | None
-    commanded_at: float
-    judged_at: float
-    sent_at: float
+    phase: Phase  # phase of the robot
+    feedback: Feedback  # feedback of the device; alarms and values are in the report instead
+    demand: Demand | None  # demand sent; None if no demand was sent
+    commanded_at: float  # creation time of the latest accepted command [s]; -inf before the first
+    judged_at: float  # creation time of the latest command accepted or refused [s]; -inf before the first
+    sent_at: float  # send time on the steady clock [s]
 
 
 def encode_exchange(exchange: Exchange) -> bytes:

@@ -109,11 +109,9 @@ def ros_problem() -> str | None:
     """Return why ROS 2 nodes cannot run in this Python, with the remedy, as one sentence; None if they can."""
     if _origin("rclpy") is None:
         return f"ROS 2 nodes need rclpy, which {sys.executable} does not find: {_how_to_get_it()}."
-    lacking = [name for name in MESSAGE_PACKAGES if _origin(name) is None]
+    lacking = ", ".join(name for name in MESSAGE_PACKAGES if _origin(name) is None)
     if lacking:
-        return (
-            f"ROS 2 nodes need the message packages {', '.join(lacking)}, which are not installed: {_how_to_get_it()}."
-        )
+        return f"ROS 2 nodes need the message packages {lacking}, which are not installed: {_how_to_get_it()}."
     return _import_problem() or _middleware_problem()
 
 
@@ -123,10 +121,8 @@ def _how_to_get_it() -> str:
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return f"there are wheels for x86-64 Linux only (here: {sys.platform} {platform.machine()}), so {installed}"
     if not PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
-        first, last = (".".join(map(str, python)) for python in PYTHONS)
-        return (
-            f"there are wheels for Python {first} to {last} only (here: {version}), so use one of these, or {installed}"
-        )
+        known = " to ".join(".".join(map(str, python)) for python in PYTHONS)
+        return f"there are wheels for Python {known} only (here: {version}), so use one of these, or {installed}"
     return f"`{how_to_install('ros')}`, or {installed}"
 
 
@@ -162,9 +158,5 @@ def _middleware_problem() -> str | None:
 
 
 def can_send_tf() -> bool:
-    """Return True if the messages of /tf can be imported; PyPI lacks them."""
-    try:
-        importlib.import_module("tf2_msgs.msg")
-    except ImportError:
-        return False
-    return True
+    """Return True if the messages of /tf are installed; PyPI lacks them."""
+    return _origin("tf2_msgs") is not None

@@ -36,7 +36,6 @@ _TYPES = {
     "strs": Parameter.Type.STRING_ARRAY,
 }
 _ATTRIBUTE = "_ada_parameter_changes"  # attribute of a node
-_LARGEST_INTEGER = 2**63 - 1
 _IN_EVERY_NODE = "use_sim_time"
 _DECLARED_BY_OTHERS = ("qos_overrides.",)  # declared by rclpy for topics that allow it
 
@@ -245,7 +244,7 @@ def _overrides(node: Node) -> dict[str, Parameter]:
 def _declare(node: Node, name: str, value: Value, one: Setting) -> None:
     descriptor = _descriptor(one)
     if value != ():
-        node.declare_parameter(name, _plain(value), descriptor, ignore_override=True)
+        node.declare_parameter(name, _parameter(name, value, one).value, descriptor, ignore_override=True)
         return
     # rclpy cannot infer the type of an empty list: declare by type, then set and describe
     kind = _TYPES[one.kind]
@@ -256,11 +255,7 @@ def _declare(node: Node, name: str, value: Value, one: Setting) -> None:
 
 
 def _parameter(name: str, value: Value, one: Setting) -> Parameter:
-    return Parameter(name, _TYPES[one.kind], _plain(value))
-
-
-def _plain(value: Value) -> object:
-    return list(value) if isinstance(value, tuple) else value
+    return Parameter(name, _TYPES[one.kind], list(value) if isinstance(value, tuple) else value)
 
 
 def _descriptor(one: Setting) -> ParameterDescriptor:
@@ -268,18 +263,16 @@ def _descriptor(one: Setting) -> ParameterDescriptor:
     descriptor = ParameterDescriptor(
         description=one.description + unit, additional_constraints=one.allowed, read_only=one.read_only
     )
-    if one.lower is None and one.upper is None:
-        return descriptor
+    is_bounded = one.lower is not None or one.upper is not None
     # ROS 2 has no one-sided ranges, and its tools do not display infinity properly
-    if one.kind == "float":
-        lowest, highest = -sys.float_info.max, sys.float_info.max
-        lower = lowest if one.lower is None else float(one.lower)
-        upper = highest if one.upper is None else float(one.upper)
-        descriptor.floating_point_range = [FloatingPointRange(from_value=lower, to_value=upper, step=0.0)]
-    if one.kind == "int":
-        least = -_LARGEST_INTEGER if one.lower is None else int(one.lower)
-        most = _LARGEST_INTEGER if one.upper is None else int(one.upper)
-        descriptor.integer_range = [IntegerRange(from_value=least, to_value=most, step=0)]
+    greatest = sys.float_info.max if one.kind == "float" else 2**63 - 1
+    lower = -greatest if one.lower is None else one.lower
+    upper = greatest if one.upper is None else one.upper
+    if one.kind == "float" and is_bounded:
+        bounds = FloatingPointRange(from_value=float(lower), to_value=float(upper), step=0.0)
+        descriptor.floating_point_range = [bounds]
+    if one.kind == "int" and is_bounded:
+        descriptor.integer_range = [IntegerRange(from_value=int(lower), to_value=int(upper), step=0)]
     return descriptor
 
 

@@ -27,17 +27,11 @@ class FrameSettings:
     """Names of the robot's frames."""
 
     frame_prefix: str = setting(
-        "",
-        "prefix of all frame names in messages and transforms, such as left/; not used in robot_description",
-        read_only=True,
+        "", "prefix of all frame names in messages, such as left/; not used in robot_description", read_only=True
     )
 
     def __post_init__(self) -> None:
-        """Check the prefix.
-
-        Raises:
-            InputError: if it makes no valid frame names.
-        """
+        """Raise an InputError unless the prefix makes valid frame names."""
         check_frame_prefix(self.frame_prefix)
 
 
@@ -46,18 +40,11 @@ class PlaceSettings(FrameSettings):
     """Pose of the robot in the common world frame."""
 
     base_pose: tuple[float, ...] = setting(
-        (),
-        "x, y, z [m] and yaw [rad] of its world_frame in the frame world, for /tf_static; needs frame_prefix; empty: "
-        "not sent",
-        read_only=True,
+        (), "x, y, z [m], yaw [rad] of its world_frame in world, on /tf_static; needs frame_prefix", read_only=True
     )
 
     def __post_init__(self) -> None:
-        """Check prefix and pose.
-
-        Raises:
-            InputError: if the pose is invalid, or no prefix is given.
-        """
+        """Raise an InputError unless the pose is valid, with a prefix, or empty."""
         super().__post_init__()
         check_base_pose(self.base_pose, self.frame_prefix)
 
@@ -67,22 +54,15 @@ class RobotSettings(FrameSettings):
     """Robot model and its base."""
 
     robot: str = setting(
-        "",
-        "name in the catalogue (`ada list`) or path of a robot's file; empty: waits for the topic robot_description",
-        read_only=True,
+        "", "catalogue name (`ada list`) or path of a robot file; empty: wait for robot_description", read_only=True
     )
-    loops: str = setting("", "path of a YAML or JSON file with joints that close loops", read_only=True)
-    base: str = setting(
-        AUTO,
-        "how the root link is held; auto: as the catalogue has it, else fixed",
-        choices=(AUTO, *BASES),
-        read_only=True,
-    )
+    loops: str = setting("", "path of a YAML or JSON file with loop joints", read_only=True)
+    base: str = setting(AUTO, "base; auto: of the catalogue, else fixed", choices=(AUTO, *BASES), read_only=True)
     gravity: tuple[float, ...] = setting(
         (), "gravity vector in the world; empty: that of the robot", unit="m/s^2", read_only=True
     )
     description_timeout: float = setting(
-        10.0, "wait for robot_description; 0: for ever", unit="s", lower=0.0, read_only=True
+        10.0, "timeout of robot_description; 0: none", unit="s", lower=0.0, read_only=True
     )
 
     def __post_init__(self) -> None:
@@ -101,11 +81,7 @@ class RobotSettings(FrameSettings):
 
 
 def check_gravity(gravity: Sequence[float]) -> None:
-    """Check that a gravity vector is valid or empty.
-
-    Raises:
-        InputError: if it is not.
-    """
+    """Raise an InputError unless a gravity vector is valid or empty."""
     if gravity and not (len(gravity) == 3 and np.all(np.abs(gravity) <= LARGEST_GRAVITY)):  # False for NaN
         text = (
             f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2] up to {LARGEST_GRAVITY:g}, or empty."
@@ -114,11 +90,7 @@ def check_gravity(gravity: Sequence[float]) -> None:
 
 
 def check_frame_prefix(prefix: str) -> None:
-    """Check that a prefix makes valid frame names.
-
-    Raises:
-        InputError: if it does not.
-    """
+    """Raise an InputError unless a prefix makes valid frame names."""
     if not _PREFIX.fullmatch(prefix):
         text = (
             f"frame_prefix is {prefix!r}; it must consist of letters, digits and underscores, with single slashes "
@@ -128,11 +100,7 @@ def check_frame_prefix(prefix: str) -> None:
 
 
 def check_base_pose(pose: Sequence[float], prefix: str) -> None:
-    """Check that a pose is valid or empty, and that it has a prefix.
-
-    Raises:
-        InputError: if it is not.
-    """
+    """Raise an InputError unless a pose is empty, or valid and with a prefix."""
     if not pose:
         return
     if len(pose) != 4 or not np.isfinite(pose).all():

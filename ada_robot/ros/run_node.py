@@ -77,31 +77,23 @@ def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -
 
 
 def _code(make: Callable[[], Node], name: str, arguments: list[str], signals: _Signals) -> int:
-    try:
-        node = _start(make, arguments, signals)
-        return CLEAN if node is None else _run(node, name, signals)
-    except AdaError as problem:
-        _say(name, "error", problem)
-        return USAGE_ERROR
-    except Exception as problem:
-        return _failure(name, problem)
-    finally:
-        rclpy.try_shutdown()
-
-
-def _start(make: Callable[[], Node], arguments: list[str], signals: _Signals) -> Node | None:
-    """Create the node; None if a signal is received before."""
-    node: Node | None = None
+    """Create the node and run it, unless a signal is received before; return the exit code."""
     try:
         _initialise(arguments)
         node = make()
         signals.begin()
+        return _run(node, name, signals)
     except _Stopped:
-        pass
-    except Exception:  # destruction of an incomplete node may raise after a signal
-        if not signals.count:
-            raise
-    return node
+        return CLEAN
+    except Exception as problem:
+        if signals.count:  # destruction of an incomplete node may raise after a signal
+            return CLEAN
+        if not isinstance(problem, AdaError):
+            return _failure(name, problem)
+        _say(name, "error", problem)
+        return USAGE_ERROR
+    finally:
+        rclpy.try_shutdown()
 
 
 def _initialise(arguments: list[str]) -> None:
@@ -109,12 +101,9 @@ def _initialise(arguments: list[str]) -> None:
     try:
         rclpy.init(args=["node", *arguments], signal_handler_options=SignalHandlerOptions.NO)
     except Exception as problem:  # RCLError, UnknownROSArgsError and others: the classes differ between distributions
-        hint = (
-            "All numbers of a list must have a decimal point, or none: [1.0, 2.5]."
-            if "same type" in str(problem)
-            else ""
-        )
-        raise InputError(f"ROS 2 refuses these arguments: {problem}. {hint}") from problem
+        is_list = "same type" in str(problem)
+        hint = " All numbers of a list must have a decimal point, or none: [1.0, 2.5]." if is_list else ""
+        raise InputError(f"ROS 2 refuses these arguments: {problem}.{hint}") from problem
     unknown = remove_ros_args(["node", *arguments])[1:]
     if unknown:
         raise InputError(
@@ -123,7 +112,7 @@ def _initialise(arguments: list[str]) -> None:
         )
 
 
-def _run(node: Node, name: str, signals: _Signals) -> int:
+def _run(node: Any, name: str, signals: _Signals) -> int:
     """Spin in a thread, because the main thread handles signals."""
     executor = SingleThreadedExecutor()
     executor.add_node(node)
@@ -141,28 +130,29 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
         finally:
             ending.set()
 
+    def failure() -> list[Exception]:
+        reported: Exception | None = getattr(node, "failure", None)
+        return [] if reported is None else [reported]
+
     thread = threading.Thread(target=spin, name=_EXECUTOR, daemon=True)
-    signals.begin()
     thread.start()
-    while not signals.count and _reported(node) is None and not ending.wait(_LOOK):
+    while not signals.count and not failure() and not ending.wait(_LOOK):
         pass
     ending.set()
     try:
-        _called(node, "halt")
+        getattr(node, "halt", bool)()
     except Exception as problem:  # close the node nevertheless
         problems.append(problem)
     deadline = SYSTEM_CLOCK() + _LAST_CALLBACK
     executor.shutdown(_LAST_CALLBACK)
     thread.join(max(0.0, deadline - SYSTEM_CLOCK()))
     try:
-        _called(node, "close")
-        reported = _reported(node)
+        getattr(node, "close", bool)()
         node.destroy_node()
     except Exception as problem:
         if rclpy.ok():
             problems.append(problem)
-        reported = _reported(node)
-    problems += [reported] if reported is not None else []
+    problems += failure()
     return _failure(name, problems[0]) if problems else CLEAN
 
 
@@ -183,18 +173,6 @@ def _spin(node: Any, executor: SingleThreadedExecutor, ending: threading.Event) 
         )
         return True
     return False
-
-
-def _called(node: Any, name: str) -> None:
-    """Call a method of the node, if it exists."""
-    method: Callable[[], object] | None = getattr(node, name, None)
-    if method is not None:
-        method()
-
-
-def _reported(node: Any) -> Exception | None:
-    failure: Exception | None = getattr(node, "failure", None)
-    return failure
 
 
 class _Stopped(BaseException):

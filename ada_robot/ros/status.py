@@ -29,17 +29,11 @@ class Level(enum.IntEnum):
 
 
 class Status(NamedTuple):
-    """Diagnostic status.
+    """Diagnostic status."""
 
-    Attributes:
-        level: severity.
-        message: one short sentence.
-        values: values by name with unit, such as "period p99 [ms]".
-    """
-
-    level: Level
-    message: str
-    values: Mapping[str, object] = MappingProxyType({})
+    level: Level  # severity
+    message: str  # one short sentence
+    values: Mapping[str, object] = MappingProxyType({})  # values by name with unit, such as "period p99 [ms]"
 
 
 def value_text(value: object) -> str:

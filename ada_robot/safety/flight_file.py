@@ -55,21 +55,13 @@ NICE = 10
 
 
 class FlightRecord(NamedTuple):
-    """Content of a flight record.
+    """Content of a flight record."""
 
-    Attributes:
-        flight: description of the robot.
-        why: reason of the record.
-        rows: one row per cycle, see `columns_of`; the first column is the steady clock [s].
-        events: recorded events.
-        wall_offset: wall clock minus steady clock [ns].
-    """
-
-    flight: Flight
-    why: str
-    rows: Array
-    events: list[Event]
-    wall_offset: int
+    flight: Flight  # description of the robot
+    why: str  # reason of the record
+    rows: Array  # one row per cycle, see `columns_of`; the first column is the steady clock [s]
+    events: list[Event]  # recorded events
+    wall_offset: int  # wall clock minus steady clock [ns]
 
     def vector(self, index: int) -> Array:
         """Return a vector of all rows: 0 demand, 1 position, 2 velocity, 3 effort."""

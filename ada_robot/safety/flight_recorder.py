@@ -48,19 +48,12 @@ _MODE_NUMBER = {mode: i for i, mode in enumerate(MODES)}
 
 @dataclass(frozen=True)
 class Flight:
-    """Description of the recorded robot.
+    """Description of the recorded robot."""
 
-    Attributes:
-        device: device type.
-        joints: joint names.
-        period: time between rows [s].
-        rows: capacity of the ring buffer.
-    """
-
-    device: str
-    joints: tuple[str, ...]
-    period: float
-    rows: int
+    device: str  # device type
+    joints: tuple[str, ...]  # joint names
+    period: float  # time between rows [s]
+    rows: int  # capacity of the ring buffer
 
     @property
     def columns(self) -> int:

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint limits of a robot as arrays: device limits, narrowed by the user's settings."""
+"""Joint limits of a robot as arrays, narrowed by the user's settings, and the check of demands by them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_robot.contract import JointLimit
-from ada_robot.limits import Limits
+from ada_robot.contract import Demand, JointLimit, Mode, Reason, Refusal, Tally
+from ada_robot.limits import ROUNDING, Limits, refused_age, refused_jump
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.tool_rules import Tool, ToolRules
 
+AHEAD = 0.01  # tolerance of stamps in the future [s]; both ends read the same clock
 RAMP_TIME = 0.1  # default time from the velocity limit to rest [s]
 # Default time from zero effort to the effort limit [s], equal to that of velocities. Torque-controlled arms allow more
 # (libfranka: 1000 N m/s for joints of 87 and 12 N m, 0.09 and 0.01 s). PA-10 and HEXA have no documented value; the
@@ -53,16 +54,14 @@ class JointRules(Limits):
         self.names = tuple(joint.name for joint in device)
         self.lower = self._narrowed(settings.position_lower, "position_lower", [j.lower for j in device], is_least=True)
         self.upper = self._narrowed(settings.position_upper, "position_upper", [j.upper for j in device])
-        velocity = self._narrowed(settings.velocity, "velocity", [j.velocity for j in device])
-        self.velocity = velocity * settings.velocity_share
+        fastest = self._narrowed(settings.velocity, "velocity", [j.velocity for j in device])
+        self.velocity = fastest * settings.velocity_share
         self.effort = self._narrowed(settings.effort, "effort", [j.effort for j in device])
         rates = self._narrowed(settings.max_effort_rate, "max_effort_rate", [math.inf] * len(device))
         self.effort_rate = rates if settings.max_effort_rate else self.effort / EFFORT_TIME
         for name, lower, upper in zip(self.names, self.lower, self.upper, strict=True):
             if not lower < upper:
-                text = (
-                    f"joint {name!r}: position_lower {lower:g} is not below position_upper {upper:g}; widen the range."
-                )
+                text = f"joint {name!r}: position_lower {lower:g} is not below position_upper {upper:g}; widen it."
                 raise InputError(text, joint=name, field="position_lower", value=lower, allowed=upper)
         count = len(self.names)
         fastest = self.velocity / RAMP_TIME
@@ -74,18 +73,12 @@ class JointRules(Limits):
         self.step = np.full(count, settings.max_step) if settings.max_step else far
         error = settings.max_following_error
         self.following = np.full(count, error) if error else self.velocity * FOLLOWING_TIME
+        bounds = self.lower.tolist(), self.upper.tolist(), self.velocity.tolist(), self.effort.tolist()
+        rows = zip(device, *bounds, strict=True)
         self.limits = tuple(
-            JointLimit(
-                joint.name,
-                float(self.lower[i]),
-                float(self.upper[i]),
-                float(self.velocity[i]),
-                float(self.effort[i]),
-                joint.has_motor,
-            )
-            for i, joint in enumerate(device)
+            JointLimit(joint.name, lower, upper, velocity, effort, joint.has_motor)
+            for joint, lower, upper, velocity, effort in rows
         )
-        super().__init__(self.limits)
 
     def _narrowed(self, desired: Sequence[float], setting: str, device: list[float], is_least: bool = False) -> Array:
         can = np.array(device, dtype=np.float64)
@@ -115,9 +108,7 @@ def _check(joints: Sequence[JointLimit]) -> None:
             text = f"joints: duplicate joint {joint.name!r}; list each joint once."
             raise InputError(text, field="joints", joint=joint.name)
         if not joint.lower <= joint.upper:
-            text = (
-                f"joints: lower limit {joint.lower} of {joint.name!r} exceeds the upper limit {joint.upper}; swap them."
-            )
+            text = f"joints: lower limit {joint.lower} of {joint.name!r} exceeds upper limit {joint.upper}; swap them."
             raise InputError(text, field="limits", joint=joint.name, value=(joint.lower, joint.upper))
         for what, value in (("velocity", joint.velocity), ("effort", joint.effort)):
             if not value >= 0.0:
@@ -127,3 +118,50 @@ def _check(joints: Sequence[JointLimit]) -> None:
 
 def _list(numbers: Sequence[float]) -> str:
     return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"
+
+
+class DemandGuard(Tally):
+    """Checks demands against the joint rules: each is accepted or refused as a whole, never clipped, and counted."""
+
+    def __init__(self, rules: JointRules, modes: Iterable[Mode], max_age: float) -> None:
+        """Args: joint rules; modes supported by the driver; maximum age of a demand [s]."""
+        super().__init__()
+        self._rules, self._modes, self._max_age = rules, frozenset(modes), max_age
+
+    def judge(self, demand: Demand, now: float, demanded: Array, measured: Array | None = None) -> Refusal | None:
+        """Check a demand and count it.
+
+        Args:
+            demand: received demand.
+            now: present time on the clock of its stamp [s].
+            demanded: present demanded or measured positions, from which position jumps are measured.
+            measured: measured positions; None if equal to `demanded`.
+
+        Returns:
+            Refusal, or None if the demand is accepted.
+        """
+        where = (demanded,) if measured is None else (demanded, measured)
+        refusal = (
+            self._numbers(demand, *where)
+            or refused_age(demand.stamp, now, self._max_age, AHEAD, "command_timeout")
+            or self._jump(demand, demanded)
+        )
+        return self.count(refusal, now)
+
+    def _numbers(self, demand: Demand, *where: Array) -> Refusal | None:
+        if demand.mode not in self._modes:
+            known = ", ".join(sorted(mode.value for mode in self._modes))
+            text = f"the robot has no mode {getattr(demand.mode, 'value', demand.mode)}; its modes are {known}."
+            return Refusal(Reason.NO_MODE, text)
+        return self._rules.refusal(demand.mode, demand.values, *where)
+
+    def _jump(self, demand: Demand, demanded: Array) -> Refusal | None:
+        if demand.mode is not Mode.POSITION:
+            return None
+        step = self._rules.step
+        near = np.abs(demand.values - demanded) <= step + ROUNDING
+        if near.all():
+            return None
+        i = int(np.argmin(near))
+        desired, present = float(demand.values[i]), float(demanded[i])
+        return refused_jump(self._rules.names[i], desired, present, float(step[i]), "max_step")

@@ -27,10 +27,9 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand, Mode, Reason, Refusal
 from ada_robot.driver import Feedback, RobotDriver, alarm_error, in_words
 from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
-from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.demands import Demands
 from ada_robot.safety.flight_recorder import FlightRecorder
-from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.joint_rules import DemandGuard, JointRules
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.state_monitor import MeasuredState, StateMonitor, require_ready
@@ -116,13 +115,7 @@ class SafeCycle:
 
     # --- requests -------------------------------------------------------------------------------------------------
     def open(self, now: float) -> None:
-        """Connect. The phase becomes INACTIVE, or STOPPED if the device has an alarm.
-
-        Raises:
-            Refused: if it is already open.
-            TransportError: if the port or socket cannot be opened.
-            NoAnswer: if the device does not reply.
-        """
+        """Connect. The phase becomes INACTIVE, or STOPPED if the device has an alarm. Errors as in `Robot.open`."""
         if self.phase is not Phase.CLOSED:
             raise self._out_of_phase("it is already open")
         self._forget()
@@ -146,10 +139,7 @@ class SafeCycle:
             stop_requested: returns the reason to abort, or ""; called during and after the start of the device.
 
         Raises:
-            Refused: if the robot is not INACTIVE, moves, is outside a limit or has no recent feedback, or a stop was
-                requested.
-            DeviceAlarm: if there is an alarm, or the device reports why it does not start.
-            NoAnswer: if the device does not reply.
+            HardwareError: as in `Robot.activate`, and if a stop was requested.
         """
         if self.phase is not Phase.INACTIVE:
             first = "reset it first; " if self.phase is Phase.STOPPED else ""
@@ -184,31 +174,19 @@ class SafeCycle:
         return self._dead_man.is_armed
 
     def arm(self, now: float) -> None:
-        """Accept commands, where activation alone does not (`arm_within`).
-
-        Raises:
-            Refused: if the robot is not ACTIVE.
-        """
+        """Accept commands, where activation alone does not (`arm_within`); Refused unless the robot is ACTIVE."""
         if self.phase is not Phase.ACTIVE:
             raise self._out_of_phase("arming requires phase active")
         self._dead_man.arm(now)
         self._note(now, "armed")
 
     def lower_tool_speed(self, now: float, speed: float) -> None:
-        """Lower the tool speed limit [m/s], in any phase.
-
-        Raises:
-            InputError: if it is above the present limit, or the robot has no tool speed limit.
-        """
+        """Lower the tool speed limit [m/s], in any phase; see `ToolRules.lower`."""
         self.rules.tool.lower(speed)
         self._note(now, f"tool speed limited to {speed:g} m/s")
 
     def deactivate(self, now: float, why: str = "deactivated") -> None:
-        """Start the ramp to rest, after which the phase is INACTIVE; without effect if it is INACTIVE already.
-
-        Raises:
-            Refused: if the robot is STOPPED or CLOSED.
-        """
+        """Start the ramp to rest, after which the phase is INACTIVE; Refused if the robot is STOPPED or CLOSED."""
         if self.phase is Phase.ACTIVE:
             self._begin_ramp(now, why)
         elif self.phase in (Phase.STOPPED, Phase.CLOSED):
@@ -220,14 +198,7 @@ class SafeCycle:
             self._fault(now, f"stop: {why}")
 
     def reset(self, now: float) -> None:
-        """Clear alarms and the latched stop. The phase becomes INACTIVE.
-
-        Raises:
-            Refused: if the robot is neither STOPPED nor INACTIVE.
-            DeviceAlarm: if an alarm remains.
-            NoAnswer: if the device does not reply.
-            TransportError: if the connection is lost and cannot be opened again.
-        """
+        """Clear alarms and the latched stop. The phase becomes INACTIVE. Errors as in `Robot.reset`."""
         if self.phase not in (Phase.STOPPED, Phase.INACTIVE):
             raise self._out_of_phase("a reset requires phase stopped")
         if self._is_wire_gone:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_robot.contract import Demand, Mode
@@ -117,37 +119,30 @@ class StateMonitor:
 
     def moving(self, velocity: Array) -> str:
         """Describe a joint that moves; "" if none does."""
-        fast = np.abs(velocity) > self._settings.standstill
-        if not fast.any():
-            return ""
-        i = int(np.flatnonzero(fast)[0])
-        return (
-            f"joint {self._rules.names[i]!r} moves at {velocity[i]:.4g}; the standstill threshold is "
-            f"{self._settings.standstill:g} (standstill)"
+        standstill = self._settings.standstill
+        return self._first(
+            np.abs(velocity) > standstill,
+            lambda i: f"moves at {velocity[i]:.4g}; the standstill threshold is {standstill:g} (standstill)",
         )
 
     def out_of_limits(self, position: Array) -> str:
         """Describe a joint outside its limits by more than the margin; "" if none is."""
         rules, margin = self._rules, self._settings.position_margin
-        out = (position < self._lower) | (position > self._upper)
-        if not out.any():
-            return ""
-        i = int(np.flatnonzero(out)[0])
-        return (
-            f"joint {rules.names[i]!r} is at {position[i]:.6g}, outside of "
-            f"[{rules.lower[i]:.6g}, {rules.upper[i]:.6g}] by more than {margin:g} (position_margin)"
+        return self._first(
+            (position < self._lower) | (position > self._upper),
+            lambda i: (
+                f"is at {position[i]:.6g}, outside of [{rules.lower[i]:.6g}, {rules.upper[i]:.6g}] by more than "
+                f"{margin:g} (position_margin)"
+            ),
         )
 
     def _too_fast(self, velocity: Array) -> str:
-        rules = self._rules
-        greatest = self._fastest
-        fast = np.abs(velocity) > greatest
-        if not fast.any():
-            return ""
-        i = int(np.flatnonzero(fast)[0])
-        return (
-            f"joint {rules.names[i]!r} moves at {velocity[i]:.4g}; its limit is {rules.velocity[i]:.4g}, with "
-            f"velocity_margin {greatest[i]:.4g}"
+        return self._first(
+            np.abs(velocity) > self._fastest,
+            lambda i: (
+                f"moves at {velocity[i]:.4g}; its limit is {self._rules.velocity[i]:.4g}, with velocity_margin "
+                f"{self._fastest[i]:.4g}"
+            ),
         )
 
     def _not_following(self, mode: Mode, demanded: Array, position: Array) -> str:
@@ -161,14 +156,13 @@ class StateMonitor:
             behind = np.sign(behind) * np.maximum(np.abs(behind) - self._forgiven, 0.0)
             expected = np.where(np.isfinite(behind), position + behind, position)
             self._expected, self._forgiven = expected, np.zeros(len(position))
-        away = np.abs(position - expected) > self._rules.following
-        if not away.any():
-            return ""
-        i = int(np.flatnonzero(away)[0])
-        return (
-            f"joint {self._rules.names[i]!r} does not follow: measured {position[i]:.6g}, expected "
-            f"{expected[i]:.6g}; the maximum error is {self._rules.following[i]:.4g} (max_following_error). It may be "
-            f"blocked"
+        following = self._rules.following
+        return self._first(
+            np.abs(position - expected) > following,
+            lambda i: (
+                f"does not follow: measured {position[i]:.6g}, expected {expected[i]:.6g}; the maximum error is "
+                f"{following[i]:.4g} (max_following_error). It may be blocked"
+            ),
         )
 
     def _cannot_stop(self, feedback: Feedback) -> str:
@@ -182,14 +176,20 @@ class StateMonitor:
         ahead = np.where(velocity > 0.0, rules.upper - position, position - rules.lower)
         room = ahead - fastest * (self._settings.drive_lag + 2.0 * self._period) - gained * self._period
         late = (fastest > self._braking.speed(room)) & (np.abs(velocity) > self._settings.standstill)
-        late &= np.isfinite(position)
-        if not late.any():
-            return ""
-        i = int(np.flatnonzero(late)[0])
-        return (
-            f"joint {rules.names[i]!r} moves at {velocity[i]:.4g} towards its limit at a distance of {ahead[i]:.4g}; "
-            f"later it could not be stopped before the limit"
+        return self._first(
+            late & np.isfinite(position),
+            lambda i: (
+                f"moves at {velocity[i]:.4g} towards its limit at a distance of {ahead[i]:.4g}; later it could "
+                f"not be stopped before the limit"
+            ),
         )
+
+    def _first(self, wrong: NDArray[np.bool_], text: Callable[[int], str]) -> str:
+        """Describe the first joint that violates a rule; "" if none does."""
+        if not wrong.any():
+            return ""
+        i = int(np.argmax(wrong))
+        return f"joint {self.names[i]!r} {text(i)}"
 
 
 def require_ready(

@@ -37,15 +37,10 @@ _PLANE_MARGIN = 0.02  # tolerance of the measured point beyond a plane [m]
 
 
 class ToolState(NamedTuple):
-    """Position and Jacobian of the tool point.
+    """Position and Jacobian of the tool point."""
 
-    Attributes:
-        point: position in the base frame of the robot [m].
-        jacobian: (3, joints), velocity of the point by the joint velocities.
-    """
-
-    point: Array
-    jacobian: Array
+    point: Array  # position in the base frame of the robot [m]
+    jacobian: Array  # (3, joints), velocity of the point by the joint velocities
 
 
 Tool: TypeAlias = Callable[[Array], ToolState]

@@ -33,27 +33,16 @@ _TIMED = (_EFFORT, _VELOCITY)  # modes that end without a newer command
 
 
 class Snapshot(NamedTuple):
-    """Copy of a state.
+    """Copy of a state."""
 
-    Attributes:
-        step: number of steps since creation.
-        t: simulated time [s].
-        q: configuration.
-        v: velocities.
-        tau: motor efforts.
-        external: external wrenches [f, n] by link, at its origin in its axes.
-        contact: contact wrenches [f, n] by contact, on its body, at the contact point in world axes.
-        stamp: time on the clock of the stamps [ns]; simulated time if made by the plant.
-    """
-
-    step: int
-    t: float
-    q: Array
-    v: Array
-    tau: Array
-    external: Mapping[str, Array]
-    contact: Mapping[str, Array]
-    stamp: int = 0
+    step: int  # number of steps since creation
+    t: float  # simulated time [s]
+    q: Array  # configuration
+    v: Array  # velocities
+    tau: Array  # motor efforts
+    external: Mapping[str, Array]  # external wrenches [f, n] by link, at its origin in its axes
+    contact: Mapping[str, Array]  # contact wrenches [f, n] by contact, on its body, at the contact point in world axes
+    stamp: int = 0  # time on the clock of the stamps [ns]; simulated time if made by the plant
 
 
 class Plant:

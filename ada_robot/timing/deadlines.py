@@ -65,20 +65,13 @@ class Stamps:
         Args:
             moment: recent time [ns].
         """
-        offset = self._checked()
-        self._last = max(self._last, moment + offset)
-        return self._last
-
-    def _checked(self) -> int:
-        """Return the offset between the clocks, updated if one was set."""
         earliest, latest = self._between()
-        offset = self._offset
-        if offset is None or not earliest - _SET <= offset <= latest + _SET:
+        if self._offset is None or not earliest - _SET <= self._offset <= latest + _SET:  # a clock was set
             # the tightest of several measurements, because preemption widens the bounds
             earliest, latest = min((self._between() for _ in range(_TRIES)), key=lambda pair: pair[1] - pair[0])
-            offset = self._offset = (earliest + latest) // 2
-            self._last = 0
-        return offset
+            self._offset, self._last = (earliest + latest) // 2, 0
+        self._last = max(self._last, moment + self._offset)
+        return self._last
 
     def _between(self) -> tuple[int, int]:
         """Return bounds of the offset from two readings of the steady clock around one of the other clock."""
@@ -167,11 +160,6 @@ class DeadlineLoop:
         thread = self._thread
         return thread is not None and thread.is_alive()
 
-    @property
-    def run_inside(self) -> bool:
-        """True if the caller is the loop's thread."""
-        return threading.current_thread() is self._thread
-
     def start(self) -> None:
         """Start the thread, also after an end; without effect if it is running.
 
@@ -226,7 +214,7 @@ class DeadlineLoop:
         with self._lock:
             self._ending.set()
             thread = self._thread
-        if self.run_inside:
+        if thread is threading.current_thread():
             return False
         if thread is None:
             self._close()
@@ -270,7 +258,10 @@ class DeadlineLoop:
             if ending.is_set():
                 self._close()
         if trace is not None:
-            _save(trace)
+            try:
+                trace.save()
+            except OSError as problem:
+                _log.warning("%s=...: %s cannot be written: %s", TRACES, trace.path, problem.strerror)
         if self.failure is not None:
             if self._on_failure is None:
                 _log.error("%s: ended by an exception", self._name, exc_info=self.failure)
@@ -372,16 +363,12 @@ class Deadlines:
         self.last = self.next
         if not self.period:
             return 1, 0
-        late = now - self.next
-        missed = int(late * _NS / self.period)
-        # correct rounding errors of the division
-        while self._time(self._count + missed + 1) <= now:
-            missed += 1
-        while missed and self._time(self._count + missed) > now:
-            missed -= 1
-        self.last = self._time(self._count + missed)
-        self._count += missed + 1
-        self.next = self._time(self._count)
+        late, first = now - self.next, self._count
+        self._count = int((now - self._origin) * _NS / self.period)
+        while self._time(self._count) <= now:  # the division may be rounded
+            self._count += 1
+        self.last, self.next = self._time(self._count - 1), self._time(self._count)
+        missed = self._count - first - 1
         return (1, missed) if late > max(catch_up, self.duration(1)) else (1 + missed, 0)
 
     def duration(self, periods: int) -> int:
@@ -389,11 +376,4 @@ class Deadlines:
         return round(periods * self.period / _NS)
 
     def _time(self, count: int) -> int:
-        return self._origin + round(count * self.period / _NS)
-
-
-def _save(trace: PeriodTrace) -> None:
-    try:
-        trace.save()
-    except OSError as problem:
-        _log.warning("%s=...: %s cannot be written: %s", TRACES, trace.path, problem.strerror)
+        return self._origin + self.duration(count)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 
@@ -22,35 +21,20 @@ _NS = 1e-9  # [s]
 
 @dataclass(frozen=True)
 class PeriodSummary:
-    """Timing statistics of a periodic thread.
+    """Timing statistics of a periodic thread."""
 
-    Attributes:
-        count: number of wake-ups.
-        missed: periods whose deadline had passed by more than one period at the wake-up.
-        slipped_s: skipped time [s].
-        period_p50: median time between wake-ups [s].
-        period_p99: 99th percentile of it [s].
-        period_p999: 99.9th percentile [s].
-        period_max: maximum [s].
-        late_p50: median delay of a wake-up after its deadline [s].
-        late_p99: 99th percentile of it [s].
-        late_p999: 99.9th percentile [s].
-        late_max: maximum [s].
-        since_s: time covered by the statistics [s].
-    """
-
-    count: int
-    missed: int
-    slipped_s: float
-    period_p50: float
-    period_p99: float
-    period_p999: float
-    period_max: float
-    late_p50: float
-    late_p99: float
-    late_p999: float
-    late_max: float
-    since_s: float
+    count: int  # number of wake-ups
+    missed: int  # periods whose deadline had passed by more than one period at the wake-up
+    slipped_s: float  # skipped time [s]
+    period_p50: float  # median time between wake-ups [s]
+    period_p99: float  # 99th percentile of it [s]
+    period_p999: float  # 99.9th percentile [s]
+    period_max: float  # maximum [s]
+    late_p50: float  # median delay of a wake-up after its deadline [s]
+    late_p99: float  # 99th percentile of it [s]
+    late_p999: float  # 99.9th percentile [s]
+    late_max: float  # maximum [s]
+    since_s: float  # time covered by the statistics [s]
 
 
 class Histogram:
@@ -94,6 +78,11 @@ class Histogram:
         requested = [max(1, int(np.ceil(share * count - 1e-6))) for share in shares]
         return [min(_middle(int(np.searchsorted(ranks, rank))), self.longest) * _NS for rank in requested]
 
+    def summary(self) -> tuple[float, float, float, float]:
+        """Return median, 99th and 99.9th percentile and maximum [s]."""
+        p50, p99, p999 = self.percentiles((0.5, 0.99, 0.999))
+        return p50, p99, p999, self.longest * _NS
+
 
 def _middle(index: int) -> float:
     """Centre of a bin [ns]."""
@@ -104,19 +93,8 @@ def _middle(index: int) -> float:
     return lowest + 0.5 * ((1 << shift) - 1)
 
 
-class _Tally:
-    """Counters reset by a restart; replaced as one object."""
-
-    __slots__ = ("count", "late", "missed", "period", "since_ns", "slipped_ns")
-
-    def __init__(self, since_ns: int) -> None:
-        self.period, self.late = Histogram(), Histogram()
-        self.count = self.missed = self.slipped_ns = 0
-        self.since_ns = since_ns
-
-
 class PeriodStatistics:
-    """Timing statistics of one thread, which adds wake-ups; any thread may read or restart them.
+    """Timing statistics of one thread, which adds wake-ups and may restart them; any thread may read them.
 
     Example::
 
@@ -128,7 +106,13 @@ class PeriodStatistics:
     def __init__(self, clock: Callable[[], int] = SYSTEM_CLOCK.now_ns) -> None:
         """Args: clock of the covered time [ns]."""
         self._clock = clock
-        self._tally = _Tally(clock())
+        self.restart()
+
+    def restart(self) -> None:
+        """Reset all counters."""
+        self._period, self._late = Histogram(), Histogram()
+        self._count = self._missed = self._slipped_ns = 0
+        self._since_ns = self._clock()
 
     def add(self, late_ns: int, period_ns: int | None, due: int = 1) -> None:
         """Add a wake-up.
@@ -138,87 +122,47 @@ class PeriodStatistics:
             period_ns: time since the previous wake-up [ns]; None for the first one.
             due: number of due periods, including its own.
         """
-        tally = self._tally
-        tally.count += 1
-        tally.missed += due - 1
-        tally.late.add(late_ns)
+        self._count += 1
+        self._missed += due - 1
+        self._late.add(late_ns)
         if period_ns is not None:
-            tally.period.add(period_ns)
+            self._period.add(period_ns)
 
     def slip(self, periods: int, time_ns: int) -> None:
-        """Add skipped periods.
-
-        Args:
-            periods: number of periods.
-            time_ns: their duration [ns].
-        """
-        tally = self._tally
-        tally.missed += periods
-        tally.slipped_ns += time_ns
-
-    def restart(self) -> None:
-        """Reset all counters."""
-        self._tally = _Tally(self._clock())
+        """Add skipped periods. Args: their number; their duration [ns]."""
+        self._missed += periods
+        self._slipped_ns += time_ns
 
     def summary(self) -> PeriodSummary:
         """Return the present statistics."""
-        tally = self._tally
-        period_p50, period_p99, period_p999 = tally.period.percentiles((0.5, 0.99, 0.999))
-        late_p50, late_p99, late_p999 = tally.late.percentiles((0.5, 0.99, 0.999))
-        return PeriodSummary(
-            count=tally.count,
-            missed=tally.missed,
-            slipped_s=tally.slipped_ns * _NS,
-            period_p50=period_p50,
-            period_p99=period_p99,
-            period_p999=period_p999,
-            period_max=tally.period.longest * _NS,
-            late_p50=late_p50,
-            late_p99=late_p99,
-            late_p999=late_p999,
-            late_max=tally.late.longest * _NS,
-            since_s=(self._clock() - tally.since_ns) * _NS,
-        )
+        since_s = (self._clock() - self._since_ns) * _NS
+        period, late = self._period.summary(), self._late.summary()
+        return PeriodSummary(self._count, self._missed, self._slipped_ns * _NS, *period, *late, since_s)
 
 
 class PeriodTrace:
     """Record of the wake-ups of a thread, in memory allocated at the start.
 
     Attributes:
-        path: file written by `save`.
+        path: .npy file written by `save`, with one row of COLUMNS per wake-up, 64-bit integers.
     """
 
     COLUMNS = ("woke_ns", "late_ns", "due")
 
     def __init__(self, path: Path, capacity: int = 2**20) -> None:
-        """Allocate the memory.
-
-        Args:
-            path: .npy file with one row of COLUMNS per wake-up, 64-bit integers.
-            capacity: number of wake-ups; later ones are dropped. 2^20 are 17 minutes at 1 kHz, 24 MB.
-        """
+        """Args: path of the file; number of wake-ups, of which later ones are dropped (2^20: 17 minutes at 1 kHz)."""
         self.path = path
         self._rows = array("q", bytes(8 * len(self.COLUMNS) * capacity))
         self._next = 0
 
     def add(self, woke_ns: int, late_ns: int, due: int) -> None:
-        """Record a wake-up.
-
-        Args:
-            woke_ns: time on the loop's clock [ns].
-            late_ns: delay after the deadline [ns].
-            due: number of due periods.
-        """
+        """Record a wake-up. Args: time on the loop's clock [ns]; delay after the deadline [ns]; due periods."""
         i, rows = self._next, self._rows
         if i < len(rows):
             rows[i], rows[i + 1], rows[i + 2] = woke_ns, late_ns, due
             self._next = i + 3
 
-    def rows(self) -> NDArray[np.int64]:
-        """Return the recorded wake-ups."""
-        return np.array(self._rows[: self._next], dtype=np.int64).reshape(-1, len(self.COLUMNS))
-
     def save(self) -> None:
         """Write the file, and create its folder."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(self.path, self.rows())
+        np.save(self.path, np.array(self._rows[: self._next]).reshape(-1, len(self.COLUMNS)))

@@ -27,31 +27,15 @@ class PathState(NamedTuple):
     effort: list[float]
 
 
-class Bounds(NamedTuple):
-    """Bounds of segments, (segments, joints): minimum and maximum position, maximum speed."""
-
-    lowest: Array
-    highest: Array
-    speed: Array
-
-
 @dataclass(frozen=True)
 class Path:
-    """Piecewise polynomials through points in time, at rest after the last one.
+    """Piecewise polynomials through points in time, at rest after the last one."""
 
-    Attributes:
-        base: reference time of the knots [s]; separate, so that clock values of 10⁹ s cost no precision.
-        knots: increasing times since `base` [s].
-        positions: positions at the knots, (knots, joints).
-        efforts: efforts at the knots, interpolated linearly.
-        coefficients: by powers of the normalized time of each segment, (segments, powers, joints).
-    """
-
-    base: float
-    knots: tuple[float, ...]
-    positions: Array
-    efforts: Array
-    coefficients: Array
+    base: float  # reference time of the knots [s]; separate, so that clock values of 10⁹ s cost no precision
+    knots: tuple[float, ...]  # increasing times since `base` [s]
+    positions: Array  # positions at the knots, (knots, joints)
+    efforts: Array  # efforts at the knots, interpolated linearly
+    coefficients: Array  # by powers of the normalized time of each segment, (segments, powers, joints)
 
     @classmethod
     def through(
@@ -90,31 +74,16 @@ class Path:
             coefficients,
         )
 
-    @classmethod
-    def resting(cls, at: float, positions: Array) -> Path:
-        """Path of joints at rest.
-
-        Args:
-            at: start time [s].
-            positions: (joints,).
-        """
-        return cls.through(at, np.zeros(1), positions[None, :])
-
     @property
     def end(self) -> float:
         """Time of the last knot [s]."""
         return self.base + self.knots[-1]
 
-    @property
-    def durations(self) -> Array:
-        """Durations of the segments [s]."""
-        return np.diff(self.knots)
-
     def state(self, t: float) -> PathState:
         """Return the state at a time; at rest after the last knot, in the state of the first knot before it."""
         local = t - self.base
         if local >= self.knots[-1]:
-            return self._at_rest(-1)
+            return self.at_rest(-1)
         i = max(bisect_right(self.knots, local) - 1, 0)
         h = self.knots[i + 1] - self.knots[i]
         s = max((local - self.knots[i]) / h, 0.0)
@@ -122,11 +91,8 @@ class Path:
         effort = ((1.0 - s) * self.efforts[i] + s * self.efforts[i + 1]).tolist()
         return PathState(position, velocity, acceleration, effort)
 
-    def start(self) -> PathState:
-        """Return the first point, at rest."""
-        return self._at_rest(0)
-
-    def _at_rest(self, knot: int) -> PathState:
+    def at_rest(self, knot: int) -> PathState:
+        """Return a knot, at rest."""
         rest = [0.0] * self.positions.shape[1]
         return PathState(self.positions[knot].tolist(), rest, rest, self.efforts[knot].tolist())
 
@@ -134,15 +100,15 @@ class Path:
         """Return True where a segment and its two derivatives cannot overflow, (segments, joints)."""
         order = len(self.coefficients[0]) if len(self.coefficients) else 0
         sizes = np.abs(self.coefficients)
-        h = self.durations[:, None]
+        h = np.diff(self.knots)[:, None]
         with np.errstate(all="ignore"):
             bound = sum(
                 (sizes[:, k] * (1.0 + k / h + k * (k - 1) / h**2) for k in range(order)), np.zeros(sizes[:, 0].shape)
             )
         return np.asarray(bound < LARGEST)
 
-    def bounds(self) -> Bounds:
-        """Return fast, conservative bounds of all segments.
+    def bounds(self) -> tuple[Array, Array, Array]:
+        """Return fast, conservative bounds of positions (minimum, maximum) and speeds, (segments, joints) each.
 
         A polynomial lies within its Bernstein control points, and its derivative within their differences.
         """
@@ -150,23 +116,18 @@ class Path:
         weights = [[comb(i, k) / comb(degree, k) for k in range(degree + 1)] for i in range(degree + 1)]
         points = np.array(weights) @ self.coefficients
         with np.errstate(over="ignore"):  # infinity is a valid bound
-            rates = degree * np.diff(points, axis=1) / self.durations[:, None, None]
-        return Bounds(points.min(axis=1), points.max(axis=1), np.abs(rates).max(axis=1))
+            rates = degree * np.diff(points, axis=1) / np.diff(self.knots)[:, None, None]
+        return points.min(axis=1), points.max(axis=1), np.abs(rates).max(axis=1)
 
     def reach(self, segments: NDArray[np.intp], joints: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Return minimum and maximum position of segments, exact to rounding.
-
-        Args:
-            segments: indices of the segments, (n,).
-            joints: indices of the joints, (n,).
-        """
+        """Return minimum and maximum position of segments of joints, by indices (n,), exact to rounding."""
         values = _values_where_extreme(self.coefficients[segments, :, joints].T)
         return values.min(axis=0), values.max(axis=0)
 
     def top_speed(self, segments: NDArray[np.intp], joints: NDArray[np.intp]) -> Array:
         """Return the maximum speed of segments, exact to rounding; see `reach`."""
         rates = _values_where_extreme(_derivative(self.coefficients[segments, :, joints].T))
-        return np.asarray(np.abs(rates).max(axis=0) / self.durations[segments])
+        return np.asarray(np.abs(rates).max(axis=0) / np.diff(self.knots)[segments])
 
 
 def _powers(s: float, h: float, order: int) -> Array:

@@ -18,13 +18,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_robot.contract import JointLimit, Reason, Refusal, Tally
-from ada_robot.limits import (
-    JUMP_RULE,
-    ROUNDING,
-    refused_jump,
-    refused_names,
-    refused_number,
-)
+from ada_robot.limits import CLOCKS, JUMP_RULE, ROUNDING, refused_jump, refused_names, refused_number
 from ada_robot.trajectory.path import Path, PathState
 
 Rows = Sequence[Sequence[float]]
@@ -32,29 +26,20 @@ Rows = Sequence[Sequence[float]]
 MAX_POINTS = 10_000  # maximum per message; the check takes 0.1 s, or 1 s if all points are close to limits
 __all__ = ["Trajectory", "TrajectoryError", "TrajectoryFollower", "TrajectoryPoint"]
 
+_TABLES = {"positions": "position", "velocities": "velocity", "accelerations": "acceleration", "efforts": "effort"}
 MAX_WAITING = 10  # maximum number of trajectories of a joint waiting for their start
 
 
 class OfferedTrajectory(NamedTuple):
-    """Unchecked points of a trajectory message; see `Trajectory.checked`.
+    """Unchecked points of a trajectory message; see `Trajectory.checked`."""
 
-    Attributes:
-        names: joint names.
-        times: times of the points [s].
-        positions: one row per point.
-        velocities: one row per point; no rows, or empty rows, if not given.
-        accelerations: as velocities.
-        efforts: as velocities.
-        start_in: start time relative to now [s]; None for now.
-    """
-
-    names: Sequence[str]
-    times: Sequence[float]
-    positions: Rows
-    velocities: Rows = ()
-    accelerations: Rows = ()
-    efforts: Rows = ()
-    start_in: float | None = None
+    names: Sequence[str]  # joint names
+    times: Sequence[float]  # times of the points [s]
+    positions: Rows  # one row per point
+    velocities: Rows = ()  # one row per point; no rows, or empty rows, if not given
+    accelerations: Rows = ()  # as velocities
+    efforts: Rows = ()  # as velocities
+    start_in: float | None = None  # start time relative to now [s]; None for now
 
     @property
     def is_stop(self) -> bool:
@@ -72,23 +57,14 @@ class TrajectoryError(InputError):
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Points in time of joints, within their limits.
+    """Points in time of joints, within their limits."""
 
-    Attributes:
-        names: joint names.
-        times: increasing times since the start, (points,) [s].
-        positions: (points, joints) [rad, m].
-        velocities: (points, joints), or None.
-        accelerations: (points, joints), or None.
-        efforts: (points, joints), or None.
-    """
-
-    names: tuple[str, ...]
-    times: Array
-    positions: Array
-    velocities: Array | None = None
-    accelerations: Array | None = None
-    efforts: Array | None = None
+    names: tuple[str, ...]  # joint names
+    times: Array  # increasing times since the start, (points,) [s]
+    positions: Array  # (points, joints) [rad, m]
+    velocities: Array | None = None  # (points, joints), or None
+    accelerations: Array | None = None  # (points, joints), or None
+    efforts: Array | None = None  # (points, joints), or None
 
     @classmethod
     def checked(cls, joints: Mapping[str, JointLimit], offered: OfferedTrajectory) -> Trajectory:
@@ -106,23 +82,19 @@ class Trajectory:
             raise TrajectoryError(Reason.EMPTY, "the trajectory has no joint names; name the joints that it moves.")
         refuse(refused_names(names, joints))
         t = _checked_times(offered.times)
-        tables = {
-            "position": _table("positions", offered.positions, len(t), names),
-            "velocity": _table("velocities", offered.velocities, len(t), names),
-            "acceleration": _table("accelerations", offered.accelerations, len(t), names),
-            "effort": _table("efforts", offered.efforts, len(t), names),
-        }
-        position = tables["position"]
+        position, velocity, acceleration, effort = tables = [
+            _table(what, getattr(offered, what), len(t), names) for what in _TABLES
+        ]
         if position is None:
             raise TrajectoryError(Reason.LENGTH, "the points have no positions; each point needs one per joint.")
-        if tables["velocity"] is None and tables["acceleration"] is not None:
+        if velocity is None and acceleration is not None:
             raise TrajectoryError(Reason.LENGTH, "the points have accelerations without velocities; give both.")
-        for what, table in tables.items():
+        for what, table in zip(_TABLES.values(), tables, strict=True):
             if table is not None:
                 for joint, column in zip([joints[name] for name in names], table.T, strict=True):
                     for i in (int(np.argmin(column)), int(np.argmax(column))):  # argmin finds NaN
                         refuse(refused_number(joint, what, float(column[i]), f" of point {i}"))
-        return cls(tuple(names), t, position, tables["velocity"], tables["acceleration"], tables["effort"])
+        return cls(tuple(names), t, position, velocity, acceleration, effort)
 
     def first_after(self, elapsed: float) -> int:
         """Return the index of the first point at or after a time; the number of points if all are before."""
@@ -184,11 +156,8 @@ def _table(what: str, rows: Rows, count: int, names: Sequence[str]) -> Array | N
         return None
     for i, row in enumerate(rows):
         if len(row) != len(names):
-            raise TrajectoryError(
-                Reason.LENGTH,
-                f"point {i} has {len(row)} {what} for {len(names)} joints; give one per joint in all points, or in "
-                f"none.",
-            )
+            text = f"point {i} has {len(row)} {what} for {len(names)} joints; give one each in all points, or in none."
+            raise TrajectoryError(Reason.LENGTH, text)
     return np.array([list(row) for row in rows], dtype=np.float64)
 
 
@@ -272,12 +241,11 @@ class TrajectoryFollower(Tally):
         elapsed = begin - start
         first = trajectory.first_after(elapsed)
         if first == len(trajectory.times):
-            raise TrajectoryError(
-                Reason.OLD,
+            text = (
                 f"the trajectory ended {elapsed - float(trajectory.times[-1]):.9g} s ago; set its stamp to zero to "
-                f"start it now, or send it earlier. If all are late, let sender and receiver share a clock "
-                f"(use_sim_time).",
+                f"start it now, or send it earlier. If all are late, the clocks differ. {CLOCKS}"
             )
+            raise TrajectoryError(Reason.OLD, text)
         before = {name: self._before(name, begin, now, present) for name in trajectory.names}
         state = PathState(*map(list, zip(*(_state_of(layers, begin) for layers in before.values()), strict=True)))
         if trajectory.times[first] == elapsed and self.max_jump:
@@ -288,14 +256,16 @@ class TrajectoryFollower(Tally):
         self._check_way(path, trajectory.names, first, is_bridged=bool(trajectory.times[first] > elapsed))
         changed = dict(self._layers)
         for column, (name, layers) in enumerate(before.items()):
-            kept = _needed(tuple(layer for layer in layers if layer.begin < begin), now)
+            kept = [layer for layer in layers if layer.begin < begin]
+            while len(kept) > 1 and kept[1].begin <= now:  # the first one is superseded already
+                del kept[0]
             own = (*kept, _Layer(begin, path, column))
             if len(own) > MAX_WAITING:
-                raise TrajectoryError(
-                    Reason.FROM_THE_FUTURE,
+                text = (
                     f"joint {name!r} has {len(own) - 1} trajectories waiting for their start, the maximum; send the "
-                    f"next one later, or cancel them by an empty trajectory.",
+                    f"next one later, or cancel them by an empty trajectory."
                 )
+                raise TrajectoryError(Reason.FROM_THE_FUTURE, text)
             changed[name] = own
         self._layers = changed
 
@@ -306,11 +276,8 @@ class TrajectoryFollower(Tally):
             return tuple(layer for layer in own if layer.begin <= begin) or (_resting(_state_of(own, begin)[0], now),)
         at = present.get(name)
         if at is None or not math.isfinite(at):
-            raise TrajectoryError(
-                Reason.JUMP,
-                f"joint {name!r}: present position unknown, at which the trajectory starts; wait for the first joint "
-                f"state.",
-            )
+            text = f"joint {name!r}: present position unknown, where the trajectory starts; wait for a joint state."
+            raise TrajectoryError(Reason.JUMP, text)
         return (_resting(at, now),)
 
     def _check_way(self, path: Path, names: tuple[str, ...], first: int, *, is_bridged: bool) -> None:
@@ -318,21 +285,19 @@ class TrajectoryFollower(Tally):
         finite = path.is_finite()
         if not finite.all():
             i, j = np.argwhere(np.logical_not(finite))[0]
-            raise TrajectoryError(
-                Reason.OVER_LIMIT,
-                f"joint {names[j]!r}: values of its motion {_between(int(i), first, is_bridged)} overflow; give it "
-                f"more time, or closer points.",
-            )
+            where = _between(int(i), first, is_bridged)
+            text = f"joint {names[j]!r}: values of its motion {where} overflow; give it more time, or closer points."
+            raise TrajectoryError(Reason.OVER_LIMIT, text)
         joints = [self._joints[name] for name in names]
         lower, upper, speed = (np.tile([joint[k] for joint in joints], (len(finite), 1)) for k in (1, 2, 3))
         # a joint outside its limits may return
         lower[:1] = np.minimum(lower[:1], path.positions[:1])
         upper[:1] = np.maximum(upper[:1], path.positions[:1])
         lower, upper, speed = lower - ROUNDING, upper + ROUNDING, speed * (1.0 + ROUNDING)
-        bounds = path.bounds()
-        near = np.nonzero((bounds.lowest < lower) | (bounds.highest > upper))
+        least, greatest, top = path.bounds()
+        near = np.nonzero((least < lower) | (greatest > upper))
         lowest, highest = path.reach(*near)
-        fast = np.nonzero(bounds.speed > speed)
+        fast = np.nonzero(top > speed)
         fastest = path.top_speed(*fast)
         for does, (i, j), values, is_over, limits, limit in (
             ("reaches the position", near, lowest, lowest < lower[near], lower, "position limit"),
@@ -341,12 +306,11 @@ class TrajectoryFollower(Tally):
         ):
             if is_over.any():
                 k = int(np.argmax(is_over))
-                raise TrajectoryError(
-                    Reason.OVER_LIMIT,
-                    f"joint {names[j[k]]!r} {does} {values[k]:.12g} {_between(int(i[k]), first, is_bridged)}, over "
-                    f"the {limit} {limits[i[k], j[k]]:.9g} of the robot description; give that segment more time, or "
-                    f"change its points.",
+                text = (
+                    f"joint {names[j[k]]!r} {does} {values[k]:.12g} {_between(int(i[k]), first, is_bridged)}, over the "
+                    f"{limit} {limits[i[k], j[k]]:.9g}; give that segment more time, or change its points."
                 )
+                raise TrajectoryError(Reason.OVER_LIMIT, text)
 
     def _stop(self, names: Sequence[str], now: float, present: Mapping[str, float]) -> None:
         refuse(refused_names(names, self._joints))
@@ -379,13 +343,7 @@ class TrajectoryFollower(Tally):
 
 
 def _resting(position: float, now: float) -> _Layer:
-    return _Layer(now, Path.resting(now, np.array([position])), 0)
-
-
-def _needed(layers: tuple[_Layer, ...], now: float) -> tuple[_Layer, ...]:
-    """Drop layers that are superseded already."""
-    over = sum(1 for layer in layers[1:] if layer.begin <= now)
-    return layers[over:]
+    return _Layer(now, Path.through(now, np.zeros(1), np.array([[position]])), 0)
 
 
 def _state_of(
@@ -404,7 +362,7 @@ def _state_of(
             layer = later
     path, j = layer.path, layer.column
     if t < layer.begin:
-        state = path.start()
+        state = path.at_rest(0)
     else:
         found = None if known is None else known.get(id(path))
         state = path.state(t) if found is None else found

@@ -8,8 +8,7 @@ import pytest
 from pa10_stream import ANGLE_COUNT, LIMIT, SERVO, SPEED, SPEED_COUNT, Stream, T, broken_rules
 
 from ada_robot.contract import Demand, Mode
-from ada_robot.safety.demand_guard import DemandGuard
-from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.joint_rules import DemandGuard, JointRules
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 

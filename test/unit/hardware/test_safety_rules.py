@@ -15,8 +15,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_robot.contract import Demand, JointLimit, Mode
 from ada_robot.limits import joint_limits
-from ada_robot.safety.demand_guard import DemandGuard
-from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.joint_rules import DemandGuard, JointRules
 from ada_robot.safety.settings import SafetySettings
 
 DEVICE = [JointLimit("s1", -3.0, 3.0, 1.0, 200.0), JointLimit("w1", -1.0, 2.0, 4.0, 15.0)]
