@@ -32,7 +32,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode, Reason, Refusal
 from ada_robot.cycle.connection import Cycle, CycleConnection, CycleProcess, CycleThread
-from ada_robot.cycle.messages import Judged, RobotStatus
+from ada_robot.cycle.messages import Exchange, Judged, RobotStatus
 from ada_robot.driver import Feedback, RobotDriver, driver_class
 from ada_robot.errors import HardwareError, NoAnswer, Refused
 from ada_robot.safety.flight_recorder import Flight, FlightRecorder, new_memory, recorder_of
@@ -84,11 +84,9 @@ class Robot:
             UnknownDevice: if the driver does not exist.
             InputError: if settings are unknown, invalid, or wider than the limits of the device.
         """
-        if place not in ("process", "thread"):
-            allowed = ("process", "thread")
-            raise InputError(
-                f"place is {place!r}; it must be 'process' or 'thread'.", field="place", value=place, allowed=allowed
-            )
+        if place not in (allowed := ("process", "thread")):
+            text = f"place is {place!r}; it must be 'process' or 'thread'."
+            raise InputError(text, field="place", value=place, allowed=allowed)
         self._source = ""
         if isinstance(driver, str):
             self._source, make = driver, driver_class(driver)
@@ -125,39 +123,36 @@ class Robot:
     def phase(self) -> Phase:
         """Present phase; CLOSED also after the cycle process has died."""
         link = self._living()
-        if link is None or link.report is None:
-            return Phase.CLOSED
-        return link.report.phase
+        return Phase.CLOSED if link is None or link.report is None else link.report.phase
 
     @property
     def reason(self) -> str:
         """Reason of the present phase."""
         link = self._living()
-        if link is None or link.report is None:
-            return self._closed_because
-        return link.report.reason
+        return self._closed_because if link is None or link.report is None else link.report.reason
 
     @property
     def feedback(self) -> Feedback:
         """Latest feedback, `time` on the steady clock; all NaN and not fresh before the first."""
-        link = self._link
-        newest = link.newest if link is not None else None
+        link, newest = self._link, self._newest
         if link is None or newest is None:
             return self._unknown
-        report = link.report
+        report = link.report or RobotStatus()
         # the last message of a dead or frozen cycle is not the present state
         is_recent = link.is_alive and self._clock.now() - newest.sent_at < max(RECENT, 5.0 * self.period)
         is_fresh = newest.feedback.is_fresh and is_recent
-        if report is None:
-            return replace(newest.feedback, is_fresh=is_fresh)
         return replace(newest.feedback, is_fresh=is_fresh, alarms=report.alarms, values=report.values)
 
     @property
     def demand(self) -> Demand | None:
         """Demand of the latest cycle; None if no demand was sent."""
-        link = self._living()
-        newest = link.newest if link is not None else None
-        return None if newest is None else newest.demand
+        newest = self._newest
+        return None if newest is None or self._living() is None else newest.demand
+
+    @property
+    def _newest(self) -> Exchange | None:
+        link = self._link
+        return None if link is None else link.newest
 
     def wait_feedback(self, timeout: float = 1.0) -> Feedback:
         """Wait for the next fresh feedback; synchronizes a program with the cycle.
@@ -178,10 +173,9 @@ class Robot:
 
     def status(self) -> RobotStatus:
         """Return the status without waiting."""
-        link, now = self._link, self._clock.now()
-        heard = (link.report if link is not None else None) or self._last
-        report = heard or RobotStatus()
-        newest = link.newest if link is not None else None
+        link, newest, now = self._link, self._newest, self._clock.now()
+        received = (link.report if link is not None else None) or self._last
+        report = received or RobotStatus()
         return replace(
             report,
             phase=self.phase,
@@ -189,7 +183,7 @@ class Robot:
             command_age=math.inf if newest is None else now - newest.commanded_at,
             feedback_age=math.inf if newest is None else now - newest.feedback.time,
             flight_record=report.flight_record or (self._recorder.newest if self._recorder is not None else ""),
-            place=self._place if heard else "",
+            place=self._place if received else "",
         )
 
     # --- commands and requests --------------------------------------------------------------------------------------
@@ -277,9 +271,10 @@ class Robot:
     @property
     def judged(self) -> Judged:
         """Creation times of the latest commands checked by the cycle."""
-        link = self._living()
-        newest = link.newest if link is not None else None
-        return Judged() if newest is None else Judged(newest.commanded_at, newest.judged_at)
+        newest = self._newest
+        if newest is None or self._living() is None:
+            return Judged()
+        return Judged(newest.commanded_at, newest.judged_at)
 
     def command(self, mode: Mode, values: Sequence[float] | Array) -> float:
         """Send a position, velocity or effort command without waiting.

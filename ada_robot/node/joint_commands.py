@@ -11,7 +11,6 @@ efforts. All joints follow one mode, the first of these that the device supports
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
@@ -28,15 +27,10 @@ _LOOK = 0.25  # interval of publisher queries [s]
 _MOST_SENT = 64  # maximum number of unchecked demands, more than a cycle accepts
 
 
-def since_boot() -> float:
-    """Steady time including suspends of the machine [s]."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 class HaltDetector:
     """Detects halts of the thread that calls `poll`."""
 
-    def __init__(self, longest: float, clock: Callable[[], float] = since_boot) -> None:
+    def __init__(self, longest: float, clock: Callable[[], float] = SYSTEM_CLOCK.since_boot) -> None:
         """Args: longest time between calls without a halt [s]; steady clock [s]."""
         self._longest, self._clock = longest, clock
         self._looked_at = clock()
@@ -88,8 +82,13 @@ class Lease:
             sender: id of its publisher; None if the middleware does not report it.
             publishers: returns the number of publishers.
         """
+        if sender is None and publishers() <= 1:
+            return ""
         if sender is None:
-            return self._unknown_sender() if publishers() > 1 else ""
+            return (
+                f"{' and '.join(self.senders())} publish commands for this robot, and the middleware does not report "
+                f"the sender of a message: stop all but one."
+            )
         if sender == self._holder:
             self._heard_at = self._clock()
             return ""
@@ -118,12 +117,6 @@ class Lease:
     def senders(self) -> list[str]:
         """Return the names of the publishing nodes, one per publisher."""
         return sorted(self._who().values())
-
-    def _unknown_sender(self) -> str:
-        return (
-            f"{' and '.join(self.senders())} publish commands for this robot, and the middleware does not report the "
-            f"sender of a message: stop all but one."
-        )
 
     def _is_gone(self, holder: bytes) -> bool:
         """Return True if a known publisher has ended."""
@@ -169,13 +162,7 @@ class JointCommands(CommandGuard):
         return sum(self.refused.values()) - self.refused[Reason.NOT_ACTIVE]
 
     def hold_to(self, max_age: float, max_jump: float, *, require_stamps: bool = False) -> None:
-        """Set the rules checked in addition to those of the safety cycle.
-
-        Args:
-            max_age: maximum age of a stamped command [s]; 0 for any.
-            max_jump: maximum distance of a commanded position from the measured one [rad, m]; 0 for any.
-            require_stamps: whether commands without a stamp are refused.
-        """
+        """Set the rules of `CommandGuard`, which are checked in addition to those of the safety cycle."""
         self.max_age, self.max_jump, self.requires_stamps = max_age, max_jump, require_stamps
 
     def forget(self) -> None:

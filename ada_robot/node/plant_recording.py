@@ -38,7 +38,7 @@ class PlantRecording:
         recorder: type[McapRecorder] = McapRecorder,
         on_failure: Callable[[str], object] = str,
     ) -> None:
-        """Create the file.
+        """Create the file, or raise a RecordingError.
 
         Args:
             path: file path.
@@ -46,9 +46,6 @@ class PlantRecording:
             most: capacity of the queue [states].
             recorder: class that writes the file.
             on_failure: called once in the writing thread with the reason why the recording has ended.
-
-        Raises:
-            RecordingError: if the file cannot be written.
         """
         self.lost = 0
         self.failure: str | None = None
@@ -59,12 +56,7 @@ class PlantRecording:
         # separate dynamics, because that of the plant belongs to the physics thread
         dynamics = Dynamics(model, q0=sim.q if model.loops else None)
         self._recorder = recorder(
-            self._path,
-            model,
-            contacts=tuple(frames),
-            contact_frames=frames,
-            info=sim.info(),
-            dynamics=dynamics,
+            self._path, model, contacts=tuple(frames), contact_frames=frames, info=sim.info(), dynamics=dynamics
         )
         self._unknown = np.full(model.nv, np.nan)  # accelerations are not recorded
         self._queue: queue.Queue[Snapshot | None] = queue.Queue(most)  # None ends the thread
@@ -87,15 +79,8 @@ class PlantRecording:
             if self.failure is not None:
                 continue
             try:
-                self._recorder.append(
-                    np.array([snapshot.t]),
-                    snapshot.q,
-                    snapshot.v,
-                    self._unknown,
-                    snapshot.tau,
-                    snapshot.external,
-                    snapshot.contact,
-                )
+                _, t, q, v, tau, external, contact, _ = snapshot
+                self._recorder.append(np.array([t]), q, v, self._unknown, tau, external, contact)
             except Exception as problem:  # report every end of the recording
                 self.failure = self._why(problem)
                 self._on_failure(self.failure)

@@ -79,11 +79,7 @@ class StateBounds:
 
     # --- input --------------------------------------------------------------------------------------------------
     def check_wrench(self, wrench: Sequence[float], link: str) -> None:
-        """Check a wrench [f, n] on a link.
-
-        Raises:
-            InputError: if it is not finite, or too large.
-        """
+        """Raise an InputError if a wrench [f, n] on a link is not finite, or too large."""
         given = np.asarray(wrench, dtype=np.float64)
         force, moment = float(np.linalg.norm(given[:3])), float(np.linalg.norm(given[3:]))
         if force <= self.force and moment <= self.moment:  # False for NaN
@@ -95,11 +91,7 @@ class StateBounds:
         raise InputError(text, link=link, field="wrench", value=given, allowed=(self.force, self.moment))
 
     def check_joints(self, positions: Mapping[str, float], velocities: Mapping[str, float]) -> None:
-        """Check positions and velocities of joints against their limits; unknown names are ignored.
-
-        Raises:
-            InputError: if a limit is violated.
-        """
+        """Raise an InputError if positions or velocities of joints violate their limits; ignore unknown names."""
         for what, values in (("position", positions), ("velocity", velocities)):
             for name, value in values.items():
                 limit = self.joints.get(name)
@@ -112,11 +104,7 @@ class StateBounds:
                     raise InputError(refusal.text, joint=name, field=what, value=value)
 
     def check_moved(self, before: Array, after: Array) -> None:
-        """Check that closing the loops has moved no joint outside its position limits.
-
-        Raises:
-            InputError: if it has.
-        """
+        """Raise an InputError if closing the loops has moved a joint outside its position limits."""
         if not self._keeps_limits:
             return
         were = limit_violations(self._model, before)
@@ -130,19 +118,11 @@ class StateBounds:
                 raise InputError(text, joint=name, field="position", value=over)
 
     def check_positions(self, q: ArrayLike) -> None:
-        """Check that positions are small enough to be represented precisely.
-
-        Raises:
-            InputError: if one is not.
-        """
+        """Raise an InputError unless positions are small enough to be represented precisely."""
         self._check_sizes("position", q, np.full(np.shape(q), NO_LIMIT), "rad or m")
 
     def check_velocities(self, v: ArrayLike) -> None:
-        """Check initial velocities, including those of a floating base.
-
-        Raises:
-            InputError: if one is too large, or not finite.
-        """
+        """Raise an InputError if an initial velocity, also of a floating base, is too large or not finite."""
         given, model = np.asarray(v, dtype=np.float64), self._model
         self.check_joints({}, {name: float(given[model.v_index(name)][0]) for name in self._single})
         unit = "rad/s or m/s, a tenth of the divergence threshold of the time step"

@@ -50,6 +50,7 @@ class Plant:
 
     Attributes:
         simulation: simulation with servos.
+        motors: actuated joints.
         bounds: bounds of its states and inputs.
         steps: number of steps since creation.
         idle: behaviour of motors without a command: "hold" or "release".
@@ -64,13 +65,12 @@ class Plant:
         """Take a simulation with servos; its motors start without commands."""
         self.simulation = simulation
         self.model, self.dynamics = simulation.model, simulation.dynamics
-        self.bounds = bounds or StateBounds(
-            self.model, simulation.step_length, keeps_limits=simulation.stops is not None
-        )
+        keeps_limits = simulation.stops is not None
+        self.bounds = bounds or StateBounds(self.model, simulation.step_length, keeps_limits=keeps_limits)
         self.idle, self.timeout = idle, timeout
         self.steps = self.stale = 0
         self.failure: str | None = None
-        self._bank = simulation.servos
+        self._bank, self.motors = simulation.servos, simulation.servos.names
         self.trajectory = TrajectoryFollower(self.bounds.limits(self._bank.names))
         self._step = simulation.step_length
         self._expires, self._is_moving = np.inf, False
@@ -81,11 +81,6 @@ class Plant:
     def t(self) -> float:
         """Simulated time [s]."""
         return self.simulation.t
-
-    @property
-    def motors(self) -> list[str]:
-        """Actuated joints."""
-        return self._bank.names
 
     def modes(self) -> dict[str, Mode | None]:
         """Return the mode of each motor; None if it has no command."""
@@ -238,7 +233,9 @@ class Plant:
             # at most as far as the motor's effort limit allows, to prevent windup behind an obstacle
             there = self._position[turning] + self._velocity[turning] * self._step
             present = self.simulation.q[self._bank.q_index[turning]]
-            reach = self._reach[turning]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                reach = self._bank.limits[turning] / self._bank.stiffness[turning]
+            reach = np.where(np.isfinite(reach), reach, np.inf)
             self._position[turning] = np.clip(there, present - reach, present + reach)
         following = self._mode == _TRAJECTORY
         point = self.trajectory.sample(self.t + self._step) if following.any() else None
@@ -250,12 +247,6 @@ class Plant:
             if not self.trajectory.is_active(self.t):
                 self._mode[following], self._commanded_at[following] = _POSITION, self.t
         self._is_changed = True
-
-    @property
-    def _reach(self) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = self._bank.limits / self._bank.stiffness
-        return np.where(np.isfinite(reach), reach, np.inf)
 
     def _command_servos(self) -> None:
         bank, mode = self._bank, self._mode

@@ -62,13 +62,15 @@ def scene_of(model: Model, settings: PhysicsSettings) -> Scene:
     start = _vector("initial_positions", given, model.nq, model) if given else start_of(settings.robot, model)
     if given:  # the limits of stops are checked with them
         bounds_of(model, settings).check_positions(given)
+    # implicit for servos on light links of floating robots
+    integrator = "semi_implicit" if settings.integrator == AUTO and floats(model) else settings.integrator
     return scene_for(
         model,
         start,
         step=1.0 / settings.physics_rate,
         ground=settings.contact,  # type: ignore[arg-type]
         stops=settings.joint_stops,
-        integrator=_integrator(model, settings),
+        integrator=cast("IntegratorName", integrator),
         is_given=bool(given),
         vertices=mesh_vertices(),
     )
@@ -77,12 +79,6 @@ def scene_of(model: Model, settings: PhysicsSettings) -> Scene:
 def bounds_of(model: Model, settings: PhysicsSettings) -> StateBounds:
     """Return the input bounds of the robot."""
     return StateBounds(model, 1.0 / settings.physics_rate, keeps_limits=settings.joint_stops)
-
-
-def _integrator(model: Model, settings: PhysicsSettings) -> IntegratorName:
-    """Choose the integrator; implicit for servos on light links of floating robots."""
-    is_left_open = settings.integrator == AUTO and floats(model)
-    return "semi_implicit" if is_left_open else cast("IntegratorName", settings.integrator)
 
 
 def initial_state(model: Model, settings: PhysicsSettings) -> tuple[Array, Array | None]:
