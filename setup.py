@@ -45,7 +45,6 @@ NODE_NAMES = (
     "hardware_node",
     "oracle_node",
     "record_node",
-    "replay_node",
     "target_node",
     "view_node",
 )

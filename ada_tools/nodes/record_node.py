@@ -29,8 +29,17 @@ from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.settings import setting
-from ada_tools.nodes.bag.message_types import definition, message_class
-from ada_tools.nodes.bag.topics import OfferedQos, SequenceGaps, accepting, is_wanted, qos_text, resolved, unmatched
+from ada_tools.nodes.recorded_topics import (
+    OfferedQos,
+    SequenceGaps,
+    accepting,
+    definition,
+    is_wanted,
+    message_class,
+    qos_text,
+    resolved,
+    unmatched,
+)
 
 LOOK = 0.2  # [s] period of graph queries
 PERIOD = 0.25  # [s] write period

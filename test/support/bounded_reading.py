@@ -26,7 +26,6 @@ _LOADED = (
     "ada_tools.commands.check",
     "ada_tools.commands.info",
     "ada_tools.identification",
-    "ada_tools.nodes.bag.reading",
     "ada_tools.sweep.sweep",
     *("collada", "lxml.etree", "lz4.frame", "mcap.reader", "scipy.spatial", "trimesh", "xacro", "yaml", "zstandard"),
 )
@@ -129,14 +128,6 @@ def _flight(path: Path) -> None:
     read(path)
 
 
-def _bag(path: Path) -> None:
-    from ada_tools.nodes.bag.reading import TopicFile
-
-    file = TopicFile(path)
-    for _ in file.messages(file.channels):
-        pass
-
-
 def _mesh(path: Path) -> None:
     from ada_dynamics.drawing.mesh_files import read_mesh
 
@@ -182,7 +173,6 @@ READERS: dict[str, Callable[[Path], None]] = {
     "angle map": _angle_map,
     "log": _log,
     "flight": _flight,
-    "bag": _bag,
     "mesh": _mesh,
     "table": _table,
     "motion": _motion,

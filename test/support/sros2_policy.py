@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ada_dynamics import resources
-from ada_tools.nodes.bag.topics import resolved
+from ada_tools.nodes.recorded_topics import resolved
 
 RULES = {  # attribute of a list: what a node may do with its names
     "topics": ("publish", "subscribe"),

@@ -34,7 +34,6 @@ NODES = {
     "hardware_node",
     "oracle_node",
     "record_node",
-    "replay_node",
     "target_node",
     "view_node",
 }

@@ -6,7 +6,6 @@ import xml.etree.ElementTree as ElementTree
 import sros2_policy
 
 from ada_tools.bringup import SETUPS, Machine, plan
-from ada_tools.nodes.bag.topics import moves_robots
 
 NODES = (
     "dynamics_node",
@@ -16,9 +15,11 @@ NODES = (
     "hardware_node",
     "target_node",
     "record_node",
-    "replay_node",
 )
 MOVERS = {"view_node", "controller_node", "target_node"}  # what they publish moves robots
+COMMANDS = {
+    *("joint_commands", "joint_trajectory", "joint_reference", "pose_reference", "external_wrench", "set_state"),
+}
 RULES = ("publish", "subscribe", "reply", "request")
 
 
@@ -46,12 +47,12 @@ def test_each_node_has_an_enclave_of_its_own_by_its_name():
     assert enclaves == {f"/ada_dynamics/{node}": [node] for node in NODES}
 
 
-def test_only_view_controller_and_target_may_move_robots_and_only_robots_and_replay_may_publish_their_state():
+def test_only_view_controller_and_target_may_move_robots_and_only_robots_may_publish_their_state():
     for node in NODES:
         published = sros2_policy.allowed(node, "publish")
-        assert any(moves_robots(topic) for topic in published) == (node in MOVERS)
+        assert any(topic.rsplit("/", 1)[-1] in COMMANDS for topic in published) == (node in MOVERS)
         assert ("/joint_commands" in published) == (node in ("view_node", "controller_node"))
-        assert ("/joint_states" in published) == (node in ("dynamics_node", "hardware_node", "replay_node"))
+        assert ("/joint_states" in published) == (node in ("dynamics_node", "hardware_node"))
         assert bool(sros2_policy.allowed(node, "request")) == (node == "view_node")
 
 
@@ -86,4 +87,4 @@ def test_whatever_a_setup_starts_has_its_place_in_the_policy():
         devices = what.devices
         topics = {f"/{devices.get(f'{name}.topic', 'wrench')}" for name in devices.get("devices", [])}
         assert not sros2_policy.refused("hardware_node", "publish", topics)
-    assert seen == set(NODES) - {"replay_node"}
+    assert seen == set(NODES)

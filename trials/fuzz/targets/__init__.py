@@ -22,9 +22,9 @@ _ROBOTS = ("ada_dynamics.robots", "ada_dynamics.structured_text")
 _FILES: dict[str, _File] = {
     "robots": _File(("urdf", "mjcf", "sdf", "loops_yaml", "loops_json"), _ROBOTS),
     "files": _File(
-        ("npz", "mcap", "bag", "scenario", "params", "angle_map", "hardware_state"),
+        ("npz", "mcap", "scenario", "params", "angle_map", "hardware_state"),
         (
-            *("ada_dynamics.simulation.record", "ada_dynamics.structured_text", "ada_tools.nodes.bag"),
+            *("ada_dynamics.simulation.record", "ada_dynamics.structured_text"),
             *("ada_tools.scenario", "ada_tools.bringup.params_files", "ada_robot.ros.parameter_files"),
             *("ada_robot.node_state", "ada_hardware.kondo.angle_map"),
         ),

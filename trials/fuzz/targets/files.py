@@ -27,7 +27,6 @@ from ada_hardware.kondo.angle_map import AngleMap
 from ada_robot.node_state import read_hardware_state
 from ada_robot.ros.parameter_files import wildcard_parameters
 from ada_tools.bringup.params_files import unused_parameters
-from ada_tools.nodes.bag.reading import TopicFile
 from ada_tools.scenario.scenario import load
 from trials.fuzz.target import Target
 from trials.fuzz.targets.robots import PLAIN
@@ -71,11 +70,6 @@ def _mcap_seeds() -> Iterable[bytes]:
     return [plain, whole]
 
 
-def _bag(path: Path) -> None:
-    file = TopicFile(path)
-    assert sum(1 for _ in file.messages(file.channels)) <= len(file)
-
-
 def _params(path: Path) -> None:
     wildcard_parameters(["--params-file", str(path)])
     unused_parameters(path, ["/dynamics_node"])
@@ -115,7 +109,6 @@ _LONG = 24576
 TARGETS = (
     Target("npz", "recordings, NPZ", _unchecked, lambda: [_recording("log.npz")], file="log.npz", longest=_LONG),
     Target("mcap", "recordings, MCAP", Log.load, _mcap_seeds, file="log.mcap", longest=_LONG),
-    Target("bag", "MCAP files of any program of ROS 2", _bag, _mcap_seeds, file="bag.mcap", longest=_LONG),
     Target("scenario", "scenarios", load, _scenario_seeds, words=_YAML, file="scenario.yaml"),
     Target(
         *("params", "files of ROS 2 parameters", _params, lambda: [(_CONFIG / "parameters.yaml").read_bytes()[:3000]]),

@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of recordings: selection by patterns such as wrench/*, offered QoS, lost messages; imports rclpy on demand."""
+"""Topics of recordings: selection by patterns such as wrench/*, message definitions, offered QoS, lost messages.
+
+A recording contains the definition of each message type and its nested types as one text, separated by lines of "="
+(MCAP encoding `ros2msg`), so that viewers can read it without the packages.
+"""
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from ada_dynamics.errors import InputError
+from ada_dynamics.robots.addresses import ament_shares
+
 CHATTER = ("/rosout", "/parameter_events")  # selected only by name
-COMMANDS = (
-    "joint_commands",
-    "joint_trajectory",
-    "joint_reference",
-    "pose_reference",
-    "external_wrench",
-    "set_state",
-)  # base names of topics that move robots
 SHARED = ("/tf", "/tf_static", "/clock", "/diagnostics")  # shared by all namespaces
+SEPARATOR = "=" * 80
+_TYPE = re.compile(r"^[a-zA-Z]\w*(?:/msg)?/[a-zA-Z]\w*$")
+_FIELD = re.compile(r"([a-zA-Z][\w/]*)(?:<=\d+)?(?:\[[^\]]*\])?\s+\w+(\s*=)?")  # type, constant
+_PLAIN = frozenset(("bool", "byte", "char", "string", "wstring", "float32", "float64")) | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
 
 
 def resolved(pattern: str, namespace: str = "/", node: str = "") -> str:
@@ -51,16 +59,85 @@ def unmatched(patterns: Sequence[str], topics: Sequence[str]) -> list[str]:
     return [pattern for pattern in patterns if not any(fnmatchcase(topic, pattern) for topic in topics)]
 
 
-def moves_robots(topic: str) -> bool:
-    """Return True if a topic of this name carries robot commands."""
-    return topic.rsplit("/", 1)[-1] in COMMANDS
+# --- message types ----------------------------------------------------------------------------------------------------
+def full_name(kind: str) -> str:
+    """ROS 2 name of a type, package/msg/Name; also accepts package/Name.
+
+    Raises:
+        InputError: not a message type name.
+    """
+    if not _TYPE.match(kind):
+        raise InputError(f"{kind!r} is not a message type; write it like sensor_msgs/msg/JointState.")
+    package, *_, name = kind.split("/")
+    return f"{package}/msg/{name}"
+
+
+def message_class(kind: str) -> Any:
+    """Class of a message type such as sensor_msgs/msg/JointState.
+
+    Raises:
+        InputError: not a message type, or its package is not installed.
+    """
+    package, _, name = full_name(kind).split("/")
+    try:
+        found = getattr(importlib.import_module(f"{package}.msg"), name, None)
+    except ImportError:
+        raise InputError(f"the package {package} of {kind} is not installed.") from None
+    if found is None:
+        raise InputError(f"the installed package {package} has no message {name}.")
+    return found
+
+
+def definition(kind: str, folders: Iterable[Path] | None = None) -> str:
+    """Definition of a type and its nested types.
+
+    Args:
+        kind: type name such as sensor_msgs/msg/JointState.
+        folders: share folders to search; default: those of each ROS 2 prefix, and of this Python environment for
+            wheels from PyPI.
+
+    Raises:
+        InputError: the .msg file of the type or a nested type is missing.
+    """
+    places = list(dict.fromkeys([*ament_shares(), Path(sys.prefix) / "share"]) if folders is None else folders)
+    texts: dict[str, str] = {}
+    waiting = [full_name(kind)]
+    while waiting:
+        name = waiting.pop(0)
+        if name not in texts:
+            texts[name] = _installed(name, places)
+            waiting += _nested(texts[name], name)
+    own, *nested = texts
+    parts = [f"{SEPARATOR}\nMSG: {name.replace('/msg/', '/')}\n{texts[name]}" for name in nested]
+    return "\n".join([texts[own], *parts])
+
+
+def _installed(name: str, folders: list[Path]) -> str:
+    package, _, short = name.split("/")
+    for folder in folders:
+        path = folder / package / "msg" / f"{short}.msg"
+        try:
+            return path.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, UnicodeDecodeError) as problem:
+            raise InputError(f"{path}, the definition of {name}, cannot be read: {problem}.") from None
+    searched = ", ".join(str(folder / package / "msg") for folder in folders) or "no folder"
+    raise InputError(f"{name} has no installed definition {short}.msg in {searched}; install the package {package}.")
+
+
+def _nested(text: str, name: str) -> list[str]:
+    """Message types of the fields of a type, without constants."""
+    found = []
+    for line in text.splitlines():
+        match = _FIELD.match(line.split("#", 1)[0].strip())
+        if match and not match[2] and match[1] not in _PLAIN:
+            kind = "std_msgs/Header" if match[1] == "Header" else match[1]
+            found.append(full_name(kind if "/" in kind else f"{name.split('/')[0]}/{kind}"))
+    return found
 
 
 # --- offered QoS ----------------------------------------------------------------------------------------------------
-DEPTH = 10  # for topics with unknown publishers
-MOST_LATCHED = 100  # messages kept by a replay for late subscribers, if several publishers were latched
-_RELIABLE, _TRANSIENT_LOCAL = {"1", "reliable"}, {"1", "transient_local"}
-_VALUE = re.compile(r"\s*(?:-\s+)?(\w+):\s*(\w*)")
 # The metadata `offered_qos_profiles` of ROS 2 bags with numeric policies, which all versions can read.
 _TEXT = """\
 - history: {history}
@@ -129,38 +206,9 @@ def qos_text(offers: Iterable[OfferedQos]) -> str:
     )
 
 
-def read_qos(text: str) -> list[OfferedQos]:
-    """Offers from the text of a ROS 2 bag, with numeric or named policies; missing values get defaults."""
-    found = []
-    for part in re.split(r"(?m)^\s*-(?=\s)", text):
-        values = dict(_VALUE.findall(part))
-        depth = values.get("depth", "")
-        reliable = values.get("reliability", "1") in _RELIABLE
-        latched = values.get("durability", "") in _TRANSIENT_LOCAL
-        if part.strip():
-            found.append(OfferedQos(reliable, latched, min(int(depth), MOST_LATCHED) if depth.isdecimal() else 0))
-    return found
-
-
 def accepting(offers: Sequence[OfferedQos]) -> OfferedQos:
     """Strictest QoS request that is compatible with all publishers."""
     return OfferedQos(all(offer.reliable for offer in offers), all(offer.latched for offer in offers))
-
-
-def standing_for(offers: Sequence[OfferedQos], *, latched: bool = False) -> OfferedQos:
-    """QoS of one publisher that replaces all these publishers and is compatible with all their subscribers.
-
-    Args:
-        offers: recorded offers; empty if unknown.
-        latched: whether the topic is known to be latched, if there are no offers.
-    """
-    if not offers:
-        return OfferedQos(True, latched, 1 if latched else DEPTH)
-    keeps = any(offer.latched for offer in offers)
-    depth = max(offer.depth for offer in offers)
-    if keeps:
-        depth = MOST_LATCHED if len(offers) > 1 else max(depth, 1)
-    return OfferedQos(any(offer.reliable for offer in offers), keeps, depth or DEPTH)
 
 
 # --- lost messages -------------------------------------------------------------------------------------------------
