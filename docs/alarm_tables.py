@@ -4,11 +4,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from ada_hardware.alarm_table import page_table
+from ada_hardware.alarm_table import Meaning
 from ada_hardware.hexa import alarms as hexa
 from ada_hardware.pa10 import alarms as pa10
+
+
+def page_table(table: Mapping[int, Meaning], head: str, digits: int) -> str:
+    """Format a table of alarms in Markdown.
+
+    Args:
+        table: meanings by code.
+        head: heading of the first column, such as "bit".
+        digits: hexadecimal digits of a code.
+    """
+    rows = (f"| {code:0{digits}X} | {one.text} | {one.remedy} |\n" for code, one in sorted(table.items()))
+    return f"| {head} | meaning | remedy |\n|---|---|---|\n" + "".join(rows)
+
 
 FOLDER = Path(__file__).parent
 _WORDS = {int(bit): one.meaning for bit, one in pa10.SWITCHES.items() if one.meaning is not None}

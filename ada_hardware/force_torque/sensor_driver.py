@@ -96,15 +96,13 @@ class SequenceCounts:
     """Sequence errors of the records since the connection was opened.
 
     Attributes:
-        lost: records not received.
-        reordered: records received after a newer one, and not used.
-        duplicated: records received twice; the second was not used.
+        lost: records not received before a newer one.
+        late: records received after a newer one, or twice, and not used.
         restarted: restarts of the numbers by the device.
     """
 
     lost: int = 0
-    reordered: int = 0
-    duplicated: int = 0
+    late: int = 0
     restarted: int = 0
 
 

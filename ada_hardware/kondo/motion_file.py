@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,41 +24,6 @@ SECONDS_PER_DEGREE = (0.0028, 0.0030, 0.0032, 0.0034, 0.0036, 0.0038, 0.0086, 0.
 
 _LONGEST = 2**20  # characters of a file; a key frame has about 100
 _FIRST = 3  # columns before the channels: number, name, speed
-
-
-class KeyFrame(NamedTuple):
-    """Key frame of a motion.
-
-    Attributes:
-        speed: 0 (fastest) to 7 (slowest).
-        angles: servo angles in the order of the angle map [deg].
-    """
-
-    speed: int
-    angles: Array
-
-
-def read_key_frames(path: PathLike, angle_map: AngleMap | PathLike) -> list[KeyFrame]:
-    """Read the key frames of a motion file.
-
-    Args:
-        path: CSV file in UTF-8 or Shift-JIS.
-        angle_map: angle map of the robot, or its file.
-
-    Raises:
-        MotionError: a file is invalid; the message names line, column and the allowed values.
-    """
-    servos = angle_map if isinstance(angle_map, AngleMap) else AngleMap.read(angle_map)
-    file = str(path)
-    text = text_of(path)
-    if len(text) > _LONGEST:
-        text = f"{file}: {len(text)} characters; a motion file may have at most {_LONGEST}."
-        raise MotionError(text, file=file, field="length", value=len(text), allowed=_LONGEST)
-    try:
-        rows = list(csv.reader(text.splitlines()))
-    except csv.Error as problem:
-        raise MotionError(f"{file}: not a CSV table: {problem}.", file=file) from None
-    return [_frame(file, i, row, servos) for i, row in enumerate(rows[1:], start=2) if any(map(str.strip, row))]
 
 
 def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, dict[str, Array]]:
@@ -82,17 +46,24 @@ def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, 
         MotionError: a file is invalid; the message names line, column and the allowed values.
     """
     servos = angle_map if isinstance(angle_map, AngleMap) else AngleMap.read(angle_map)
-    file = str(path)
-    frames = read_key_frames(path, servos)
+    file, text = str(path), text_of(path)
+    if len(text) > _LONGEST:
+        text = f"{file}: {len(text)} characters; a motion file may have at most {_LONGEST}."
+        raise MotionError(text, file=file, field="length", value=len(text), allowed=_LONGEST)
+    try:
+        rows = list(csv.reader(text.splitlines()))
+    except csv.Error as problem:
+        raise MotionError(f"{file}: not a CSV table: {problem}.", file=file) from None
+    frames = [_frame(file, i, row, servos) for i, row in enumerate(rows[1:], start=2) if any(map(str.strip, row))]
     if len(frames) < 2:
         text = f"{file}: {len(frames)} key frames after the heading; a motion needs two or more."
         raise MotionError(text, file=file, field="frames", value=len(frames), allowed="2 or more")
-    times, kept = [0.0], [frames[0].angles]
-    for frame in frames[1:]:
-        change = float(np.max(np.abs(frame.angles - kept[-1])))
+    times, kept = [0.0], [frames[0][1]]
+    for speed, servo_angles in frames[1:]:
+        change = float(np.max(np.abs(servo_angles - kept[-1])))
         if change > 0.0:
-            times.append(times[-1] + SECONDS_PER_DEGREE[frame.speed] * change)
-            kept.append(frame.angles)
+            times.append(times[-1] + SECONDS_PER_DEGREE[speed] * change)
+            kept.append(servo_angles)
     if len(times) < 2:
         raise MotionError(f"{file}: all key frames are equal.", file=file, field="frames")
     by_channel = np.array(kept).T
@@ -128,7 +99,8 @@ def sampled(
     return np.column_stack([np.interp(at, times, column) for column in frames.T])
 
 
-def _frame(file: str, line: int, row: list[str], servos: AngleMap) -> KeyFrame:
+def _frame(file: str, line: int, row: list[str], servos: AngleMap) -> tuple[int, Array]:
+    """Return speed and servo angles [deg] of a key frame, in the order of the angle map; raises MotionError."""
     if len(row) < _FIRST + CHANNELS:
         wanted = f"{_FIRST + CHANNELS}: number, name, speed and {CHANNELS} channels"
         text = f"{file}, line {line}: {len(row)} columns; a key frame has {wanted}."
@@ -138,7 +110,7 @@ def _frame(file: str, line: int, row: list[str], servos: AngleMap) -> KeyFrame:
         text = f"{file}, line {line}, column 3: speed is {speed:g}; allowed are 0 (fastest) to 7 (slowest)."
         raise MotionError(text, file=file, line=line, field="speed", value=speed, allowed="0 to 7")
     angles = [_angle(file, line, servo, row[_FIRST + servo.channel - 1]) for servo in servos.servos.values()]
-    return KeyFrame(int(speed), np.array(angles))
+    return int(speed), np.array(angles)
 
 
 def _angle(file: str, line: int, servo: Servo, text: str) -> float:

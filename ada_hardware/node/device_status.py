@@ -124,8 +124,7 @@ def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
         "opened anew": status.reopened,
         **link_values(status.counts, None),
         "records lost": status.sequence.lost,
-        "records out of order": status.sequence.reordered,
-        "records that came twice": status.sequence.duplicated,
+        "records late or repeated": status.sequence.late,
         "times that the device began to count anew": status.sequence.restarted,
         **dict(status.values),
     }

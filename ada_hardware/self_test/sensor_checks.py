@@ -121,14 +121,14 @@ def _rate(series: Series) -> Finding:
 def _losses(series: Series) -> Finding:
     status, before = series.sensor.status(), series.before
     sequence, old = status.sequence, before.sequence
-    lost, doubled = sequence.lost - old.lost, sequence.duplicated - old.duplicated
-    late, damaged = sequence.reordered - old.reordered, status.counts.refused - before.counts.refused
+    lost, late = sequence.lost - old.lost, sequence.late - old.late
+    damaged = status.counts.refused - before.counts.refused
     count = status.readings - before.readings + lost + damaged
     share = (lost + damaged) / max(count, 1)
     return Finding(
-        f"{lost} lost, {late} late, {doubled} duplicate, {damaged} damaged or skipped, of {count}",
+        f"{lost} lost, {late} late or repeated, {damaged} damaged or skipped, of {count}",
         f"more than {100.0 * MOST_LOST:g} %; {_why(status)}" if share > MOST_LOST else "",
-        {"lost_share": share, "lost": lost, "late": late, "doubled": doubled, "damaged": damaged},
+        {"lost_share": share, "lost": lost, "late": late, "damaged": damaged},
     )
 
 

@@ -171,7 +171,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         if self._number is not None:
             gap = (record.number - self._number) % 10
             self.sequence.lost += max(gap - 1, 0)
-            self.sequence.duplicated += gap == 0
+            self.sequence.late += gap == 0
         self._number = record.number
 
     # --- bytes ----------------------------------------------------------------------------------------------------

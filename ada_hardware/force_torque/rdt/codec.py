@@ -11,8 +11,8 @@ import struct
 from typing import NamedTuple
 
 PORT = 49_152
-STOP, START, START_BUFFERED, RESET_THRESHOLD, BIAS = 0x0000, 0x0002, 0x0003, 0x0041, 0x0042
-FILTER, SPEED = 0x0081, 0x0082  # OnRobot only
+STOP, START, RESET_THRESHOLD, BIAS = 0x0000, 0x0002, 0x0041, 0x0042
+SPEED = 0x0082  # OnRobot only
 ENDLESS = 0
 RECORD_SIZE = 36
 _HEADER = 0x1234
@@ -33,7 +33,7 @@ class Request(NamedTuple):
 
     Attributes:
         command: one of the constants above.
-        value: number of samples, 0 for endless; for FILTER, SPEED and BIAS their argument.
+        value: number of samples, 0 for endless; for SPEED and BIAS their argument.
     """
 
     command: int

@@ -23,16 +23,14 @@ from ada_robot.errors import NoAnswer
 from ada_robot.settings import setting
 
 WRAP = 1 << 32
-_WINDOW = 256  # records before the newest one whose reception is recorded
+_WINDOW = 256  # records before the newest one that may be late or duplicated
 _JUMP = 10_000  # records that can be lost at once; a larger jump is an error, or a restart of the device
 _RUN = 3  # successive records with a large jump that indicate a restart
-_NEAR_RUN = 32  # the same within the window, where records may be late or duplicated
+_NEAR_RUN = 32  # the same within the window
 _TRIES, _WAIT = 10, 0.1  # tries of the start request, timeout [s] (netft_utils)
 _REPEATS = 3  # repetitions of requests without a reply, which are idempotent
 _LONGEST_TAKING = 0.02  # [s] limit of reading pending packets
 SCALE = (10_000.0,) * 3 + (100_000.0,) * 3  # [1/N], [1/(N m)]
-FILTERS = {"none": 0, "500": 1, "150": 2, "50": 3, "15": 4, "5": 5, "1.5": 6}
-"""Filter codes by cutoff frequency [Hz]."""
 TICK = 1e-3  # [s] unit of the sample period
 # Status bits of OptoForce's serial and CAN packets; the same bits are assumed for the records of the box. The lowest
 # four identify the sensor.
@@ -49,10 +47,7 @@ class SequenceWatch:
         """Create the detector; any first number is accepted. `counts`: statistics to update."""
         self._counts = counts
         self._newest: int | None = None
-        self._came = 0  # bit k: the record k before the newest one was received
-        self._span = 0  # number of records from the first to the newest
-        self._last_refused = 0
-        self._run = 0
+        self._last_refused = self._run = 0
 
     def restart(self) -> None:
         """Reset: the numbers restart."""
@@ -61,41 +56,24 @@ class SequenceWatch:
     def is_new(self, number: int) -> bool:
         """Return True if a record is newer than all before; otherwise count it."""
         if self._newest is None:
-            return self._begin(number)
+            return self._accept(number)
         ahead = (number - self._newest + WRAP // 2) % WRAP - WRAP // 2
         if 0 < ahead <= _JUMP:
             self._counts.lost += ahead - 1
-            return self._accept(number, ahead)
+            return self._accept(number)
         follows = 0 < (number - self._last_refused) % WRAP <= _WINDOW
         self._run = self._run + 1 if self._run and follows else 1
         self._last_refused = number
         is_near = -_WINDOW < ahead <= 0
         if self._run >= (_NEAR_RUN if is_near else _RUN):
             self._counts.restarted += 1
-            return self._begin(number)
-        if is_near:
-            self._count_old(-ahead)
+            return self._accept(number)
+        self._counts.late += is_near
         return False
 
-    def _begin(self, number: int) -> bool:
-        self._came = self._span = 0
-        return self._accept(number, 0)
-
-    def _accept(self, number: int, ahead: int) -> bool:
+    def _accept(self, number: int) -> bool:
         self._newest, self._run = number, 0
-        self._span += ahead
-        self._came = ((self._came << min(ahead, _WINDOW)) | 1) & ((1 << _WINDOW) - 1)
         return True
-
-    def _count_old(self, behind: int) -> None:
-        bit = 1 << behind
-        if self._came & bit:
-            self._counts.duplicated += 1
-        else:
-            self._came |= bit
-            self._counts.reordered += 1
-            if behind <= self._span:  # records before the first were not counted as lost
-                self._counts.lost -= 1
 
 
 @dataclass(frozen=True)
@@ -296,18 +274,10 @@ def _page_of(name: str, url: str) -> str:
     return f"http://[{host}]{PAGE}" if ":" in host else f"http://{host}{PAGE}"
 
 
-@dataclass(frozen=True)
-class OnRobotSettings(RdtSettings):
-    """Connection, rate and filter of a HEX."""
-
-    device_filter: str = setting("none", "cutoff of the filter in the device", unit="Hz", choices=tuple(FILTERS))
-
-
-class OnRobotDriver(RdtDriver[OnRobotSettings]):
+class OnRobotDriver(RdtDriver[RdtSettings]):
     """OnRobot HEX driver."""
 
     NAME = "onrobot"
-    SETTINGS: ClassVar[type] = OnRobotSettings
 
     @property
     def period(self) -> float:
@@ -320,7 +290,6 @@ class OnRobotDriver(RdtDriver[OnRobotSettings]):
 
     def _prepare(self, wire: PacketPort) -> SensorIdentity:
         self._repeat(Request(codec.SPEED, self._ticks))
-        self._repeat(Request(codec.FILTER, FILTERS[self.settings.device_filter]))
         return SensorIdentity("OnRobot HEX", SCALE, "protocol")
 
     def _verdict(self, status: int) -> tuple[str, str, bool]:

@@ -20,7 +20,6 @@ from ada_hardware.force_torque.rdt.driver import SCALE, TICK
 from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
 from ada_robot.settings import setting
 
-_BUFFERED = 40  # records per packet of a buffered start
 _MOST_AT_ONCE = 1000  # records returned by one call; older ones count as lost
 _HIGHEST = (1 << 31) - 1
 _WRAP = 1 << 32
@@ -70,7 +69,6 @@ class _RdtEmulator(SensorEmulator[E]):
         self._number = 0
         self._sample = 0
         self._left = 0  # records still to be sent; -1: endless
-        self._per_packet = 1
         super()._begin()
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
@@ -84,12 +82,11 @@ class _RdtEmulator(SensorEmulator[E]):
         return self.advance(now)
 
     def _execute(self, request: Request, now: float) -> None:
-        if request.command in (codec.START, codec.START_BUFFERED):
+        if request.command == codec.START:
             if self._deaf > 0:
                 self._deaf -= 1
                 return
             self._left = request.value or -1
-            self._per_packet = 1 if request.command == codec.START else _BUFFERED
             self._number = 0  # each start resets the sequence number
             self._stream(now)
         elif request.command == codec.STOP:
@@ -117,8 +114,7 @@ class _RdtEmulator(SensorEmulator[E]):
             records.append(Record(self._number, (self._sample - k + 1) % _WRAP, status, counts))
         if self._is_frozen:
             return []
-        size = self._per_packet
-        return [Reply(codec.encode_records(*records[i : i + size])) for i in range(0, len(records), size)]
+        return [Reply(codec.encode_records(record)) for record in records]
 
     @abstractmethod
     def _measure(self) -> tuple[tuple[int, ...], int]:
@@ -188,7 +184,6 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
 
     def __init__(self, settings: RdtEmulatorSettings) -> None:
         super().__init__(settings, SCALE)
-        self._filter = 0
 
     def _set(self, request: Request) -> bool:
         if request.command == codec.BIAS:
@@ -198,18 +193,12 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
                 self._zero = np.zeros(6)
         elif request.command == codec.SPEED and request.value > 0:
             self._period = request.value * TICK
-        elif request.command == codec.FILTER and request.value <= 6:
-            self._filter = request.value
         else:
             return False
         return True
 
     def _measure(self) -> tuple[tuple[int, ...], int]:
         return self._counts(-_HIGHEST - 1, _HIGHEST)[0], 0
-
-    def state(self) -> dict[str, object]:
-        """State of load, stream and filter."""
-        return {**super().state(), "filter": self._filter}
 
 
 def _of_unit(units: Mapping[str, float], name: str) -> float:

@@ -212,8 +212,8 @@ def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str
         lines.append(f"full bars: {most[0]:.3g} N, {most[1]:.3g} N m")
     sequence, rate = status.sequence, f"{status.rate:.0f}" if status.rate else "?"
     lines.append(
-        f"{rate} samples per second, {status.readings} total; {sequence.lost} lost, {sequence.reordered} "
-        f"late, {sequence.duplicated} duplicated, {status.saturated} saturated, {status.errors} marked as invalid"
+        f"{rate} samples per second, {status.readings} total; {sequence.lost} lost, {sequence.late} "
+        f"late or repeated, {status.saturated} saturated, {status.errors} marked as invalid"
     )
     lines.append(f"wire: {_counts(status.counts)}")
     if status.values:

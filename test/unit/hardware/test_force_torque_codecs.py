@@ -166,10 +166,8 @@ u32, i32 = st.integers(0, 2**32 - 1), st.integers(-(2**31), 2**31 - 1)
     (Request(rdt.START), "1234000200000000"),
     (Request(rdt.BIAS), "1234004200000000"),
     (Request(rdt.STOP), "1234000000000000"),
-    (Request(rdt.START_BUFFERED, 5), "1234000300000005"),
     (Request(rdt.RESET_THRESHOLD), "1234004100000000"),
     (Request(rdt.SPEED, 10), "123400820000000a"),
-    (Request(rdt.FILTER, 4), "1234008100000004"),
 ])  # fmt: skip
 def test_requests_of_rdt_are_the_published_bytes(request_: Request, data: str) -> None:
     assert rdt.encode_request(request_) == bytes.fromhex(data)

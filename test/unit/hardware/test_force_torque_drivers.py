@@ -220,8 +220,7 @@ def test_records_in_disorder_and_doubled_are_used_once_and_in_order(name: str) -
         numbers.append(bench.driver.read().number)
     assert numbers == sorted(set(numbers))
     counts = bench.driver.sequence
-    assert counts.duplicated > 100 and counts.reordered > 100 and counts.restarted == 0
-    assert counts.lost <= 1  # one may be under way
+    assert counts.late > 200 and counts.restarted == 0
 
 
 @RDT
