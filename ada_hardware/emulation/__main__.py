@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
 from ada_dynamics.errors import AdaError
-from ada_hardware.emulation.control_socket import ControlServer, LineReader
+from ada_hardware.emulation.control_socket import ControlServer
 from ada_hardware.emulation.emulator import made_emulator
 from ada_hardware.emulation.host import PRIORITY, EmulatorHost
 from ada_robot.processes import restore_sigint
@@ -66,6 +67,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until-eof", action="store_true", help="exit at the end of stdin")
 
 
+class EndOfInput:
+    """Ends the emulator at the end of stdin; a `Control` of the host."""
+
+    def __init__(self, host: EmulatorHost) -> None:
+        self._host = host
+
+    def fileno(self) -> int:
+        """Descriptor of stdin."""
+        return sys.stdin.fileno()
+
+    def handle(self) -> bool:
+        """Skip input; stop the host and return False at its end."""
+        if os.read(self.fileno(), 4096):
+            return True
+        self._host.stop()
+        return False
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the device until Ctrl-C."""
     emulator = made_emulator(options.device, option_values("setting", options.setting))
@@ -78,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         except AdaError as problem:  # the device works without a control socket
             print(f"{options.device}: no `ada hw fault`: {problem}", file=sys.stderr)
         if options.until_eof:
-            host.add(LineReader(sys.stdin.fileno(), lambda line: None, host.stop))
+            host.add(EndOfInput(host))
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         reduce_interpreter_jitter()
         raise_process_priority(options.priority)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control socket of an emulated device: a local socket by which its owner sets faults and reads its state.
 
-It carries lines of JSON, such as {"fault": "drop", "value": 0.1}, {"clear": true} or {"ask": "state"}. Each line is
+It carries datagrams of JSON, such as {"fault": "drop", "value": 0.1}, {"clear": true} or {"ask": "state"}. Each is
 answered by one: {"ok": true, ...}, or {"error": "..."}. Folder (0700) and socket (0600) are accessible to their user
 only.
 
@@ -16,7 +16,8 @@ import os
 import socket
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,59 +26,24 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_hardware.emulation.host import EmulatorHost
 from ada_robot.errors import NoAnswer, TransportError
 
-_PIECE = 65_536  # [bytes]
+_LONGEST = 1 << 18  # [bytes] of a datagram
 ASKS = ("state", "violations", "url", "faults")
 TIMEOUT = 5.0  # [s] of an answer
 _ENDING = ".sock"
-_MOST = 8  # simultaneous connections
 _LONGEST_FOLDER = 70  # [bytes]: the path of a socket has at most 107
 _ALLOWED = (
     'send {"fault": NAME, "value": NUMBER} or {"clear": true} or {"ask": "state"}, "violations", "url", "faults".'
 )
 
 
-class LineReader:
-    """Reads lines from a file descriptor; a `Control` of the host."""
-
-    def __init__(self, descriptor: int, take: Callable[[str], object], at_end: Callable[[], object]) -> None:
-        """Watch a descriptor.
-
-        Args:
-            descriptor: pipe, socket or terminal.
-            take: called with each line without its terminator.
-            at_end: called at the end of the input.
-        """
-        self._descriptor, self._take, self._at_end = descriptor, take, at_end
-        self._rest = b""
-
-    def fileno(self) -> int:
-        """The descriptor."""
-        return self._descriptor
-
-    def handle(self) -> bool:
-        """Read pending input; return False at its end."""
-        try:
-            data = os.read(self._descriptor, _PIECE)
-        except OSError:
-            data = b""
-        if not data:
-            self._at_end()
-            return False
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            if line.strip():
-                self._take(line.decode("utf-8", "replace"))
-        return True
-
-
-def answer(host: EmulatorHost, line: str) -> dict[str, Any]:
-    """Execute a line and return the answer."""
+def answer(host: EmulatorHost, data: bytes) -> dict[str, Any]:
+    """Execute an order and return the answer."""
     try:
-        order = json.loads(line)
+        order = json.loads(data)
         if not isinstance(order, dict):
             raise ValueError("not an object")
     except ValueError as problem:
-        return {"error": f"{line!r:.80} is not a JSON object ({problem}); {_ALLOWED}"}
+        return {"error": f"{data!r:.80} is not a JSON object ({problem}); {_ALLOWED}"}
     try:
         if set(order) == {"fault", "value"}:
             host.fault(str(order["fault"]), order["value"])
@@ -89,12 +55,12 @@ def answer(host: EmulatorHost, line: str) -> dict[str, Any]:
             return {"ok": True, order["ask"]: _asked(host, order["ask"])}
     except (AdaError, KeyError, TypeError, ValueError) as problem:
         return {"error": str(problem)}
-    return {"error": f"{line!r:.80} is not a known order; {_ALLOWED}"}
+    return {"error": f"{data!r:.80} is not a known order; {_ALLOWED}"}
 
 
-def encode_line(what: dict[str, Any]) -> bytes:
-    """Encode one line of JSON; numpy arrays become lists, other types text."""
-    return (json.dumps(what, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one)) + "\n").encode()
+def _encoded(what: Mapping[str, object]) -> bytes:
+    """Encode an order or answer; numpy arrays become lists, other types text."""
+    return json.dumps(what, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one)).encode()
 
 
 def _asked(host: EmulatorHost, what: str) -> object:
@@ -137,15 +103,13 @@ class ControlServer:
         Raises:
             TransportError: the folder belongs to another user, or cannot be written.
         """
-        self._host, self._device = host, device
-        self._clients: set[socket.socket] = set()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._host = host
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.path = folder(make=True) / f"{device}.{os.getpid()}{_ENDING}"
         try:
             self.path.unlink(missing_ok=True)  # left by an earlier process with the same number
             self._socket.bind(str(self.path))
             self.path.chmod(0o600)
-            self._socket.listen(_MOST)
         except OSError as problem:
             self._socket.close()
             raise TransportError(
@@ -156,35 +120,21 @@ class ControlServer:
         self._socket.setblocking(False)
 
     def fileno(self) -> int:
-        """Descriptor of the listening socket."""
+        """Descriptor of the socket."""
         return self._socket.fileno()
 
     def handle(self) -> bool:
-        """Accept a connection."""
-        with suppress(OSError):
-            client = self._socket.accept()[0]
-            if len(self._clients) >= _MOST:
-                client.close()
-                return True
-            client.setblocking(False)
-            self._clients.add(client)
-            self._host.add(
-                LineReader(client.fileno(), lambda line: self._reply(client, line), lambda: self._end(client))
-            )
+        """Execute an order and answer it."""
+        with suppress(OSError):  # a client that is gone or does not read must not block the device
+            data, sender = self._socket.recvfrom(_LONGEST)
+            reply = _encoded(answer(self._host, data))
+            if sender:
+                self._socket.sendto(reply, sender)
         return True
-
-    def _reply(self, client: socket.socket, line: str) -> None:
-        with suppress(OSError):  # a client that does not read must not block the device
-            client.send(encode_line(answer(self._host, line)))
-
-    def _end(self, client: socket.socket) -> None:
-        self._clients.discard(client)
-        client.close()
 
     def close(self) -> None:
         """Close and remove the socket."""
-        for one in (self._socket, *self._clients):
-            one.close()
+        self._socket.close()
         self.path.unlink(missing_ok=True)
 
 
@@ -246,17 +196,14 @@ def ask(target: ControlSocket, order: Mapping[str, object], timeout: float = TIM
         InputError: the device refuses the order.
         NoAnswer: no answer in time, or the device has ended.
     """
-    data = b""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+    own = target.path.with_suffix(f".{time.monotonic_ns()}")  # to which the device answers
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
         client.settimeout(timeout)
         try:
+            client.bind(str(own))
             client.connect(str(target.path))
-            client.sendall(encode_line(dict(order)))
-            while not data.endswith(b"\n"):
-                piece = client.recv(65_536)
-                if not piece:
-                    raise ConnectionResetError
-                data += piece
+            client.send(_encoded(order))
+            data = client.recv(_LONGEST)
         except OSError as problem:
             is_frozen = isinstance(problem, TimeoutError)
             why = f"gives no answer within {timeout:g} s; it may be frozen." if is_frozen else "has ended."
@@ -265,6 +212,8 @@ def ask(target: ControlSocket, order: Mapping[str, object], timeout: float = TIM
                 field="state",
                 value="frozen" if is_frozen else "ended",
             ) from None
+        finally:
+            own.unlink(missing_ok=True)
     found: dict[str, Any] = json.loads(data)
     if "error" in found:
         text = f"the emulated {target.device} of process {target.pid}: {found['error']}"
@@ -274,7 +223,7 @@ def ask(target: ControlSocket, order: Mapping[str, object], timeout: float = TIM
 
 def _is_left_over(path: Path) -> bool:
     """Return True if no process listens on a socket, which is then removed."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
         client.setblocking(False)
         try:
             client.connect(str(path))
