@@ -11,8 +11,8 @@ sec. 4.2, force control); check the limits; filter.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -225,7 +225,6 @@ class Reading:
         is_compensated: the tool wrench was subtracted, or there is no tool.
         error: error reported by the device; the wrench must not be used. "" without an error.
         warning: warning of the device; "" without a warning.
-        values: other values by name with unit, such as "temperature [degC]".
     """
 
     number: int
@@ -238,7 +237,6 @@ class Reading:
     is_compensated: bool = True
     error: str = ""
     warning: str = ""
-    values: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_valid(self) -> bool:
@@ -321,7 +319,6 @@ class Pipeline:
             is_compensated,
             sample.error,
             sample.warning,
-            sample.values,
         )
 
     def passes_limit(self, reading: Reading) -> bool:

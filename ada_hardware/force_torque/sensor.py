@@ -108,7 +108,6 @@ class SensorStatus:
         counts: communication statistics.
         sequence: sequence errors of the records.
         identity: identity of the sensor; None before it was opened.
-        values: other values by name with unit, such as "temperature [degC]".
     """
 
     state: SensorState
@@ -127,7 +126,6 @@ class SensorStatus:
     counts: LinkCounts
     sequence: SequenceCounts
     identity: SensorIdentity | None
-    values: Mapping[str, float]
 
 
 class ForceSensor:
@@ -236,7 +234,6 @@ class ForceSensor:
             counts=replace(self._driver.counts),
             sequence=replace(self._driver.sequence),
             identity=self._identity,
-            values=dict(newest.values) if newest is not None else {},
         )
 
     def _problems(self, newest: Reading | None, rate: float) -> list[tuple[Level, str]]:

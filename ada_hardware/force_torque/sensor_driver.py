@@ -14,8 +14,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -61,7 +61,6 @@ class Sample:
         warning: warning of the device; the wrench is valid. "" without a warning.
         number: sequence number of the record.
         status: status word of the device; 0 if it has none.
-        values: other values by name with unit, such as "temperature [degC]".
     """
 
     time: float
@@ -72,7 +71,6 @@ class Sample:
     warning: str = ""
     number: int = 0
     status: int = 0
-    values: Mapping[str, float] = field(default_factory=dict)
 
 
 class SensorIdentity(NamedTuple):

@@ -26,8 +26,6 @@ from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, Tran
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import setting
 
-READ, COMMANDED = "read", "commanded"  # values of `feedback`
-
 fixed = partial(setting, read_only=True)
 B = TypeVar("B")
 SLACK = 5.0  # [deg] by which readings of a servo at rest may differ
@@ -35,7 +33,7 @@ _LONGEST = 0.25  # [s] since the last reading, after which any angle is plausibl
 _MARGIN = 1.25  # period over transmission time
 _TOLERANCE_COUNTS = 3.5  # counts that a servo may be beyond its limits: deflection of three counts, and rounding
 _LEAST_TOLERANCE = 3.0  # [deg] the same, for boards with fine resolution
-_READINGS = 6  # at most, until two agree
+_READINGS = 10  # at most, until two agree
 _BLIND = 2  # alarm code, defined here
 _LEAST_MISSED = 2  # failed exchanges: a single lost reply does not count
 
@@ -62,7 +60,6 @@ class ServoSettings:
         lower=0.0,
         upper=0.1,
     )
-    feedback: str = fixed(READ, "positions as measured by the servos or as commanded", choices=(READ, COMMANDED))
     reply_timeout: float = fixed(0.05, "timeout of a reply", unit="s", lower=0.001, upper=1.0)
     blind_time: float = fixed(
         0.25,
@@ -71,8 +68,6 @@ class ServoSettings:
         lower=0.02,
         upper=2.0,
     )
-    retries: int = fixed(4, "retries of a request; none within cycles", lower=0)
-    retry_pause: float = fixed(0.010, "pause before a retry", unit="s", lower=0.0, upper=1.0)
 
 
 S = TypeVar("S", bound=ServoSettings)
@@ -164,14 +159,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     def _bus_options(self) -> dict[str, Any]:
         """Arguments of a `BoardBus` from the settings."""
-        s = self.settings
-        return {
-            "timeout": s.reply_timeout,
-            "retries": s.retries,
-            "pause": s.retry_pause,
-            "clock": self._clock,
-            "counts": self.counts,
-        }
+        return {"timeout": self.settings.reply_timeout, "clock": self._clock, "counts": self.counts}
 
     @abstractmethod
     def _find(self) -> None:
@@ -324,7 +312,8 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             alarms = (*alarms, Alarm(_BLIND, text))
         unknown = np.full(len(self.joints), np.nan)
         is_driven = self._is_started and not self._is_free
-        return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, is_driven, alarms, values)
+        position = self.map.positions(self._measured())
+        return Feedback(self._clock(), position, unknown, unknown, is_fresh, is_driven, alarms, values)
 
     def _servo_angles(self, demand: Demand) -> Array:
         """Servo angles of a position command [deg]; raises Refused."""
@@ -353,7 +342,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     def _retry_until_accepted(self, read: Callable[[], bool], whose: str, hint: str) -> None:
         """Read until two readings agree; raises NoAnswer."""
-        for _ in range(_READINGS + self.settings.retries):
+        for _ in range(_READINGS):
             if read():
                 return
         text = (
@@ -369,8 +358,3 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """
         measured, target = self._measured(), self._target
         return measured if target is None else np.where(np.abs(measured - target) <= SLACK, target, measured)
-
-    def _positions(self) -> Array:
-        """Joint positions for the feedback [rad]."""
-        is_read = self.settings.feedback == READ or self._target is None
-        return self.map.positions(self._measured() if is_read or self._target is None else self._target)

@@ -126,7 +126,6 @@ def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
         "records lost": status.sequence.lost,
         "records late or repeated": status.sequence.late,
         "times that the device began to count anew": status.sequence.restarted,
-        **dict(status.values),
     }
     if status.identity is not None:
         values["sensor"] = f"{status.identity.name} {status.identity.version}".strip()

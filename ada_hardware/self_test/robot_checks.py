@@ -123,8 +123,8 @@ def _pa10(driver: Any) -> Finding:
 
 
 def _khr1(driver: Any) -> Finding:
-    ids, home = driver.board_ids, driver.home_position()
-    return Finding(f"boards RCB-1 with IDs {' and '.join(map(str, ids))}", "", {"ids": ids, "home_rad": home.tolist()})
+    ids = driver.board_ids
+    return Finding(f"boards RCB-1 with IDs {' and '.join(map(str, ids))}", "", {"ids": ids})
 
 
 def _khr3(driver: Any) -> Finding:

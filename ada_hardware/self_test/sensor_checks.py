@@ -140,7 +140,7 @@ def _state(series: Series) -> Finding:
     return Finding(
         f"{status.saturated} saturated, {status.errors} with a device error, of {status.readings} samples",
         "; ".join(word for word in words if word),
-        {"saturated": status.saturated, "errors": status.errors, "values": dict(status.values)},
+        {"saturated": status.saturated, "errors": status.errors},
     )
 
 

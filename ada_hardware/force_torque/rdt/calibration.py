@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import urllib.error
 import urllib.request
 from typing import NamedTuple
@@ -15,37 +16,26 @@ PAGE = "/netftapi2.xml"
 _LARGEST = 1 << 20  # [bytes]
 
 # pound-force: 0.45359237 kg in 9.80665 m/s²; inch: 0.0254 m. Keys are the spellings used by devices and their
-# programs, without spaces, dots and dashes.
-_LBF, _KGF, _INCH = 0.45359237 * 9.80665, 9.80665, 0.0254  # [N], [N], [m]
-FORCE_UNITS = {
-    "n": 1.0,
-    "kn": 1e3,
-    "lb": _LBF,
-    "lbf": _LBF,
-    "klb": 1e3 * _LBF,
-    "klbf": 1e3 * _LBF,
-    "kg": _KGF,
-    "kgf": _KGF,
-    "g": 1e-3 * _KGF,
-    "gf": 1e-3 * _KGF,
-}
+# programs, without spaces, dots and dashes, and without the f of lbf, kgf and gf.
+_LB, _KG, _INCH = 0.45359237 * 9.80665, 9.80665, 0.0254  # [N], [N], [m]
+FORCE_UNITS = {"n": 1.0, "kn": 1e3, "lb": _LB, "klb": 1e3 * _LB, "kg": _KG, "g": 1e-3 * _KG}
 """Newtons per unit."""
 MOMENT_UNITS = {
     "nm": 1.0,
     "nmm": 1e-3,
     "knm": 1e3,
-    "lbin": _LBF * _INCH,
-    "lbfin": _LBF * _INCH,
-    "inlb": _LBF * _INCH,
-    "inlbf": _LBF * _INCH,
-    "lbft": _LBF * 12.0 * _INCH,
-    "lbfft": _LBF * 12.0 * _INCH,
-    "ftlb": _LBF * 12.0 * _INCH,
-    "ftlbf": _LBF * 12.0 * _INCH,
-    "kgcm": _KGF * 1e-2,
-    "kgfcm": _KGF * 1e-2,
+    "lbin": _LB * _INCH,
+    "inlb": _LB * _INCH,
+    "lbft": _LB * 12.0 * _INCH,
+    "ftlb": _LB * 12.0 * _INCH,
+    "kgcm": _KG * 1e-2,
 }
 """Newton metres per unit."""
+
+
+def unit_key(text: str) -> str:
+    """Key of a unit in FORCE_UNITS or MOMENT_UNITS."""
+    return re.sub(r"(lb|g)f(?!t)", r"\1", re.sub(r"[^a-z]", "", text.lower()))
 
 
 class Calibration(NamedTuple):
@@ -143,7 +133,7 @@ def _positive(tags: dict[str, str], name: str, where: str) -> float:
 
 def _unit(tags: dict[str, str], name: str, units: dict[str, float], where: str) -> float:
     text = tags.get(name, "")
-    key = "".join(one for one in text.lower() if one.isalpha())
+    key = unit_key(text)
     if key not in units:
         text = (
             f"{where}: <{name}> is {text!r:.40}, an unknown unit; known are {', '.join(units)}. "

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.rdt import codec
-from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS
+from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS, unit_key
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.driver import SCALE, TICK
 from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
@@ -138,8 +138,8 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
     SETTINGS: ClassVar[type] = NetFtEmulatorSettings
 
     def __init__(self, settings: NetFtEmulatorSettings) -> None:
-        force = settings.counts_per_force / _of_unit(FORCE_UNITS, settings.force_unit)
-        moment = settings.counts_per_torque / _of_unit(MOMENT_UNITS, settings.torque_unit)
+        force = settings.counts_per_force / FORCE_UNITS.get(unit_key(settings.force_unit), 1.0)
+        moment = settings.counts_per_torque / MOMENT_UNITS.get(unit_key(settings.torque_unit), 1.0)
         super().__init__(settings, [force] * 3 + [moment] * 3)
         self._is_latched = False
 
@@ -199,8 +199,3 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
 
     def _measure(self) -> tuple[tuple[int, ...], int]:
         return self._counts(-_HIGHEST - 1, _HIGHEST)[0], 0
-
-
-def _of_unit(units: Mapping[str, float], name: str) -> float:
-    """Return the size of a unit; 1 for an unknown unit, as served in tests."""
-    return units.get("".join(one for one in name.lower() if one.isalpha()), 1.0)

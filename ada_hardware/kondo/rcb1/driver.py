@@ -24,7 +24,7 @@ from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import codec as c
 from ada_hardware.kondo.rcb1.codec import BAUD, BOARDS, NO_BOARD, Code, CommandFrame, Reply, ReplyParser, wire_time
-from ada_hardware.kondo.servo_driver import COMMANDED, READ, SLACK, ServoDriver, ServoSettings, fixed, servo_readings
+from ada_hardware.kondo.servo_driver import SLACK, ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 
@@ -79,12 +79,6 @@ class Rcb1Settings(ServoSettings):
     second_id: int = fixed(1, "ID of the board with channels 13 to 24", lower=0, upper=31)
     speed: int = fixed(
         CHOSEN, "servo speed, 0 fastest to 7 slowest; -1: slowest that reaches each step in a period", lower=-1, upper=7
-    )
-    feedback: str = fixed(
-        READ,
-        "positions as read from the boards, or as commanded; it is not documented whether boards measure positions "
-        "while servos hold",
-        choices=(READ, COMMANDED),
     )
     reply_timeout: float = fixed(0.030, "timeout of a reply", unit="s", lower=0.001, upper=1.0)
 
@@ -146,22 +140,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self.bus.ask(c.Code.GET_POSITIONS, board.id)
 
     # --- outside of cycles ----------------------------------------------------------------------------------------
-    def home_position(self) -> Array:
-        """Return the joint positions of the home position stored in the boards [rad].
-
-        For servos without a stored home position, the angle map is used.
-
-        Raises:
-            NoAnswer: a board does not reply.
-        """
-        angles = np.array([servo.home for servo in self.map.servos.values()])
-        for board in self._boards:
-            stored = self.bus.ask(c.Code.GET_HOME, board.id).values
-            for channel, (place, servo) in board.servos.items():
-                if stored[channel] <= c.LARGEST_ANGLE:
-                    angles[place] = servo.clipped(stored[channel])
-        return self.map.positions(angles)
-
     def sleep(self, *, confirm: bool = False) -> None:
         """Set the sleep switch of both boards, which frees all servos, including unmapped ones.
 
@@ -214,7 +192,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
     # --- helpers --------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:
-        codes = [c.Code.SET_POSITIONS] + [c.Code.GET_POSITIONS] * (self.settings.feedback == READ)
+        codes = (c.Code.SET_POSITIONS, c.Code.GET_POSITIONS)
         return len(self._boards) * sum(wire_time(code) + self.settings.latency for code in codes)
 
     def _serial(self) -> Serial:
@@ -251,8 +229,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self._send(board, angles)
 
     def _hold(self, is_blind: bool) -> None:
-        trusts = self.settings.feedback == READ and not is_blind and self._read()
-        angles = self._hold_angles() if trusts else self._target
+        angles = self._hold_angles() if not is_blind and self._read() else self._target
         if angles is not None:
             self._target = angles
             for board in self._boards:
@@ -318,9 +295,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self._target[board.places] = angles[board.places]
             values = (speed, *self._bytes(board, angles))
             is_answered = self.bus.try_once(CommandFrame(c.Code.SET_POSITIONS, board.id, values)) is not None
-            if self.settings.feedback == READ:
-                is_answered = is_answered and self._read_board(board)  # one timeout per silent board is enough
-            is_fresh = is_fresh and is_answered
+            # one timeout per silent board is enough
+            is_fresh = is_answered and self._read_board(board) and is_fresh
         return is_fresh
 
     def _speed(self, angles: Array) -> int:

@@ -21,7 +21,7 @@ from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.rcb4 import codec as c
 from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, NACK, CommandFrame, Reply, ReplyParser, code_of, wire_time
-from ada_hardware.kondo.servo_driver import READ, ServoDriver, ServoSettings, fixed, servo_readings
+from ada_hardware.kondo.servo_driver import ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm
@@ -120,17 +120,10 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self.bus.ask(c.AckCheck())
         self._check_ready()
 
-    # --- outside of cycles ----------------------------------------------------------------------------------------
-    def home_position(self) -> Array:
-        """Return the joint positions of the home position in the angle map [rad]."""
-        return self.map.positions([servo.home for servo in self.map.servos.values()])
-
     # --- helpers --------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:
         s = self.settings
-        asked: list[c.CommandFrame] = [self._moves(c.HOLD, 1)]
-        if s.feedback == READ:
-            asked += [command for command, _ in self._reads]
+        asked: list[c.CommandFrame] = [self._moves(c.HOLD, 1), *(command for command, _ in self._reads)]
         return sum(wire_time(command, s.com_speed) + s.latency for command in asked)
 
     def _serial(self) -> Serial:
@@ -165,7 +158,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         if reply is not None and not reply.is_ack:
             self.counts.refused += 1
             self.counts.last_problem = "MOVE_SERVOS: refused by the board (NACK)"
-        if self.settings.feedback == READ and reply is not None:  # one timeout per cycle is enough
+        if reply is not None:  # one timeout per cycle is enough
             is_answered = self._read() and is_answered
         return is_answered
 
@@ -222,7 +215,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
 
     def _has_arrived(self) -> bool:
         """Return True if all servos are close to their commanded angles."""
-        if self._target is None or self.settings.feedback != READ or not self._read():
+        if self._target is None or not self._read():
             return False
         return bool(np.all(np.abs(self._hold_angles() - self._target) == 0.0))
 

@@ -187,7 +187,6 @@ def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
         "readings": status.readings,
         "counts": asdict(status.counts),
         "sequence": asdict(status.sequence),
-        "values": {name: _number(value) for name, value in status.values.items()},
     }
 
 
@@ -216,8 +215,6 @@ def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str
         f"late or repeated, {status.saturated} saturated, {status.errors} marked as invalid"
     )
     lines.append(f"wire: {_counts(status.counts)}")
-    if status.values:
-        lines.append("; ".join(f"{name} {value:.4g}" for name, value in status.values.items()))
     return lines
 
 

@@ -45,8 +45,8 @@ def test_a_page_tells_scales_rate_and_name() -> None:
     }),
     ("scfgtu", "moment_scale", {
         "Nm": 1.0, "N-m": 1.0, "Nmm": 1e-3, "N-mm": 1e-3, "kNm": 1e3, "lbf-in": 0.1129848290276167,
-        "lbin": 0.1129848290276167, "lbf-ft": 1.3558179483314004, "ft-lb": 1.3558179483314004, "kgf-cm": 0.0980665,
-        "kg·cm": 0.0980665,
+        "lbin": 0.1129848290276167, "lbf-ft": 1.3558179483314004, "lb-ft": 1.3558179483314004,
+        "ft-lb": 1.3558179483314004, "kgf-cm": 0.0980665, "kg·cm": 0.0980665,
     }),
 ])  # fmt: skip
 def test_forces_and_moments_are_converted(tag: str, scale: str, units: dict[str, float]) -> None:
