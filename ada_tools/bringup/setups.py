@@ -364,7 +364,7 @@ def _closed_chain_control(values: SetupValues) -> list[Process]:
     return [
         robot,
         controller_node(values, control),
-        *watchers(values, picture, view={"target_link": "tip"}),
+        *watchers(values, picture),
         *target_node(values, target),
     ]
 
@@ -401,14 +401,10 @@ def _hoap2_balance(values: SetupValues) -> list[Process]:
         # air is too light for the gain 50 [N m s/rad] of eq. 6.13, and its rotors oscillate under eq. 6.7.
         **(_EXACT if is_clamped else {"balance.ankle_gain": 10.0, "balance.full_angle": 0.2}),
     }
-    # Takahashi 2012, sec. 6.3: the push for each strategy, at the hand, or from behind at the shoulder.
-    push: Parameters = {"push_link": "left_hand", "push_direction": "-x", "push_force": 7.0}
-    if strategy == "combined":
-        push = {"push_link": "right_shoulder", "push_direction": "x", "push_force": 10.0}
     return [
         dynamics_node(values, picture, own),
         *([controller_node(values, control)] if strategy != NONE else []),
-        *watchers(values, picture, "world" if is_clamped else "odom", view=push),
+        *watchers(values, picture, "world" if is_clamped else "odom"),
         *(target_node(values) if strategy != NONE else []),
     ]
 
@@ -500,7 +496,7 @@ def _arm(values: SetupValues) -> list[Process]:
         own_settings = {f"{name}.{setting}": value for setting, value in settings.items()}
         control: Parameters = {"controller": values("controller"), "robot": model, **beside, **own_settings}
         found.append(controller_node(values, control, _SENSOR_JOINT))
-    found += watchers(values, picture, view={"target_link": _HAND} if settings else {})
+    found += watchers(values, picture)
     return [*found, *(target_node(values) if name != NONE else [])]
 
 

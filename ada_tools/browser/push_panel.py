@@ -62,20 +62,6 @@ class PushPanel:
         scene.on_pull(lambda pull: page.note("pull", lambda: self.drag(pull)))
         scene.on_click(lambda *hit: page.note("click", lambda: self._clicked(*hit)))
 
-    def begin(self, link: str, direction: str, force: float) -> None:
-        """Preset the controls; an unknown link or an excessive force is ignored.
-
-        Args:
-            link: link to push.
-            direction: one of `DIRECTIONS`.
-            force: [N]; 0 keeps half of the robot weight.
-        """
-        if link in self.link.options:
-            self.link.value = link
-        self.direction.value = direction
-        if 0.0 < force <= self.strength.max:
-            self.strength.value = force
-
     def push(self) -> None:
         """Apply the force to the centre of mass of the selected link."""
         link, direction = str(self.link.value), np.array(DIRECTIONS[str(self.direction.value)])

@@ -54,7 +54,6 @@ class RemotePage:
         base: str = AUTO,
         pose_sliders: bool = False,
         follower: Follower | None = None,
-        push: tuple[str, str, float] | None = None,
         start: Callable[[Callable[[], None]], Any] = _start_thread,
     ) -> None:
         """Show the waiting message.
@@ -65,11 +64,10 @@ class RemotePage:
             base: attachment of the root link: one of `BASES`, or "auto" to infer it from the messages.
             pose_sliders: sliders set the configuration of the robot instead of commanding its motors.
             follower: controller that moves the robot, if any.
-            push: initial link, direction and force of the push controls; None for the defaults.
             start: starts model construction in the background; returns an object with `join(timeout)`.
         """
         self.page, self.plant, self._follower = page, plant, follower
-        self._push, self._start = push, start
+        self._start = start
         self.devices = DevicePanel(page, plant)
         self.robot: RobotPage | None = None
         self.problem = ""  # reason why the present description cannot be shown
@@ -186,8 +184,6 @@ class RemotePage:
         except AdaError as problem:  # for example an unavailable mesh or kernel
             self._refuse(str(problem))
             return
-        if self._push is not None and self.robot.pushes:
-            self.robot.pushes.begin(*self._push)
         self._shown_text = wanted.text
         self.page.look()
 

@@ -209,10 +209,6 @@ class Follower(Protocol):
         """Name used in messages."""
 
     @property
-    def link(self) -> str:
-        """Link that follows the target pose; "" if unknown."""
-
-    @property
     def is_there(self) -> bool:
         """Return True if the controller exists, active or not."""
 

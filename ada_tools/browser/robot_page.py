@@ -48,7 +48,7 @@ _BELIEVED = 1.0  # [s] a reply of the source overrides the observed time for thi
 _IDLE = 0.25  # [s] time between frames of a robot at rest, or of a page that is not open
 _FOLLOWED = 1.0  # [s] time for the robot to follow its sliders before they display its configuration again
 _PLOTS_PER_SECOND = 10.0
-_ROOM = 0.4  # margin of the camera view, in robot sizes
+_ROOM = 0.2  # margin of the camera view, in robot sizes
 _STATUS_LINES = 3  # includes the messages of a lost or incomplete state
 
 

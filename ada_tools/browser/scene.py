@@ -24,6 +24,7 @@ from ada_tools.browser.parts import ShapePart, parts_of
 _MASS = (20, 20, 20)
 _VIEW = np.array([0.65, -1.0, 0.42])  # initial viewing direction
 _AWAY = 2.3  # initial camera distance in radii of the robot
+_STANDING = 0.2  # minimum height of the centre of mass of a robot that stands on its base, in robot sizes
 _GROUND, _CELLS, _SECTIONS = (226, 230, 234), (208, 213, 219), (186, 193, 201)  # colours of the ground
 _LONGEST_ARROW = 0.5  # in robot sizes
 
@@ -215,7 +216,10 @@ class Scene:
         low, high = drawn.min(axis=0), drawn.max(axis=0)
         centre = 0.5 * (low + high)
         radius = max(0.5 * float(np.linalg.norm(high - low)) + margin, 0.25 * self.size)
-        height = self._ground if self._ground is not None else min(float(low[2]), 0.0)
+        height = self._ground
+        if height is None:  # a robot stands on its base, or swings above the ground
+            stands = self.dynamics.com(several[0])[2] > _STANDING * self.size
+            height = min(float(low[2]), 0.0) - (0.0 if stands else 0.5 * radius)
         cell = 10.0 ** np.round(np.log10(max(radius, 1e-6))) / 5.0
         self._grid = self._server.scene.add_grid(
             "/ground",
@@ -228,7 +232,7 @@ class Scene:
             shadow_opacity=0.25,
             position=(float(centre[0]), float(centre[1]), height),
             infinite_grid=True,
-            fade_distance=25.0 * radius,
+            fade_distance=15.0 * radius,
         )
         # The aspect ratio of the viewer is unknown: include a margin around the bounding sphere.
         self._server.initial_camera.look_at = centre

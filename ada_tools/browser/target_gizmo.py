@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles for the target pose of a controller, and the distance of the robot from it."""
+"""Handles for the target pose of a controller."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_robot.messages.incoming import apart
-from ada_tools.browser.page import Page, TextBox
+from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import Follower, TargetPose
 
 NODE = "/target"  # node name in the viser scene
@@ -31,7 +30,7 @@ class TargetGizmo:
     """
 
     def __init__(self, page: Page, follower: Follower, size: float) -> None:
-        """Create hidden handles.
+        """Prepare the handles.
 
         Args:
             page: page to draw on.
@@ -45,14 +44,6 @@ class TargetGizmo:
         self._base = np.eye(4)  # pose of the target's reference frame in the world frame
         self._is_held = False
         self._kept_until = -math.inf
-        self._folder = page.gui.add_folder("target", visible=False)
-        with self._folder:
-            self.words = TextBox(page.gui, 3)
-            self.box = page.gui.add_checkbox("handles", True, hint="drag them to move the target")
-            self.stay = page.gui.add_button("stay here", hint="set the target to the present pose of the robot")
-        page.when(self.box, lambda: None)
-        page.when(self.stay, self._stay, moves=True)
-        self._present: Array | None = None  # pose of the link in the world frame
 
     def tick(self, poses: Mapping[str, Array]) -> None:
         """Per-frame update.
@@ -61,25 +52,19 @@ class TargetGizmo:
             poses: poses of all links in the world frame.
         """
         self._target = target = self._follower.target_pose()
-        self._present = poses.get(self._follower.link)
-        is_there = target is not None
-        if self._folder.visible != is_there:
-            self._folder.visible = is_there
-            self._is_held = False
         if target is None:
-            self._hide()
+            self._is_held = False
+        if self.handles is not None and self.handles.visible != (target is not None):
+            self.handles.visible = target is not None
+        if target is None:
             return
         self._base = poses.get(target.frame, np.eye(4))
         place = self._base @ target.pose
         if self.handles is None:
             self._add(place)
-        is_wanted = bool(self.box.value)
-        with self._page.server.atomic():
-            if self.handles.visible != is_wanted:
-                self.handles.visible = is_wanted
-            if not self._is_held and self._page.clock.now() > self._kept_until:
+        elif not self._is_held and self._page.clock.now() > self._kept_until:
+            with self._page.server.atomic():
                 self._move(place)
-            self._say(place)
 
     def remove(self) -> None:
         """Remove the handles."""
@@ -109,23 +94,11 @@ class TargetGizmo:
             return
         self._page.note("target", lambda: self._drag(pose, is_end))
 
-    def _hide(self) -> None:
-        if self.handles is not None and self.handles.visible:
-            self.handles.visible = False
-
     def _move(self, place: Array) -> None:
         if self._shown is None or np.abs(place - self._shown).max() > _SAME:
             self._shown = place
             self.handles.wxyz = to_quaternion(place[:3, :3])
             self.handles.position = place[:3, 3]
-
-    def _say(self, place: Array) -> None:
-        words = f"of {self._follower.name}"
-        if self._present is not None:
-            way, turn = apart(place, self._present)
-            distance = f"**{1e3 * way:.1f} mm** and **{math.degrees(turn):.1f} deg**"
-            words = f"{self._follower.link} is {distance} from the target {words}"
-        self.words.content = words
 
     # --- dragging ---------------------------------------------------------------------------------------------------
     def _drag(self, pose: Array, is_end: bool) -> None:
@@ -137,11 +110,6 @@ class TargetGizmo:
     def _revert(self) -> None:
         """Return the handles to the target of the controller after a refused drag."""
         self._is_held, self._shown = False, None
-
-    def _stay(self) -> None:
-        if self._present is None:
-            raise InputError("link of the target is unknown: set the parameter target_link of the view node.")
-        self._send(self._present)
 
     def _send(self, pose: Array) -> None:
         if self._target is None:

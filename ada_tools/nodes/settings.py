@@ -104,20 +104,8 @@ class ViewSettings(FrameSettings):
     controller: str = setting(
         "controller_node", "controller node whose target is displayed and dragged", read_only=True
     )
-    target_link: str = setting(
-        "", "link that follows the target pose; empty: its distance is not displayed", read_only=True
-    )
     hardware: str = setting(
         "hardware_node",
         "node of robots and sensors; its controls are displayed once it is detected",
         read_only=True,
-    )
-    push_link: str = setting(
-        "", "initial link of the push controls; empty: end link of an arm, trunk of a floating robot", read_only=True
-    )
-    push_direction: str = setting(
-        "x", "initial push direction in the world frame", choices=("x", "-x", "y", "-y", "z", "-z"), read_only=True
-    )
-    push_force: float = setting(
-        0.0, "initial push force; 0: half of the robot weight", unit="N", lower=0.0, read_only=True
     )

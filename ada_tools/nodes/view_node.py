@@ -55,14 +55,13 @@ class ViewNode(Node):
         try:
             names = settings.plant, settings.hardware
             self.link = RobotLink(self, names, settings.state_topic, self.page.note, prefix)
-            self.controller = ControllerLink(self, settings.controller, settings.target_link, prefix)
+            self.controller = ControllerLink(self, settings.controller, prefix)
             self.shown = RemotePage(
                 self.page,
                 self.link,
                 base=settings.base,
                 pose_sliders=settings.pose_sliders,
                 follower=self.controller,
-                push=(settings.push_link, settings.push_direction, settings.push_force),
             )
             self.page.invite(settings.open_browser)
             self._thread.start()

@@ -139,7 +139,7 @@ class RobotNode(RobotSource):
 class Controller:
     """A follower that keeps what it is asked for."""
 
-    name, link, is_there = "boss", "hand", True
+    name, is_there = "boss", True
 
     def __init__(self):
         self.pose, self.joints, self.asked = None, None, []

@@ -335,19 +335,17 @@ class ControllerLink:
 
     Attributes:
         name: name of the controller node.
-        link: controlled link; "" if unknown.
     """
 
-    def __init__(self, node: Node, controller: str, link: str, prefix: str = "") -> None:
+    def __init__(self, node: Node, controller: str, prefix: str = "") -> None:
         """Subscribe.
 
         Args:
             node: view node.
             controller: name of the controller node.
-            link: controlled link.
             prefix: frame prefix of the robot.
         """
-        self.name, self.link, self._prefix = controller, link, prefix
+        self.name, self._prefix = controller, prefix
         self._poses = Inbox(node, PoseStamped, f"{controller}/{TARGET}", _STREAMS)
         self._joints = Inbox(node, JointState, f"{controller}/{JOINT_TARGET}", _STREAMS)
         self._pose: tuple[float, TargetPose] | None = None

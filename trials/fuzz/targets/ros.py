@@ -224,7 +224,7 @@ class _View:
     """The inputs of a view."""
 
     def __init__(self) -> None:
-        self.controller = ControllerLink(_node(), "controller_node", "link_3")
+        self.controller = ControllerLink(_node(), "controller_node")
         self.controller._poses, self.controller._joints = _Letters(), _Letters()  # type: ignore[assignment]
 
     def hear(self, *, states: bytes | None = None, joints: Any = None, pose: Any = None) -> None:
