@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitor over DDS whether a robot or sensor publishes and moves, and whether its name is already in use."""
+"""Monitor over DDS whether a robot or sensor publishes, and whether its name is already in use."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,7 +24,6 @@ from ada_robot.ros.inbox import decoded
 from ada_robot.ros.qos import LATCHED
 from ada_tools.bringup.processes import Plan
 
-_MOVED = 0.02  # [rad, m] above the sag of a servo
 _GLANCE = 0.02  # [s]
 # Deep enough to count bursts; best effort never blocks a publisher.
 _QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
@@ -38,7 +36,6 @@ class RobotWatch:
         others: number of nodes with the same name found by `discover`.
         count: number of received joint states, or wrenches of a sensor.
         first: time of the first message [s], or None.
-        moved: time at which a joint had moved [s], or None.
         devices: latest ~/state of a hardware node; empty before the first message.
     """
 
@@ -47,16 +44,14 @@ class RobotWatch:
 
         Args:
             plan: the plan whose robot or sensor is monitored.
-            clock: clock of `first` and `moved`.
+            clock: clock of `first`.
         """
         self._clock = clock
         self.others = self.count = 0
         self.first: float | None = None
-        self.moved: float | None = None
         self.devices: dict[str, Any] = {}
         namespace = plan.values["namespace"] or "/"
         self._robot = plan.plant, namespace
-        self._start: Sequence[float] | None = None
         # Fast DDS remaps shared-memory ports after a peer was killed; deleting a participant at that time locks a mutex
         # in the old mapping and causes SIGSEGV. UDP avoids this for all processes started here.
         os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
@@ -74,10 +69,9 @@ class RobotWatch:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         # Raw bytes: messages that are only counted need no decoding.
-        if plan.is_sensor:
-            self._node.create_subscription(WrenchStamped, "wrench", self._counted, _QOS, raw=True)
-        else:
-            self._node.create_subscription(JointState, "joint_states", self._seen, _QOS, raw=True)
+        kind, topic = (WrenchStamped, "wrench") if plan.is_sensor else (JointState, "joint_states")
+        self._is_sensor = plan.is_sensor
+        self._node.create_subscription(kind, topic, self._take, _QOS, raw=True)
         if plan.devices:
             self._node.create_subscription(String, f"{plan.plant}/state", self._take_state, LATCHED)
 
@@ -93,7 +87,7 @@ class RobotWatch:
         while not self.others and self._clock.now() < end:
             self.look(_GLANCE)
             self.others = self.robots
-        self.count, self.first, self.moved, self._start = 0, None, None, None
+        self.count, self.first = 0, None
 
     @property
     def robots(self) -> int:
@@ -111,27 +105,15 @@ class RobotWatch:
             said = json.loads(message.data)
             self.devices = said if isinstance(said, dict) else self.devices
 
-    def _counted(self, _: bytes) -> bool:
+    def _take(self, message: bytes) -> None:
         """Count a message unless it can only be from another robot."""
-        if not self.count and self.robots <= self.others:
-            return False  # only the other robot has published so far
+        if self.first is None and (self.robots <= self.others or not self._is_result(message)):
+            return
         self.count += 1
         self.first = self._clock.now() if self.first is None else self.first
-        return True
 
-    def _seen(self, message: bytes) -> None:
-        if self.moved is not None:
-            self._counted(message)
-            return
-        try:
-            state = decoded(message, JointState)
-        except InputError:  # messages of another program on that topic
-            return
-        # without velocities: initial configuration of a simulation that is still compiling
-        if not state.velocity or not self._counted(message):
-            return
-        positions = state.position
-        if self._start is None or len(self._start) != len(positions):
-            self._start = positions
-        elif any(abs(now - then) > _MOVED for now, then in zip(positions, self._start, strict=True)):
-            self.moved = self._clock.now()
+    def _is_result(self, message: bytes) -> bool:
+        """Return False for messages of other programs, and the initial configuration of a simulation that compiles."""
+        with suppress(InputError):
+            return self._is_sensor or bool(decoded(message, JointState).velocity)
+        return False

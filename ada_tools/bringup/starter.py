@@ -29,8 +29,6 @@ _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ADDRESS = re.compile(r"https?://[^\s)]+")
 _READER = 0.5  # [s] timeout for the last output; a browser opened by a child keeps its pipe open
 
-_CLEAR = "\r\x1b[K"  # deletes the line on a terminal
-
 Program = Callable[[Process], list[str]]
 
 
@@ -50,35 +48,18 @@ def program_of(process: Process) -> list[str]:
 
 
 class Console:
-    """Thread-safe line output; on a terminal, the last line shows the progress."""
+    """Thread-safe line output."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         """Write to a stream; default: standard output."""
         self._stream = stream or sys.stdout
-        self._is_terminal = self._stream.isatty()
         self._lock = threading.Lock()
-        self._progress = ""
 
     def say(self, line: str) -> None:
-        """Write a line."""
-        with self._lock:
-            self._write((_CLEAR if self._progress else "") + line + "\n" + self._progress)
-
-    def progress(self, text: str) -> None:
-        """Replace the progress line; "" removes it. Without a terminal nothing is written."""
-        if not self._is_terminal or text == self._progress:
-            return
-        with self._lock:
-            self._progress = text
-            self._write(_CLEAR + text)
-
-    def _write(self, text: str) -> None:
-        try:
-            self._stream.write(text)
+        """Write a line; a closed output is ignored, since the processes must still be terminated in order."""
+        with self._lock, suppress(BrokenPipeError, ValueError):
+            self._stream.write(f"{line}\n")
             self._stream.flush()
-        except (BrokenPipeError, ValueError):
-            # The output is closed; the processes must still be terminated in order.
-            pass
 
 
 class Child(ChildProcess):

@@ -44,10 +44,9 @@ examples:
 """
 _TICK = 0.05  # [s]
 _AROUND = 0.3  # [s] time to detect other robots; importing the nodes takes longer
-_BETWEEN_CHECKS = 0.5  # [s]
-_STILL = 1.0  # [s] a published robot without motion is reported after this time
+_DISCOVERY = 10.0  # [s] another robot of the same name is found within this time
 _SETTLING = 20.0  # [s] timeout of a device for reaching its autostart phase
-_SLOW = 5.0  # [s] interval of waiting messages without a terminal
+_SLOW = 5.0  # [s] time until the first waiting message
 _PATIENCE = 60.0  # [s] minimum timeout for the first joint states: a first start compiles
 _FAILED = 1
 
@@ -157,14 +156,13 @@ def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -
             starter.begin()
             watching = StartCheck(what, console, starter, watch, begin, duration, clock)
             code = starter.run(watching.tick)
-            console.progress("")
         finally:
             watch.close()
         return code if code or duration is None or starter.is_interrupted else watching.verdict()
 
 
 class StartCheck:
-    """Status messages while the nodes run: waiting, published, moving, and suggestions."""
+    """Status messages while the nodes run: waiting, published, and suggestions."""
 
     def __init__(
         self,
@@ -188,10 +186,8 @@ class StartCheck:
         self._topic = f"{space}/{'wrench' if what.is_sensor else 'joint_states'}"
         self._node = f"{space}/{what.plant}"
         self._patience = max(duration or 0.0, _PATIENCE)
-        self._has_reported = False
-        self._has_warned = False
+        self._has_reported = self._has_warned = False
         self._next_line = _SLOW
-        self._next_check = 0.0
 
     def tick(self) -> bool:
         """Process messages, report the status, and return True at the end of the duration."""
@@ -202,15 +198,11 @@ class StartCheck:
         passed = self._clock.now() - self.begin
         if not self._has_reported:
             self._wait(passed)
-        if not self._has_warned and passed > self._next_check:
-            self._next_check = passed + _BETWEEN_CHECKS
+        if not self._has_warned and passed < _DISCOVERY:
             self._warn_of_others()
         if self.duration is None:
             return False
-        if self.watch.first is None:
-            return passed >= self._patience
-        # Wait until it is known whether the robot moves, however slow the machine is.
-        return passed >= self.duration and self._has_reported
+        return passed >= (self._patience if self.watch.first is None else self.duration)
 
     def _warn_of_others(self) -> None:
         """Warn about another robot; discovery takes a second or two, so it may be found late."""
@@ -235,18 +227,17 @@ class StartCheck:
         return 0
 
     def _wait(self, passed: float) -> None:
-        first, moved = self.watch.first, self.watch.moved
+        first = self.watch.first
         if first is None:
-            self.console.progress(f"waiting for the robot, {passed:.0f} s")
             if passed > self._next_line:
                 self._next_line *= 2.0
-                if not sys.stdout.isatty():
-                    self.console.say(f"waiting for the robot, {passed:.0f} s")
-        elif moved is not None:
-            self._report(f"moving after {moved - self.begin:.1f} s")
-        elif self._clock.now() - first > (_STILL if self._has_settled() else _SETTLING):
-            still = "" if self.what.is_sensor else f", no motion: {self._motion_problem()}"
-            self._report(f"published after {first - self.begin:.1f} s{still}")
+                self.console.say(f"waiting for the robot, {passed:.0f} s")
+        elif self._has_settled() or self._clock.now() - first > _SETTLING:
+            self._has_reported = True
+            remark = self._remark()
+            self.console.say(f"published after {first - self.begin:.1f} s{f'; {remark}' if remark else ''}")
+            for line in self._invitation():
+                self.console.say(line)
 
     def _has_settled(self) -> bool:
         """Return True if a device has reached its autostart phase, or cannot reach it."""
@@ -259,14 +250,12 @@ class StartCheck:
         phase = str(self.watch.devices.get("phase", ""))
         return "inactive" if phase in ("", "unconfigured") else phase
 
-    def _motion_problem(self) -> str:
-        """Reason why the robot does not move, and how to start it."""
+    def _remark(self) -> str:
+        """How to start a robot that does not move by itself; "" if it moves."""
         what, state, node = self.what, self.watch.devices, self._node
         if what.devices and self._phase() != "active":
             if state.get("stopped"):
-                return (
-                    f"stopped: {state['stopped']}. Reset it first: ros2 service call {node}/reset std_srvs/srv/Trigger"
-                )
+                return f"stopped: {state['stopped']}. Reset it: ros2 service call {node}/reset std_srvs/srv/Trigger"
             because = f" ({state['problem']})" if state.get("problem") else ""
             if what.devices["autostart"] == "commanded" and not because:
                 return f"{self._phase()}: the first command activates it"
@@ -274,40 +263,22 @@ class StartCheck:
             return f"{self._phase()}{because}: activate it {where}, or by ros2 lifecycle set {node} activate"
         if what.robot.get("start_paused"):
             return "the simulation is paused"
-        if what.controller:
-            return f"the controller {what.controller} holds its position"
-        if what.devices:
-            return "active, but no commands"
-        if what.robot.get("idle") == "hold":
-            return "servos hold its position (idle:=release frees the joints)"
-        return "no commands or external forces"
-
-    def _report(self, line: str) -> None:
-        self._has_reported = True
-        self.console.progress("")
-        for text in (line, *self._invitation()):
-            self.console.say(text)
+        is_held = what.robot.get("idle") == "hold" and not what.controller
+        return "servos hold its position (idle:=release frees the joints)" if is_held else ""
 
     def _invitation(self) -> list[str]:
         """Address of the view, and suggested commands."""
-        what, node, space = self.what, self._node, self.what.values["namespace"]
+        what, node = self.what, self._node
         lines = [f"browser view: {self.starter.address}"] if self.starter.address else []
         if self.duration is not None:
             return lines
-        if what.controller and self.starter.address:
-            lines.append("push the robot in the view; if the controller follows a target, drag the target")
         if not shutil.which("ros2"):
-            more = "ada hw --help" if what.devices else "ada up --list"
-            return [*lines, "try next:", f"  ada up {what.setup} --show-args", f"  {more}"]
+            return [*lines, f"try next: ada up {what.setup} --show-args, or ada up --list"]
         commands = [f"topic hz {self._topic}"]
-        if what.controller:
-            commands.append(f"topic echo {space}/controller_node/state")
         if what.is_sensor:
             commands.append(f"service call {node}/bias std_srvs/srv/Trigger")
         elif what.devices:
-            commands += [f"topic echo {node}/state --once", f"lifecycle set {node} activate"]
-            commands.append(f"service call {node}/stop std_srvs/srv/Trigger")
+            commands += [f"lifecycle set {node} activate", f"service call {node}/stop std_srvs/srv/Trigger"]
         else:
-            commands.append(f"topic echo {'' if what.values['frame_prefix'] else space}/tf --once")
             commands.append(f"service call {node}/reset std_srvs/srv/Trigger")
         return [*lines, "try in another terminal:", *(f"  ros2 {command}" for command in commands)]

@@ -120,7 +120,7 @@ def test_a_real_arm_stands_still_until_it_is_activated_by_hand(ros, patient):
         start = np.array(device.state()["position"])
         references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", COMMANDS))
         references.publish(JointState(name=["s1"], position=[float(start[0])]))
-        ros.wait(lambda: "no motion: inactive: activate it" in running.process.output, what="the advice")
+        ros.wait(lambda: "inactive: activate it" in running.process.output, what="the advice")
         assert set(device.state()["ways"]) == {"braked"}
         assert transition(ros, "activate") and call(ros, "arm").success
         references.publish(JointState(name=["s1"], position=[float(start[0] + 0.2)]))
