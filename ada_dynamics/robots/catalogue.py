@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogue of the robots of this distribution.
+"""Catalogue of the robots of this distribution, whose table is `catalogue.json`.
 
 Each robot is a plain URDF, which loads without the packages xacro and PyYAML. `python -m ada_dynamics.robots.catalogue`
 generates the URDFs from xacro files (with files of loops in config/) or from functions of `mechanisms`. The catalogue
@@ -8,12 +8,13 @@ adds data that URDF lacks: joint between world and root link, gravity, and start
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,6 +47,7 @@ class CatalogueEntry:
         base: joint between world and root link.
         gravity: gravity [m/s²]; None for the standard one.
         start: start configuration by joint: an angle [deg], or positions as in q of joints with several coordinates.
+            Those of khr1 are from Awa 2009, table 5, of others from Takahashi 2012, figs. 3.5, 3.9, tables 4.1, 5.2.
         stands_on: links of which the lowest frame is on the ground at the start.
     """
 
@@ -122,125 +124,17 @@ def _render(model: Model) -> str:
     return text
 
 
-# Awa 2009, table 5, by config/khr1_angle_map.yaml: thighs 25 deg forward, shanks upright, soles flat, legs 2 deg apart.
-_KHR1_HOME = {
-    f"{side}_{joint}": angle * (sign if joint.endswith("roll") else 1.0)
-    for side, sign in (("left", 1.0), ("right", -1.0))
-    for joint, angle in (("hip_roll", 2.0), ("hip_pitch", -25.0), ("knee", 25.0), ("ankle_roll", -2.0))
-}
-_RHOMBUS = {"joint_1": 135.0, "joint_2": -45.0, "joint_3": 225.0}
-_IN_SPACE: Mapping[str, Any] = {"base": "floating", "gravity": (0.0, 0.0, 0.0)}
-_HUMANOID: Mapping[str, Any] = {"base": "floating", "stands_on": ("left_sole", "right_sole")}
+def _entries() -> dict[str, CatalogueEntry]:
+    """Read the table of robots."""
+    table = json.loads(Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8"))
+    entries = {}
+    for name, values in table.items():
+        lists_as_tuples = {key: tuple(x) if isinstance(x, list) else x for key, x in values.items()}
+        entries[name] = CatalogueEntry(name, **lists_as_tuples)
+    return entries
 
-_ENTRIES = (
-    CatalogueEntry(
-        "pa10", "Mitsubishi PA10-7CE, 7 joints; plausible inertia tensors, rotor inertia", "pa10.urdf.xacro"
-    ),
-    CatalogueEntry("pa10_7c", "Mitsubishi PA-10-7C (the older arm), the same", "pa10.urdf.xacro", {"lengths": "7c"}),
-    CatalogueEntry(
-        "pa10_thesis",
-        "PA-10-7C as in Takahashi 2012, sec. 5.3: every inertia diag(1, 1, 1), no rotor inertia",
-        "pa10.urdf.xacro",
-        {"lengths": "7c", "inertia": "thesis"},
-        start={"s2": 45.0, "s3": 10.0},  # table 5.2
-    ),
-    CatalogueEntry(
-        "planar_3r", "three rods in a row (Takahashi 2012, fig. 3.1)", "planar_3r.urdf.xacro", start=_RHOMBUS
-    ),
-    CatalogueEntry(
-        "branch_5r",
-        "rods that branch (Takahashi 2012, fig. 3.5; four of them, as in its text)",
-        "branch_5r.urdf.xacro",
-        start={"joint_1": 0.0, "joint_2": 0.0, "joint_3": 90.0, "joint_4": 90.0},
-    ),
-    CatalogueEntry(
-        "closed_4r",
-        "three rods between two pivots, the unit rhombus (Takahashi 2012, fig. 3.9)",
-        "closed_4r.urdf.xacro",
-        loops="closed_4r.loops.yaml",
-        start=_RHOMBUS,
-    ),
-    CatalogueEntry(
-        "floating_rod",
-        "a free rod without gravity, quaternion (Takahashi 2012, fig. 3.19)",
-        "floating_rod.urdf.xacro",
-        start={},
-        **_IN_SPACE,
-    ),
-    CatalogueEntry(
-        "floating_rod_euler",
-        "the same with z-y-x Euler angles, which are singular at 90 deg",
-        "floating_rod.urdf.xacro",
-        start={},
-        **{**_IN_SPACE, "base": "floating_euler"},
-    ),
-    CatalogueEntry(
-        "planar_7r", "seven rods in a row (Takahashi 2012, sec. 4.4.1)", "planar_7r.urdf.xacro", start={"joint_1": 90.0}
-    ),
-    CatalogueEntry(
-        "planar_4r",
-        "four rods in a row, the last one half as long (Takahashi 2012, fig. 7.2)",
-        "planar_4r.urdf.xacro",
-        start={"joint_1": 60.0, "joint_2": 30.0, "joint_3": 150.0, "joint_4": -60.0},
-    ),
-    CatalogueEntry(
-        "floating_6",
-        "six rods in space without gravity, floating (Takahashi 2012, fig. 4.8)",
-        "floating_6.urdf.xacro",
-        start={"joint_2": 90.0, "joint_4": 90.0},  # table 4.1
-        **_IN_SPACE,
-    ),
-    CatalogueEntry(
-        "khr1",
-        "Kondo KHR-1, humanoid of 17 joints, floating; lengths and masses partly estimated",
-        "khr1.urdf.xacro",
-        start=_KHR1_HOME,
-        **_HUMANOID,
-    ),
-    CatalogueEntry(
-        "hoap2", "Fujitsu HOAP-2, humanoid of 25 joints, floating", "hoap2.urdf.xacro", start={}, **_HUMANOID
-    ),
-    CatalogueEntry(
-        "hoap2_10dof",
-        "HOAP-2 with hips and ankles only (Takahashi 2012, fig. 6.5), floating",
-        "hoap2.urdf.xacro",
-        {"joints": "10"},
-        start={},
-        **_HUMANOID,
-    ),
-    CatalogueEntry(
-        "space_robot_a",
-        "free-flying robot of five bodies, links of 10 kg (Tarao et al., robot 1); no gravity",
-        "space_robot.urdf.xacro",
-        start={},
-        **_IN_SPACE,
-    ),
-    CatalogueEntry(
-        "space_robot_b",
-        "the same with links of 1 kg (Tarao et al., robot 2); no gravity",
-        "space_robot.urdf.xacro",
-        {"link_mass": "1.0", "color": "0.80 0.45 0.20 1"},
-        start={},
-        **_IN_SPACE,
-    ),
-    CatalogueEntry("four_bar", "planar four-bar linkage: the unit rhombus of Takahashi 2012, fig. 3.9"),
-    CatalogueEntry("slider_crank", "crank, rod and a slider on a guide"),
-    CatalogueEntry("five_bar", "two cranks whose rods meet at a tip: two motors, two motions"),
-    CatalogueEntry("watt_six_bar", "Watt's six-bar linkage: two loops, one between moving links"),
-    CatalogueEntry("stephenson_six_bar", "Stephenson's six-bar linkage"),
-    CatalogueEntry("bennett", "Bennett's linkage: moves although its loop has three redundant constraints"),
-    CatalogueEntry("spherical_four_bar", "spherical four-bar: axes through one point, three redundant constraints"),
-    CatalogueEntry("parallel_gripper", "two parallelogram fingers, geared to each other"),
-    CatalogueEntry("delta", "DELTA robot: three cranks, six rods, a plate that does not turn"),
-    CatalogueEntry("hexa", "HEXA robot: six cranks, six rods (6-RUS)"),
-    CatalogueEntry("stewart", "Gough-Stewart platform: six telescopic legs (6-UPS)"),
-    CatalogueEntry("cassie_leg", "leg with two rod loops and two leaf springs, after Cassie"),
-    CatalogueEntry(
-        "hoap2_standing", "HOAP-2 with hips and ankles, both feet fixed to the ground (Takahashi 2012, 6.3)"
-    ),
-    CatalogueEntry("hoap2_reaching", "the same with its left arm raised and bent by 60 deg (fig. 6.5 b)"),
-)
-CATALOGUE: Mapping[str, CatalogueEntry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+
+CATALOGUE: Mapping[str, CatalogueEntry] = MappingProxyType(_entries())
 
 
 class RobotList(NotebookDisplay, dict[str, str]):

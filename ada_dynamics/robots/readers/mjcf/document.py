@@ -114,81 +114,20 @@ def _included_file(element: Element, folder: Path | None, chain: list[Path], met
 
 
 # --- spelling -----------------------------------------------------------------------------------------------------
-_TURNS = "quat axisangle euler xyaxes zaxis"
-_PLACE = f"name class pos {_TURNS}"
-_SOFT = "solreflimit solimplimit solreffriction solimpfriction margin"
-_EFFORT = "actuatorfrcrange actuatorfrclimited range limited stiffness damping frictionloss armature springyield"
-_TENDON = f"name class group user width material rgba springlength {_SOFT} {_EFFORT}"
-_EQUALITY = "name class active solref solimp"
-_ENDS = "body1 body2 site1 site2 anchor"
-_BODY = "inertial joint freejoint geom attach site camera light plugin composite flexcomp body frame replicate"
-_MOTORS = "general motor position velocity intvelocity orientation pid damper cylinder muscle adhesion dcmotor plugin"
-# Children | attributes of elements that are read, by parent/element; attributes are not checked where they are missing.
-_SCHEMA = f"""
-mujoco: compiler option size statistic visual default extension asset worldbody deformable contact tendon equality
-    actuator sensor custom keyframe include
-compiler: lengthrange
-    | alignfree angle assetdir autolimits balanceinertia boundinertia boundmass conflict convexhull coordinate
-    discardvisual eulerseq exactmeshinertia fitaabb fusestatic inertiafromgeom inertiagrouprange meshdir passthrough
-    savecanonical savecompiled saveinertial settotalmass strippath texturedir usethread
-option: flag
-    | timestep gravity wind magnetic density viscosity impratio integrator cone jacobian solver iterations tolerance
-    ls_iterations ls_tolerance noslip_iterations noslip_tolerance ccd_iterations ccd_tolerance mpr_iterations
-    mpr_tolerance sdf_iterations sdf_initpoints sleep_tolerance o_margin o_solref o_solimp o_friction collision apirate
-    actuatorgroupdisable
-flag: | constraint equality frictionloss limit contact passive spring damper gravity clampctrl warmstart filterparent
-    actuation refsafe sensor midphase nativeccd eulerdamp autoreset island override energy fwdinv invdiscrete multiccd
-    sleep diagexact ipc speculative
-asset: mesh hfield skin texture material model
-asset/mesh: plugin
-    | name class file content_type scale inertia refpos refquat vertex normal texcoord face builtin params smoothnormal
-    maxhullvert material
-default: default mesh texture material joint geom site camera light pair equality tendon {_MOTORS} | class
-worldbody: {_BODY}
-body: {_BODY} | name childclass pos {_TURNS} mocap gravcomp fuse simple sleep user
-frame: {_BODY} | name childclass pos {_TURNS} scale massscale
-inertial: | pos {_TURNS} mass diaginertia fullinertia
-joint: | name class type pos axis ref springref springdamper group user actuatorgravcomp {_SOFT} {_EFFORT}
-freejoint: | name group align
-geom: plugin
-    | {_PLACE} type size fromto mass density shellinertia mesh hfield fitscale material rgba group user contype
-    conaffinity condim priority friction solmix solref solimp margin gap adhesion surfacevel fluidshape fluidcoef
-    castshadow
-site: | {_PLACE} type size fromto material mesh rgba group user
-equality: connect weld joint tendon flex flexvert flexstrain distance
-equality/connect: | {_EQUALITY} {_ENDS}
-equality/weld: | {_EQUALITY} {_ENDS} relpose torquescale
-equality/joint: | {_EQUALITY} joint1 joint2 polycoef
-equality/tendon: | {_EQUALITY} tendon1 tendon2 polycoef
-default/equality: | {_EQUALITY}
-default/tendon: | {_TENDON}
-tendon: spatial fixed
-tendon/spatial: site geom pulley | {_TENDON}
-tendon/fixed: joint | {_TENDON}
-fixed/joint: | joint coef
-spatial/site: | site
-spatial/geom: | geom sidesite
-actuator: {_MOTORS}
-motors: config
-    | name class group joint jointinparent tendon site refsite body cranksite slidersite cranklength gear lengthrange
-    ctrlrange ctrllimited forcerange forcelimited actrange actlimited actdim actearly armature damping delay interp
-    nsample user input inheritrange dyntype gaintype biastype dynprm gainprm biasprm ffrange velrange posrange kp kv ki
-    imax slewmax dampratio timeconst tausmooth area diameter bias scale force range lmin lmax vmax fpmax fvmax gain
-    motorconst resistance inductance nominal saturation thermal cogging lugre controller plugin instance
-"""
-
-
-def _read_schema() -> dict[str, tuple[list[str], list[str] | None]]:
+def _read_words() -> dict[str, tuple[list[str], list[str] | None]]:
+    """Read the known children and attributes by parent/element or by element."""
+    _, *entries = re.split(r"\n(?=\S)", Path(__file__).with_name("words.txt").read_text(encoding="utf-8"))
     known = {}
-    for entry in re.split(r"\n(?=\S)", _SCHEMA.strip()):
+    for entry in entries:
         key, _, words = entry.partition(":")
         children, mark, attributes = words.partition("|")
         known[key] = (children.split(), attributes.split() if mark else None)
     motors = known.pop("motors")
-    return known | {f"{section}/{tag}": motors for section in ("actuator", "default") for tag in _MOTORS.split()}
+    tags = known["actuator"][0]
+    return known | {f"{section}/{tag}": motors for section in ("actuator", "default") for tag in tags}
 
 
-_KNOWN = _read_schema()
+_KNOWN = _read_words()
 _UNREAD = {"plugin", "composite", "flexcomp", "attach", "replicate", "config"}
 
 
