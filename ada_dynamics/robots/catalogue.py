@@ -129,7 +129,7 @@ def _entries() -> dict[str, CatalogueEntry]:
     table = json.loads(Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8"))
     entries = {}
     for name, values in table.items():
-        lists_as_tuples = {key: tuple(x) if isinstance(x, list) else x for key, x in values.items()}
+        lists_as_tuples: dict[str, Any] = {key: tuple(x) if isinstance(x, list) else x for key, x in values.items()}
         entries[name] = CatalogueEntry(name, **lists_as_tuples)
     return entries
 

@@ -31,8 +31,7 @@ coordinates in both frames; a universal joint has <axis2> in the frame on link2:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Collection
 
 import numpy as np
 
@@ -56,6 +55,7 @@ from ada_dynamics.structured_text.lexical import near
 _SAME_AXIS = 1e-15  # one minus the cosine of the angle between equal axes
 _X = (1.0, 0.0, 0.0)
 _POSE = ("xyz", "rpy", "quat_xyzw")  # attributes
+_AXES = ("axis", "axis2")
 
 KINDS = tuple(kind for kind in LOOP_KINDS if not JOINT_TYPES[kind].constants)  # elements have no place for constants
 URDF_PLUS_KINDS = ("revolute", "prismatic", "planar", "fixed")  # types of the URDF+ parser
@@ -98,38 +98,55 @@ def _check_spelling(element: Element, sink: Sink) -> None:
         sink(Problem("unknown-element", element.line, "<robot>", message, hint.strip()))
 
 
-class LoopElement(NamedTuple):
-    """Format of an element that describes a loop."""
-
-    words: Mapping[str, str]  # names of the format for joint types of this library
-    ends: tuple[str, str]  # tags of both ends
-    children: tuple[str, ...]  # tags of the other children
-    known_in_end: tuple[tuple[str, ...], tuple[str, ...]]  # children and attributes of an end
-    pose: Callable[[Attributes, str, Attributes], Pose]  # of an end, from the element, the end's tag and the end
-    axes: Callable[[LoopJoint, Attributes], None]  # reads the axes
+# Tags of both ends of a loop, and the known children and attributes of an end, by format.
+_FORMS = {
+    "constraint": (("parent", "child"), (), ("link",)),
+    "loop_joint": (("link1", "link2"), (), ("link", *_POSE)),
+    "loop": (("predecessor", "successor"), ("origin",), ("link",)),
+}
+_WORDS = {"link": "fixed", "continuous": "revolute", "ball": "spherical", "position": "spherical"}
 
 
 def read_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:
     """Read a <constraint>, <loop_joint> or <loop>, or return None after reporting a problem."""
     # The first version of URDF+ also named its loops <constraint>.
-    form = _FORMS["loop" if element.first("predecessor") is not None else element.tag]
+    form = "loop" if element.first("predecessor") is not None else element.tag
+    tags = _FORMS[form][0]
+    others = [f"{tag}_{what}" for tag in tags for what in ("origin", "axis")] if form == "constraint" else _AXES
     values = Attributes(_with_two_ends(element), f"<{element.tag}>", sink)
     name = values.text("name")
     if name is None:
         return None
     values.where = f"loop {name!r}"
-    _check_known(values, (*form.ends, *form.children), ("name", "type"))
-    kind = _read_kind(values, form.words)
-    first, second = (values.link(tag) for tag in form.ends)
+    _check_known(values, (*tags, *others), ("name", "type"))
+    kind = _read_kind(values)
+    first, second = (_read_end(values, form, tag) for tag in tags)
     if kind is None or first is None or second is None:
         return None
-    for _, end in (first, second):
-        _check_known(end, *form.known_in_end)
-    (R, p), (S, s) = (form.pose(values, tag, end) for tag, (_, end) in zip(form.ends, (first, second), strict=True))
-    loop = LoopJoint(name, kind, first[0], second[0], p, R, s, S, file=file, line=element.line)
+    (parent, (R, p)), (child, (S, s)) = first, second
+    loop = LoopJoint(name, kind, parent, child, p, R, s, S, file=file, line=element.line)
     if loop.type.axes:
-        form.axes(loop, values)
+        (_constraint_axes if form == "constraint" else _axes)(loop, values)
     return loop
+
+
+def _read_end(values: Attributes, form: str, tag: str) -> tuple[str, Pose] | None:
+    """Read the link of an end and the pose of the joint in it, or return None after reporting a problem."""
+    found = values.link(tag)
+    if found is None:
+        return None
+    link, end = found
+    _, children, attributes = _FORMS[form]
+    _check_known(end, children, attributes)
+    if form == "loop_joint":
+        return link, end.pose()
+    if form == "loop":
+        return link, end.origin()
+    origin = values.inside(f"{tag}_origin")
+    if origin is None:
+        return link, NO_MOVE
+    _check_known(origin, (), _POSE)
+    return link, origin.pose()
 
 
 def _check_known(values: Attributes, children: Collection[str], attributes: Collection[str]) -> None:
@@ -148,19 +165,19 @@ def _check_known(values: Attributes, children: Collection[str], attributes: Coll
         values.sink(Problem(f"unknown-{what}", at.line, values.where, message, fix))
 
 
-def _read_kind(values: Attributes, words: Mapping[str, str]) -> str | None:
+def _read_kind(values: Attributes) -> str | None:
     """Read the type of a loop joint, or return None after reporting an unknown one."""
     written = (values.text("type") or "").strip()
     if not written:
         return None
-    kind = joint_kind(words.get(written, written))
+    kind = joint_kind(_WORDS.get(written, written))
     if kind in KINDS:
         return kind
     if kind in LOOP_KINDS:
         message = f"has type={written!r}, which needs {', '.join(JOINT_TYPES[kind].constants)} in addition to its axis."
         values.problem("loop-type", message, "Write this loop into a YAML file.")
         return None
-    known = [*KINDS, *words]
+    known = [*KINDS, *_WORDS]
     values.problem("loop-type", f"has type={written[:40]!r}.", f"{near(written, known)}Known: {', '.join(known)}.")
     return None
 
@@ -174,14 +191,6 @@ def _with_two_ends(element: Element) -> Element:
     second = Element("link2", firsts[1].attributes, firsts[1].line)
     copy.children = [second if child is firsts[1] else child for child in element.children]
     return copy
-
-
-def _constraint_pose(values: Attributes, tag: str, end: Attributes) -> Pose:
-    origin = values.inside(f"{tag}_origin")
-    if origin is None:
-        return NO_MOVE
-    _check_known(origin, (), _POSE)
-    return origin.pose()
 
 
 def _constraint_axes(loop: LoopJoint, values: Attributes) -> None:
@@ -210,34 +219,6 @@ def _axes(loop: LoopJoint, values: Attributes) -> None:
     elif loop.type.axes == 2:
         message = "is universal and needs <axis2>, its axis in the frame on the second link."
         values.problem("missing-element", message, 'Add <axis2 xyz="0 1 0"/> or the like.')
-
-
-_FORMS = {
-    "constraint": LoopElement(
-        {"link": "fixed", "continuous": "revolute"},
-        ("parent", "child"),
-        ("parent_origin", "parent_axis", "child_origin", "child_axis"),
-        ((), ("link",)),
-        _constraint_pose,
-        _constraint_axes,
-    ),
-    "loop_joint": LoopElement(
-        {"continuous": "revolute", "ball": "spherical"},
-        ("link1", "link2"),
-        ("axis", "axis2"),
-        ((), ("link", *_POSE)),
-        lambda values, tag, end: end.pose(),
-        _axes,
-    ),
-    "loop": LoopElement(
-        {"continuous": "revolute", "position": "spherical"},
-        ("predecessor", "successor"),
-        ("axis", "axis2"),
-        (("origin",), ("link",)),
-        lambda values, tag, end: end.origin(),
-        _axes,
-    ),
-}
 
 
 # --- SDFormat joints --------------------------------------------------------------------------------------------
