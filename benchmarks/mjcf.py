@@ -40,7 +40,7 @@ FILES = (
     "robotiq_2f85/2f85.xml",
 )
 INSTALLED = ("dm_control", "mujoco_menagerie")
-LIMIT = 1e-9  # largest relative difference that is rounding: moments of meshes are sums over thousands of triangles
+LIMIT = 1e-9  # largest relative difference that is rounding
 _COLUMNS = ("mass", "mass_matrix", "efforts", "accelerations", "gaps")
 
 

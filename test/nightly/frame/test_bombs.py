@@ -19,10 +19,6 @@ ROBOT = "<robot name='r'>{}</robot>"
 WORLD = "<mujoco>{}<worldbody><body><geom size='1'/></body></worldbody></mujoco>"
 SDF = "<sdf version='1.9'><model name='m'>{}</model></sdf>"
 XACRO = "<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'>{}</robot>"
-MASS_BY_MESH = (
-    "<mujoco><asset><mesh name='m' file='{}' inertia='{}'/></asset><worldbody><body><geom type='mesh' mesh='m'/></body>"
-    "</worldbody></mujoco>"
-)
 
 
 def refused(how, path, content, words):
@@ -87,7 +83,6 @@ ROBOTS = {
     "an MJCF that includes itself": ("r.xml", WORLD.format("<include file='r.xml'/>"), "in a cycle"),
     "a file of the system": ("r.xml", WORLD.format("<include file='/etc/passwd'/>"), "is outside of"),
     "a device without an end": ("r.xml", WORLD.format("<include file='/dev/zero'/>"), "is outside of"),
-    "a mesh that is none": ("r.xml", MASS_BY_MESH.format("/etc/passwd", "exact"), "mesh format is not supported"),
     "a macro that calls itself": (
         *("r.xacro", XACRO.format("<xacro:macro name='m'><xacro:m/></xacro:macro><xacro:m/>")),
         "recurses without end",

@@ -428,8 +428,8 @@ REFUSED = {
     "type": ('name="ja"', 'name="ja" type="hing"', "joint 'ja'", "Did you mean 'hinge'"),
     "class": ('name="ja"', 'name="ja" class="leg"', "class='leg'", "not defined"),
     "no_mass": ('mass="2"', "", "no mass"),
-    "mesh": (MASS, '<geom type="mesh" mesh="m"/>', "names the mesh 'm'", "<asset>"),
-    "fitted": (MASS, '<geom type="box" mesh="m"/>', "fitted to a mesh", "<inertial>"),
+    "mesh": (MASS, '<geom type="mesh" mesh="m"/>', "by a mesh", "<inertial>"),
+    "fitted": (MASS, '<geom type="box" mesh="m"/>', "by a mesh", "<inertial>"),
     "free_inside": ('<joint name="jb"', '<freejoint/><joint name="jb"', "body", "'b'", "free joint"),
 }
 # Where an element is put that the document has besides.
@@ -705,45 +705,13 @@ def test_meshes_are_drawn_where_mujoco_has_them_also_in_a_written_urdf(tmp_path,
     assert "com-far" not in [finding.code for finding in ada.check(path).findings]
 
 
-@pytest.mark.parametrize("ending", WRITERS)
-@pytest.mark.parametrize("kind", ["legacy", "exact", "shell"])
-def test_the_inertia_of_a_mesh_is_that_of_mujoco(tmp_path, ending, kind, write):
-    (tmp_path / "meshes").mkdir()
-    WRITERS[ending](tmp_path / f"meshes/bent.{ending}", *_bent())
-    meshes = "".join(
-        f'<mesh name="{name}" file="bent.{ending}" inertia="{kind}" {how}/>' for name, how in MESHES.items()
-    )
-    mass = ("", 'mass="2"')
-    bodies = "".join(
-        f'<body name="{name}" pos="0 0 {i}"><joint name="{name}" axis="1 2 3" pos="0.1 0 0"/>'
-        f'<geom type="mesh" mesh="{name}" pos="0.1 0.2 0.3" euler="10 20 30" {mass[i % 2]}/></body>'
-        for i, name in enumerate(MESHES)
-    )
-    path = write(
-        f'<mujoco><compiler meshdir="meshes"/><asset>{meshes}</asset><worldbody>{bodies}</worldbody></mujoco>',
-    )
-    assert_as_mujoco(path)
-
-
-@pytest.mark.parametrize(
-    "mesh, words",
-    [
-        ('file="no.stl"', ("no.stl", "no such file")),
-        ('file="text.stl"', ("text.stl", "no valid STL file")),
-        ('file="text.dae"', ("text.dae", "not supported", ".obj")),
-        ('file="flat.obj" inertia="exact"', ("mesh 'm'", "volume", 'inertia="shell"')),
-        ('builtin="sphere" params="1"', ("mesh 'm'", "builtin")),
-        ('file="bent.stl" inertia="convex"', ("inertia='convex'",)),
-    ],
-)
-def test_a_mesh_that_gives_no_mass_is_refused_by_name(tmp_path, mesh, words, write):
-    stl(tmp_path / "bent.stl", *_bent())
-    (tmp_path / "text.stl").write_text("solid x\nendsolid x\n" + " " * 100)
-    (tmp_path / "text.dae").write_text("<COLLADA/>")
-    (tmp_path / "flat.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n")
-    body = '<body name="a"><joint/><geom type="mesh" mesh="m"/></body>'
-    path = write(f'<mujoco><asset><mesh name="m" {mesh}/></asset><worldbody>{body}</worldbody></mujoco>')
-    refusal(path, "line 1", *words)
+def test_a_mass_by_a_mesh_is_refused_in_a_body_that_moves_and_noted_in_a_fixed_one(write):
+    body = '<body name="a">{}<geom type="mesh" mesh="m"/></body>'
+    text = f'<mujoco><asset><mesh name="m" file="m.stl"/></asset><worldbody>{body}</worldbody></mujoco>'
+    path = write(text.format("<joint/>"))
+    refusal(path, "line 1", "of body 'a'", "<inertial>", "saveinertial")
+    fixed = write(text.format(""))
+    assert ada.load(fixed).links["a"].mass == 0.0 and "'a' is fixed" in "".join(notes_of(fixed))
 
 
 # --- the compiler's settings ----------------------------------------------------------------------------------------
@@ -864,7 +832,7 @@ def test_a_floating_robot_with_mesh_feet_starts_on_the_ground_as_its_keyframe_be
     stl(tmp_path / "foot.stl", *_bent())
     leg = (
         '<body><joint name="hip{0}" axis="0 1 0"/><geom type="sphere" size="0.01" pos="0 {0} -0.4"/>'
-        '<geom type="mesh" mesh="foot" pos="0 {0} -1"/></body>'
+        '<geom type="mesh" mesh="foot" pos="0 {0} -1" mass="0"/></body>'
     )
     path = write(
         '<mujoco><asset><mesh name="foot" file="foot.stl"/></asset><worldbody><geom type="plane" size="1 1 1"/>'

@@ -44,7 +44,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     worldbody.children = [child for section in bodies for child in section.children]
     root.children = [child for child in root.children if child is worldbody or child.tag != "worldbody"]
     read_ground(worldbody, settings)
-    world = BodyTreeReader(robot, settings, Meshes(root, file, settings, sink), sink).run(worldbody)
+    world = BodyTreeReader(robot, settings, Meshes(root, file, settings), sink).run(worldbody)
     scale_masses(robot, settings.total_mass)
     robot.note_odd_shapes()
     tendons = Tendons(root, settings, sink)

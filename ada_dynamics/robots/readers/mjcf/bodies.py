@@ -233,6 +233,7 @@ class BodyTreeReader:
         self._robot, self._settings, self._sink = robot, settings, sink
         self._builder = DescriptionBuilder(robot)
         self._count = 0
+        self._static = {WORLD}  # bodies that do not move
 
     def run(self, worldbody: Element) -> MjcfWorld:
         """Add all bodies and joints to the description."""
@@ -303,6 +304,8 @@ class BodyTreeReader:
         content = list(self._content(element, inner))
         joints = self._joints(content)
         geoms = [(child, own) for child, own in content if child.tag == "geom"]
+        if not joints and context.body in self._static:
+            self._static.add(name)
         self._set_mass(link, geoms)
         self._add_shapes(link, geoms)
         connect_body(self._builder, link, context.body, pose, joints, self._sink)
@@ -333,11 +336,14 @@ class BodyTreeReader:
         found: MassProperties | None = None
         if choice == "true" or (choice == "auto" and own is None):
             parts = []
+            is_static = link.name in self._static and self._settings.total_mass <= 0.0
             for child, context in geoms:
                 where = f"geom {child.attributes['name']!r}" if "name" in child.attributes else "a geom"
                 values = self._values(child, f"{where} of body {link.name!r}", context.in_class)
-                part = read_geom(values, self._meshes, context.frame)
+                part = read_geom(values, context.frame, is_static)
                 parts += [] if part is None else [part]
+                if part is None and is_static and values.has("mesh"):
+                    self._robot.notes.append(f"body {link.name!r} is fixed; its mass by a mesh is left out.")
             found = combined(parts) if parts else None
         if found is None and own is not None:
             if len(link.element.all("inertial")) > 1:
