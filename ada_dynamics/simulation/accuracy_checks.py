@@ -15,7 +15,6 @@ released.
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from ada_dynamics.analysis.power import velocity_scale
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import characteristic_length
-from ada_dynamics.errors import InputError, IntegrationAccuracyWarning, UnknownWorkWarning
+from ada_dynamics.errors import InputError, IntegrationAccuracyWarning
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.log import Log
@@ -35,30 +34,20 @@ ROUNDING = 1e-13  # rounding error, relative to the largest rate or change
 # Significant sum of inconsistencies, relative to the largest velocity. At usable step lengths the errors of the methods
 # are as large as the difference of the quadratures, which have the same order.
 NOTICED = 1e-5
-# Neither quadrature resolves a peak between two rows if there are steps between the rows. A power balance that is
-# closed to this accuracy shows that the rows, not the steps, were too far apart.
-ENERGY_KEPT = 1e-7
 # Significant sum of inconsistencies, relative to the closure error, which the projection distributes differently in
 # each step.
 BY_GAP = 1e4
 
 
-class AccelerationMismatch(NamedTuple):
-    """Joint with the largest inconsistency, and its worst step."""
+def warn_if_inconsistent(log: Log) -> None:
+    """Warn of the joint and step whose change of velocity is not the integral of the acceleration.
 
-    joint: str
-    step: int  # index of the row before the step
-    t: float  # time of that row [s]
-    off: float  # difference between the change of the velocity or position and the integral of its rate
-    total: float  # sum of these differences over all steps, as a fraction of the largest velocity
-
-
-def acceleration_mismatch(log: Log) -> AccelerationMismatch | None:
-    """Return the worst inconsistency of a log, None if it is insignificant."""
-    rows = _even_rows(log.t)
+    The log must have a row for each step.
+    """
+    rows, model = _even_rows(log.t), log.model
     if rows < 6 or not np.isfinite(log.a[:rows]).all():
-        return None
-    model, t, v = log.model, log.t[:rows], log.v[:rows]
+        return
+    t, v = log.t[:rows], log.v[:rows]
     h = float(t[1] - t[0])
     off = _excess(v, log.a[:rows], h)
     for name in model.joint_names:
@@ -67,50 +56,19 @@ def acceleration_mismatch(log: Log) -> AccelerationMismatch | None:
             off[:, own] = np.maximum(off[:, own], _excess(q, v[:, own], h) / h)
     if log.info.get("efforts") != "continuous":
         off[_at_torque_changes(log.tau[:rows])] = 0.0
-    total = off.sum(axis=0)
-    share = total / velocity_scale(v)
+    share = off.sum(axis=0) / velocity_scale(v)
     worst = int(np.argmax(share))
     if not share[worst] > NOTICED or not share[worst] > BY_GAP * float(np.max(log.loop_gap, initial=0.0)):
-        return None
-    step = int(np.argmax(off[:, worst])) + 2
-    joint = model.joint_of_velocity(worst)
-    return AccelerationMismatch(joint, step, float(t[step]), float(off[step - 2, worst]), float(share[worst]))
-
-
-def warn_if_inconsistent(log: Log) -> None:
-    """Warn of the joint and step whose change of velocity is not the integral of the acceleration."""
-    found = acceleration_mismatch(log)
-    if found is None:
         return
-    steps = int(log.info.get("log_every", 1))
-    if (steps > 1 or "tolerance" in log.info) and _keeps_energy(log):
-        return
-    if steps == 1:
-        more = (
-            f"; energy drift {log.energy_drift:.1e}. The step may be too long; repeat the simulation with a shorter "
-            "step and compare the results."
-        )
-    else:
-        more = (
-            f". There are {steps} steps between two rows, which may contain an impact; log each step (log_every=1), "
-            "and if the warning remains, repeat the simulation with a shorter step."
-        )
+    row = int(np.argmax(off[:, worst])) + 2
     warnings.warn(
-        f"model {log.model.name!r}: velocities are not the integral of the accelerations: at t = {found.t:.6g} s (row "
-        f"{found.step}) the velocity of joint {found.joint!r} differs by {found.off:.2g}, over the whole run by "
-        f"{found.total:.1e} of the largest velocity{more}",
+        f"model {model.name!r}: velocities are not the integral of the accelerations: at t = {t[row]:.6g} s (row "
+        f"{row}) the velocity of joint {model.joint_of_velocity(worst)!r} differs by {off[row - 2, worst]:.2g}, over "
+        f"the whole run by {share[worst]:.1e} of the largest velocity; energy drift {log.energy_drift:.1e}. The step "
+        "may be too long; repeat the simulation with a shorter step and compare the results.",
         IntegrationAccuracyWarning,
         stacklevel=3,
     )
-
-
-def _keeps_energy(log: Log) -> bool:
-    """Return True if the power balance of the log is closed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownWorkWarning)
-        drift = log.energy_drift
-    vars(log).pop("balance", None)  # the next access to it repeats the warning
-    return bool(drift < ENERGY_KEPT)
 
 
 def _even_rows(t: Array) -> int:

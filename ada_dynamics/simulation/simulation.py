@@ -302,7 +302,8 @@ class Simulation(NotCopyable):
                 recorder.close(run.figures(began))
         log = Log(**buffer.content(**run.figures(began)))
         # Accelerations of a direct method are consistent by definition; servo commands may change between rows.
-        if not self.method.is_direct and self.forces.servos is None:
+        has_all_steps = self.context.log_every == 1 and not (self.method.is_direct or self.method.is_adaptive)
+        if has_all_steps and self.forces.servos is None:
             warn_if_inconsistent(log)
         if keep:
             warn_if_energy_rises(self.context, log)

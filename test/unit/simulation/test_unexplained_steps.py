@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.robots import mechanisms
 from ada_dynamics.simulation import JointStops, half_sine
-from ada_dynamics.simulation.accuracy_checks import acceleration_mismatch
 from ada_dynamics.simulation.methods import METHODS
 from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.linkage import model_of
@@ -28,16 +26,6 @@ def test_an_integrator_with_one_wrong_coefficient_is_noticed_by_step_and_joint()
     with pytest.warns(ada.IntegrationAccuracyWarning):
         ill = ada.Simulation(model, q, v, integrator=replace(right, A=stages)).run(0.2)
     assert ill.energy_drift > 1e-6 > 100 * well.energy_drift
-
-
-def test_an_impact_between_two_rows_is_not_laid_to_the_step() -> None:
-    model = ada.load("pa10")
-    impact = half_sine(model.link_names[-1], [300.0, 0, 0, 0, 0, 0], 0.1043, 0.002)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("default", ada.IntegrationAccuracyWarning)
-        with pytest.warns(ada.IntegrationAccuracyWarning):
-            ada.Simulation(model, external=[impact], log_every=10).run(0.5)
 
 
 def pushed(model: ada.Model) -> ada.Simulation:
@@ -80,15 +68,6 @@ def test_robots_that_move_well_are_not_talked_about(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ada.Simulation(model, q, v).run(0.5)
-
-
-def test_a_peak_between_two_rows_of_a_motion_that_keeps_its_energy_is_no_mistake() -> None:
-    model, q = mechanisms.four_bar((0.5, 1.0, 0.5, 1.0005), crank=1.0)
-    q, v = ada.Dynamics(model, q0=q).project_to_constraints(q, 3.0 * np.random.default_rng(3).normal(size=3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        log = ada.Simulation(model, q, v, integrator="dop853", log_every=10).run(4.0)
-    assert log.energy_drift < 1e-9 and acceleration_mismatch(log) is not None
 
 
 @pytest.mark.parametrize("family", ["spherical_4", "bennett", "sarrus"])
