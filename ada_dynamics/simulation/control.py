@@ -27,7 +27,7 @@ from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.options import is_positive
+from ada_dynamics.simulation.options import finite_array, is_positive
 from ada_dynamics.spatial.vector import Scalar
 
 if TYPE_CHECKING:
@@ -148,23 +148,9 @@ class Sampler:
                 f"the controller failed at t = {t:.6g} s: {type(problem).__name__}: {problem}"
             ) from problem
         try:
-            tau = np.array(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ControllerError(
-                f"the controller returned {given!r:.100} at t = {t:.6g} s; it must return {self.model.nv} numbers."
-            ) from None
-        if tau.shape != (self.model.nv,):
-            raise ControllerError(
-                f"the controller returned torques of shape {tau.shape} at t = {t:.6g} s; model "
-                f"{self.model.name!r} needs ({self.model.nv},), one per velocity (zero for joints without a motor)."
-            )
-        if not np.isfinite(tau).all():
-            bad = int(np.argmin(np.isfinite(tau)))
-            raise ControllerError(
-                f"the controller returned {tau[bad]} for joint {self.model.joint_of_velocity(bad)!r} at t = {t:.6g} s; "
-                "torques must be finite."
-            )
-        return tau
+            return finite_array("torques", given, (self.model.nv,), where=f"the controller at t = {t:.6g} s: ")
+        except InputError as problem:
+            raise ControllerError(str(problem)) from None
 
 
 def implicit_law(

@@ -176,9 +176,9 @@ def table(
     Raises:
         InputError: an argument is invalid.
     """
-    t = _floats(times)
-    if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all() or not (np.diff(t) > 0.0).all():
-        raise _invalid(link, "times", times, "two or more finite ascending numbers")
+    t = _finite(link, "times", times, "N")
+    if len(t) < 2 or not (np.diff(t) > 0.0).all():
+        raise _invalid(link, "times", times, "two or more ascending numbers")
     w = _finite(link, "wrenches", wrenches, len(t), 6)
     slopes = np.diff(w, axis=0) / np.diff(t)[:, None]
     starts = zip(t[:-1].tolist(), w[:-1].tolist(), slopes.tolist(), strict=True)
@@ -187,18 +187,11 @@ def table(
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
-def _floats(value: object) -> Array:
-    try:
-        return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.full(1, np.nan)
-
-
 def _invalid(link: str, field: str, value: object, requirement: str, **facts: Any) -> InputError:
     return invalid(field, value, requirement, _WHERE.format(link), link=link, **facts)
 
 
-def _finite(link: str, field: str, value: object, *shape: int) -> Array:
+def _finite(link: str, field: str, value: object, *shape: int | str) -> Array:
     return finite_array(field, value, shape, where=_WHERE.format(link), link=link)
 
 

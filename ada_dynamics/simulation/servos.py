@@ -17,6 +17,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import motor_joints
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.simulation.options import finite_array
 
 Rows: TypeAlias = slice | NDArray[np.intp]
 _ALL = slice(None)
@@ -138,25 +139,7 @@ class ServoBank:
     def _set(self, rows: Rows, *columns: ArrayLike) -> None:
         command = self._table[rows].copy()
         for i, (name, values) in enumerate(zip(COLUMNS, columns, strict=True)):
-            try:
-                found = np.asarray(values, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"{name} are {values!r:.80}; they must be numbers.", field=name, value=values
-                ) from None
-            if found.shape not in ((), (len(command),)):
-                raise InputError(
-                    f"{name} have shape {found.shape}; it must be () for all joints, or ({len(command)},).",
-                    field=name,
-                    allowed=(len(command),),
-                )
-            command[:, i] = found
-        if not np.isfinite(command).all():
-            joint = np.array(self.names)[rows][~np.isfinite(command).all(axis=1)][0]
-            value = command[~np.isfinite(command)][0]
-            raise InputError(
-                f"the command {value} of the servo of joint {joint!s} is not finite.", joint=str(joint), value=value
-            )
+            command[:, i] = finite_array(name, values, (), (len(command),), where="servo command: ")
         self._table[rows] = command
         self.changes += 1
 

@@ -34,7 +34,6 @@ from ada_dynamics.simulation.state_equations import Loads, StateEquations
 
 COMPILED_UP_TO = 256  # maximum number of velocities for which the rate of a large model is compiled (20 ms per joint)
 MANY = 20_000  # minimum number of rows for which batch code is compiled
-FEW = 8  # maximum number of rows that are computed separately after a failure
 
 
 class System:
@@ -270,9 +269,6 @@ class System:
                 U = U.copy()
                 U[:, self.equations.chosen] = chosen
                 return self.accelerations(X, U, T)
-            if len(T) > FEW:  # bisect to the rows that the kernel rejects
-                halves = slice(0, len(T) // 2), slice(len(T) // 2, None)
-                return np.concatenate([self.accelerations(X[half], U[half], T[half]) for half in halves])
         rows = [self.robust_rate(x, u, t)[0][self.model.nq :] for x, u, t in zip(X, U, T.tolist(), strict=True)]
         return np.array(rows)
 
