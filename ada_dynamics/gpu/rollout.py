@@ -19,8 +19,7 @@ from ada_dynamics.gpu.batch_dynamics import applied, device_of
 from ada_dynamics.gpu.kernels import ThreadKernel, launch, put_rows, rows_of
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.simulation.context import SimulationContext
-from ada_dynamics.simulation.executors import explicit_step
-from ada_dynamics.simulation.integrator import FAILURES, Integrator
+from ada_dynamics.simulation.integrator import FAILURES, Integrator, explicit_step
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
 

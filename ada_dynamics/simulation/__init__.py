@@ -6,17 +6,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, ContactSphere, Ground
-    from ada_dynamics.contact.geometry import Material
-    from ada_dynamics.contact.stops import JointStops
-    from ada_dynamics.simulation.control import CompiledController, ControllerError
-    from ada_dynamics.simulation.events import Event, at_limits
-    from ada_dynamics.simulation.executors import IntegrationError
-    from ada_dynamics.simulation.log import EventRecord, Log
-    from ada_dynamics.simulation.profiles import WrenchProfile, constant, half_sine, rectangle, table
-    from ada_dynamics.simulation.scene import Scene, scene_for
-    from ada_dynamics.simulation.servos import JointServos
-    from ada_dynamics.simulation.simulation import Simulation
+    from ada_dynamics.contact.contact import Contact as Contact
+    from ada_dynamics.contact.contact import ContactPair as ContactPair
+    from ada_dynamics.contact.contact import ContactPoint as ContactPoint
+    from ada_dynamics.contact.contact import ContactSphere as ContactSphere
+    from ada_dynamics.contact.contact import Ground as Ground
+    from ada_dynamics.contact.geometry import Material as Material
+    from ada_dynamics.contact.stops import JointStops as JointStops
+    from ada_dynamics.simulation.control import CompiledController as CompiledController
+    from ada_dynamics.simulation.control import ControllerError as ControllerError
+    from ada_dynamics.simulation.events import Event as Event
+    from ada_dynamics.simulation.events import at_limits as at_limits
+    from ada_dynamics.simulation.integrator import IntegrationError as IntegrationError
+    from ada_dynamics.simulation.log import EventRecord as EventRecord
+    from ada_dynamics.simulation.log import Log as Log
+    from ada_dynamics.simulation.profiles import WrenchProfile as WrenchProfile
+    from ada_dynamics.simulation.profiles import constant as constant
+    from ada_dynamics.simulation.profiles import half_sine as half_sine
+    from ada_dynamics.simulation.profiles import rectangle as rectangle
+    from ada_dynamics.simulation.profiles import table as table
+    from ada_dynamics.simulation.scene import Scene as Scene
+    from ada_dynamics.simulation.scene import scene_for as scene_for
+    from ada_dynamics.simulation.servos import JointServos as JointServos
+    from ada_dynamics.simulation.simulation import Simulation as Simulation
 
 # Modules are imported on first use, which shortens the start of nodes that need a part of them.
 _LAZY = {
@@ -25,7 +37,7 @@ _LAZY = {
     "ada_dynamics.contact.stops": ("JointStops",),
     "ada_dynamics.simulation.control": ("CompiledController", "ControllerError"),
     "ada_dynamics.simulation.events": ("Event", "at_limits"),
-    "ada_dynamics.simulation.executors": ("IntegrationError",),
+    "ada_dynamics.simulation.integrator": ("IntegrationError",),
     "ada_dynamics.simulation.log": ("EventRecord", "Log"),
     "ada_dynamics.simulation.profiles": ("WrenchProfile", "constant", "half_sine", "rectangle", "table"),
     "ada_dynamics.simulation.scene": ("Scene", "scene_for"),
@@ -33,31 +45,7 @@ _LAZY = {
     "ada_dynamics.simulation.simulation": ("Simulation",),
 }
 
-__all__ = [
-    "CompiledController",
-    "Contact",
-    "ContactPair",
-    "ContactPoint",
-    "ContactSphere",
-    "ControllerError",
-    "Event",
-    "EventRecord",
-    "Ground",
-    "IntegrationError",
-    "JointServos",
-    "JointStops",
-    "Log",
-    "Material",
-    "Scene",
-    "Simulation",
-    "WrenchProfile",
-    "at_limits",
-    "constant",
-    "half_sine",
-    "rectangle",
-    "scene_for",
-    "table",
-]
+__all__ = sorted(name for names in _LAZY.values() for name in names)
 
 
 def __getattr__(name: str) -> object:

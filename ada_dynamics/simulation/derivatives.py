@@ -27,8 +27,7 @@ from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.context import SimulationContext, closed_states
-from ada_dynamics.simulation.executors import KernelExecutor
-from ada_dynamics.simulation.integrator import Integrator
+from ada_dynamics.simulation.integrator import Integrator, KernelExecutor
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.options import finite_array, whole_steps
 from ada_dynamics.simulation.system import System

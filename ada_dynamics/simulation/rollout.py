@@ -15,8 +15,7 @@ from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.execution import run_pieces
 from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor
 from ada_dynamics.simulation.context import SimulationContext, closed_states
-from ada_dynamics.simulation.executors import KernelExecutor
-from ada_dynamics.simulation.integrator import FAILURES, Integrator
+from ada_dynamics.simulation.integrator import FAILURES, Integrator, KernelExecutor
 from ada_dynamics.simulation.options import NotCopyable, finite_array, is_positive, whole_steps
 
 BLOCK, NUMBERS = 64, 2048  # states per block, or numbers in them: small enough for the cache of the processor
@@ -125,7 +124,14 @@ class SimulationBatch(NotCopyable):
             v: initial velocities; zero if None.
             t: initial time; the current time of the simulation by default [s].
         """
-        _reject_terminal_events(context)
+        for event in context.events:
+            if event.terminal:
+                raise InputError(
+                    f"event {event.name!r} is terminal, and batches do not locate events; use run(), or a simulation "
+                    "without this event.",
+                    field="events",
+                    value=event.name,
+                )
         self._context = replace(context, origin=context.time(t), done=0)
         self._blocks = _Blocks(self._context)
         self._x = _initial_states(context, q, v)
@@ -220,18 +226,6 @@ class SimulationBatch(NotCopyable):
         self.gain.add_work(states[:, 0], states[:, -1], efforts, EVERY)
         nq = context.system.model.nq
         return Rollout(times, states[:, :, :nq], states[:, :, nq:])
-
-
-def _reject_terminal_events(context: SimulationContext) -> None:
-    """Reject terminal events, which a batch does not locate."""
-    for event in context.events:
-        if event.terminal:
-            raise InputError(
-                f"event {event.name!r} is terminal, and batches do not locate events; use run(), or a simulation "
-                "without this event.",
-                field="events",
-                value=event.name,
-            )
 
 
 def _initial_states(context: SimulationContext, q: ArrayLike, v: ArrayLike | None) -> Array:

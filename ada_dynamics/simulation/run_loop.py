@@ -12,7 +12,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.events import zero_between
-from ada_dynamics.simulation.executors import IntegrationError
+from ada_dynamics.simulation.integrator import IntegrationError
 from ada_dynamics.simulation.log_rows import EventRecord, LogBuffer
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots.load import load
-from ada_dynamics.simulation.executors import Rate, explicit_step
+from ada_dynamics.simulation.integrator import Rate, explicit_step
 from ada_dynamics.simulation.methods import METHODS
 
 _METHOD = METHODS["rk4"]

@@ -21,7 +21,7 @@ from ada_dynamics.model.edit.parts import with_parts
 from ada_dynamics.model.joints import Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.events import zero_between
-from ada_dynamics.simulation.executors import explicit_step
+from ada_dynamics.simulation.integrator import explicit_step
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion

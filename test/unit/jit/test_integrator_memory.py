@@ -13,7 +13,7 @@ from scipy.linalg import expm
 from ada_dynamics.jit import integrator
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.integrator import IntegratorState, compiled_integrators
-from ada_dynamics.simulation.executors import KernelExecutor
+from ada_dynamics.simulation.integrator import KernelExecutor
 from ada_dynamics.simulation.methods import METHODS
 
 pytestmark = pytest.mark.skipif(reason_for_fallback() is not None, reason="nothing is compiled here")
