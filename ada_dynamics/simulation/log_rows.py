@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows and events of a simulation: of a log, and of a running simulation in memory."""
+"""Rows and events of a simulation: of a log, and of a running simulation, with the columns of memory and files."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -109,7 +111,118 @@ class LogRows:
         return len(self.t)
 
 
-class LogBuffer:
+@dataclass(frozen=True)
+class Columns:
+    """Columns of the table of rows, and the metadata that are known before the first row.
+
+    Attributes:
+        model: the robot.
+        external: links with external wrenches, in the order of the columns.
+        contacts: contacts, in the order of the columns.
+        contact_frames: frames of the contacts.
+        info: settings of the simulation.
+    """
+
+    model: Model
+    external: tuple[str, ...] = ()
+    contacts: tuple[str, ...] = ()
+    contact_frames: Mapping[str, ContactFrame] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Columns of t, q, v, a and tau, of `external LINK` for each wrench, and of `contact NAME`."""
+        nq, nv = self.model.nq, self.model.nv
+        wrenches = [*(f"external {link}" for link in self.external), *(f"contact {name}" for name in self.contacts)]
+        widths = {"t": 1, "q": nq, "v": nv, "a": nv, "tau": nv, **dict.fromkeys(wrenches, 6)}
+        ends = np.cumsum([*widths.values()]).tolist()
+        return {key: slice(end - width, end) for (key, width), end in zip(widths.items(), ends, strict=True)}
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(max(columns.stop for columns in self.slices.values()))
+
+    def table(self, rows: Mapping[str, ArrayLike], count: int) -> Array:
+        """Return rows as a table; wrenches that are not given are zero."""
+        table = np.zeros((count, self.width))
+        for key, columns in self.slices.items():
+            table[:, columns] = rows.get(key, 0.0)
+        return table
+
+    def split(self, table: Array) -> dict[str, Array]:
+        """Return the parts of a table."""
+        return {key: table[:, columns] for key, columns in self.slices.items()}
+
+
+class RowReceiver(ABC):
+    """Receiver of the rows and events of a running simulation.
+
+    Attributes:
+        columns: present columns; wrenches on further links and of further contacts add columns.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        """Initialize without rows."""
+        self.columns = columns
+        self._rows = 0
+        self._events: list[EventRecord] = []
+        self._singular: list[float] = []
+
+    def __len__(self) -> int:
+        """Number of rows that were appended."""
+        return self._rows
+
+    def append(
+        self,
+        t: ArrayLike,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        external: Wrenches | None = None,
+        contact: Wrenches | None = None,
+    ) -> None:
+        """Append rows; the arrays are copied. The wrench of an omitted link or contact is zero.
+
+        Args:
+            t: times, (n,), or one time with all other arrays as one row.
+            q: configurations, (n, nq).
+            v: velocities, (n, nv).
+            a: accelerations, (n, nv).
+            tau: joint torques, (n, nv).
+            external: external wrenches by link as in `Log`, (n, 6).
+            contact: contact wrenches by contact as in `Log`, (n, 6).
+        """
+        external, contact, own = external or {}, contact or {}, self.columns
+        links, contacts = dict.fromkeys([*own.external, *external]), dict.fromkeys([*own.contacts, *contact])
+        if len(links) > len(own.external) or len(contacts) > len(own.contacts):
+            self.begin(replace(own, external=tuple(links), contacts=tuple(contacts)))
+        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
+        rows: dict[str, ArrayLike] = {"t": times[:, None], "q": q, "v": v, "a": a, "tau": tau}
+        rows |= {f"external {link}": wrench for link, wrench in external.items()}
+        rows |= {f"contact {name}": wrench for name, wrench in contact.items()}
+        self.take(self.columns.table(rows, len(times)))
+        self._rows += len(times)
+
+    def begin(self, columns: Columns) -> None:
+        """Continue with other columns."""
+        self.columns = columns
+
+    @abstractmethod
+    def take(self, table: Array) -> None:
+        """Receive rows with the present columns."""
+
+    def event(self, event: EventRecord) -> None:
+        """Append an event."""
+        self._events.append(event)
+
+    def singular_configuration(self, t: float) -> None:
+        """Append the time of a passage through a singular configuration [s]."""
+        self._singular.append(float(t))
+
+
+class LogBuffer(RowReceiver):
     """Rows and events of a running simulation in memory.
 
     Example::
@@ -137,84 +250,35 @@ class LogBuffer:
             info: see `Log`.
             dynamics: see `Log`.
         """
-        self._keep = keep
-        self._constant = {"model": model, "contact_frames": contact_frames, "dynamics": dynamics}
-        self._info: dict[str, Any] = dict(info or {})
-        self._events: list[EventRecord] = []
-        self._singular: list[float] = []
-        widths = {"q": model.nq, "v": model.nv, "a": model.nv, "tau": model.nv}
-        empty = {"t": np.zeros(0), **{name: np.zeros((0, width)) for name, width in widths.items()}}
-        # blocks of rows: t, q, v, a and tau; external wrenches; contact wrenches
-        self._blocks: list[tuple[dict[str, Array], ...]] = [(empty, {}, {})]
-        self._rows = 0
+        super().__init__(Columns(model, contact_frames=contact_frames or {}, info=info or {}))
+        self._keep, self._dynamics = keep, dynamics
+        self._blocks: list[tuple[Columns, Array]] = []
 
-    def __len__(self) -> int:
-        """Number of rows that were appended."""
-        return self._rows
-
-    def append(
-        self,
-        t: ArrayLike,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        tau: ArrayLike,
-        external: Wrenches | None = None,
-        contact: Wrenches | None = None,
-    ) -> None:
-        """Append rows; the arrays are copied. The wrench of an omitted link or contact is zero.
-
-        Args:
-            t: times, (n,), or one time with all other arrays as one row.
-            q: configurations, (n, nq).
-            v: velocities, (n, nv).
-            a: accelerations, (n, nv).
-            tau: joint torques, (n, nv).
-            external: external wrenches by link as in `Log`, (n, 6).
-            contact: contact wrenches by contact as in `Log`, (n, 6).
-        """
-        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
-        if not len(times):
-            return
-        state = {"q": q, "v": v, "a": a, "tau": tau}
-        given, forces, contacts = (
-            {name: np.atleast_2d(np.asarray(x, dtype=np.float64)) for name, x in part.items()}
-            for part in (state, external or {}, contact or {})
-        )
-        kept = [slice(None)]
-        if not self._keep:  # the first row and the last
-            kept = [slice(-1, None)] if self._rows or len(times) == 1 else [slice(1), slice(-1, None)]
-            del self._blocks[2:]
-        for rows in kept:
-            parts = ({"t": times, **given}, forces, contacts)
-            self._blocks.append(tuple({name: x[rows].copy() for name, x in part.items()} for part in parts))
-        self._rows += len(times)
-
-    def event(self, event: EventRecord) -> None:
-        """Append an event."""
-        self._events.append(event)
-
-    def singular_configuration(self, t: float) -> None:
-        """Append the time of a passage through a singular configuration [s]."""
-        self._singular.append(float(t))
+    def take(self, table: Array) -> None:
+        """Append rows."""
+        if not self._keep and self._blocks:
+            del self._blocks[1:]
+            table = table[-1:]
+        elif not self._keep and len(table) > 1:
+            self._blocks.append((self.columns, table[:1]))
+            table = table[-1:]
+        if len(table):
+            self._blocks.append((self.columns, table))
 
     def content(self, **info: Any) -> dict[str, Any]:
         """Return the arguments of `Log` for all rows so far, with additional information."""
+        now = self.columns
+        tables = [x if own == now else now.table(own.split(x), len(x)) for own, x in self._blocks]
+        parts = now.split(np.concatenate([np.zeros((0, now.width)), *tables]))
         return {
-            **self._constant,
-            **self._columns(0),
-            "external": self._columns(1),
-            "contact_wrenches": self._columns(2),
+            "model": now.model,
+            "t": parts["t"][:, 0],
+            **{name: parts[name] for name in ("q", "v", "a", "tau")},
+            "external": {link: parts[f"external {link}"] for link in now.external},
+            "contact_wrenches": {name: parts[f"contact {name}"] for name in now.contacts},
+            "contact_frames": now.contact_frames,
+            "dynamics": self._dynamics,
             "events": self._events,
             "singular": self._singular,
-            "info": {**self._info, **info},
+            "info": {**now.info, **info},
         }
-
-    def _columns(self, part: int) -> dict[str, Array]:
-        """Return the columns of one part of all blocks; wrenches are zero in blocks that lack them."""
-        columns = {}
-        for name in dict.fromkeys(chain.from_iterable(block[part] for block in self._blocks)):
-            columns[name] = np.concatenate(
-                [block[part].get(name, np.zeros((len(block[0]["t"]), 6))) for block in self._blocks]
-            )
-        return columns

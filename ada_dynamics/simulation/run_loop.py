@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.integrator import IntegrationError
-from ada_dynamics.simulation.log_rows import EventRecord, LogBuffer
-
-if TYPE_CHECKING:
-    from ada_dynamics.simulation.record.recorder import McapRecorder
+from ada_dynamics.simulation.log_rows import EventRecord, RowReceiver
 
 CHUNK = 2000  # steps per call of the integrator
 CHUNK_WITH_EVENTS = 50
@@ -33,7 +30,7 @@ class RunLoop:
     def __init__(
         self,
         context: SimulationContext,
-        recorders: Sequence[LogBuffer | McapRecorder] = (),
+        recorders: Sequence[RowReceiver] = (),
         progress: Callable[[float], None] | None = None,
     ) -> None:
         """Initialize the loop.

@@ -17,8 +17,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from ada_dynamics.errors import AdaError, InputError, ModelError, RecordingCutSh
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.log_rows import EventRecord, LogBuffer, LogRows
+from ada_dynamics.simulation.log_rows import Columns, EventRecord, LogBuffer, LogRows
 from ada_dynamics.simulation.record.mcap_files import MCAP_MAGIC, TopicMessage, read_topics
 from ada_dynamics.simulation.record.messages import read_table, read_text
 from ada_dynamics.structured_text.files import atomic_write, to_json
@@ -39,8 +38,6 @@ from ada_dynamics.structured_text.files import atomic_write, to_json
 FORMAT = "1"  # version of the format; other versions are rejected
 STATE, EVENTS, DESCRIPTION = "/ada/state", "/events", "/robot_description"  # topics
 METADATA, METADATA_END = "ada_dynamics", "ada_dynamics_end"  # before the first row, and after the last row
-WRENCH = 6  # columns of a wrench
-STATE_PARTS = 5  # parts of a row before the wrenches: t, q, v, a and tau
 ROWS_AT_ONCE = 16384  # rows that are written together
 
 _ARRAYS = {
@@ -67,86 +64,43 @@ _ZIP = b"PK"
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Content:
-    """Metadata that are known before the first row.
+def texts_of(columns: Columns) -> dict[str, str]:
+    """Return the metadata as texts by key."""
+    frames = {name: [frame.link, list(frame.xyz), frame.other] for name, frame in columns.contact_frames.items()}
+    return {
+        "format": FORMAT,
+        "ada_dynamics": __version__,
+        "model": model_to_text(columns.model),
+        "external": to_json(list(columns.external)),
+        "contacts": to_json(list(columns.contacts)),
+        "contact_frames": to_json(frames),
+        "info": to_json(columns.info),
+    }
 
-    Attributes:
-        model: the robot.
-        external: links with external wrenches, in the order of the columns.
-        contacts: contacts, in the order of the columns.
-        contact_frames: frames of the contacts.
-        info: settings of the simulation.
+
+def columns_of_texts(texts: Mapping[str, str]) -> Columns:
+    """Return the metadata from texts.
+
+    Raises:
+        ValueError: a text is missing or invalid.
     """
-
-    model: Model
-    external: tuple[str, ...] = ()
-    contacts: tuple[str, ...] = ()
-    contact_frames: Mapping[str, ContactFrame] = field(default_factory=dict)
-    info: Mapping[str, Any] = field(default_factory=dict)
-
-    # --- columns of a row: t, q, v, a, tau, wrenches ---------------------------------------------------------------
-    @cached_property
-    def columns(self) -> list[slice]:
-        """Columns of t, q, v, a, tau, and of each wrench."""
-        nq, nv = self.model.nq, self.model.nv
-        widths = [1, nq, nv, nv, nv, *[WRENCH] * (len(self.external) + len(self.contacts))]
-        return [slice(end - width, end) for end, width in zip(np.cumsum(widths).tolist(), widths, strict=True)]
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return int(self.columns[-1].stop)
-
-    def split(self, table: Array) -> list[Array]:
-        """Return the columns of each part of a table."""
-        return [table[:, columns] for columns in self.columns]
-
-    # --- as text ----------------------------------------------------------------------------------------------------
-    def texts(self) -> dict[str, str]:
-        """Return the metadata as texts by key."""
-        frames = {name: [frame.link, list(frame.xyz), frame.other] for name, frame in self.contact_frames.items()}
-        return {
-            "format": FORMAT,
-            "ada_dynamics": __version__,
-            "model": model_to_text(self.model),
-            "external": to_json(list(self.external)),
-            "contacts": to_json(list(self.contacts)),
-            "contact_frames": to_json(frames),
-            "info": to_json(self.info),
-        }
-
-    @classmethod
-    def of_texts(cls, texts: Mapping[str, str]) -> Content:
-        """Return the metadata from texts.
-
-        Raises:
-            ValueError: a text is missing or invalid.
-        """
-        missing = [
-            key for key in ("format", "model", "external", "contacts", "contact_frames", "info") if key not in texts
-        ]
-        if missing:
-            raise ValueError(f"it has no {', '.join(missing)}")
-        if texts["format"] != FORMAT:
-            raise ValueError(f"its format is {texts['format']!r}, and this version reads {FORMAT!r}")
-        frames = {
-            str(name): ContactFrame(str(link), (float(x), float(y), float(z)), None if other is None else str(other))
-            for name, (link, (x, y, z), other) in json.loads(texts["contact_frames"]).items()
-        }
-        return cls(
-            model_from_text(texts["model"]),
-            tuple(map(str, json.loads(texts["external"]))),
-            tuple(map(str, json.loads(texts["contacts"]))),
-            frames,
-            dict(json.loads(texts["info"])),
-        )
+    missing = [key for key in ("format", "model", "external", "contacts", "contact_frames", "info") if key not in texts]
+    if missing:
+        raise ValueError(f"it has no {', '.join(missing)}")
+    if texts["format"] != FORMAT:
+        raise ValueError(f"its format is {texts['format']!r}, and this version reads {FORMAT!r}")
+    frames = {
+        str(name): ContactFrame(str(link), (float(x), float(y), float(z)), None if other is None else str(other))
+        for name, (link, (x, y, z), other) in json.loads(texts["contact_frames"]).items()
+    }
+    external, contacts = (tuple(map(str, json.loads(texts[key]))) for key in ("external", "contacts"))
+    return Columns(model_from_text(texts["model"]), external, contacts, frames, dict(json.loads(texts["info"])))
 
 
-def content_of(log: LogRows) -> Content:
-    """Return the metadata of a log."""
+def columns_of(log: LogRows) -> Columns:
+    """Return the columns and metadata of a log."""
     info = {key: value for key, value in log.info.items() if key != "complete"}
-    return Content(log.model, tuple(log.external), tuple(log.contact_wrenches), log.contact_frames, info)
+    return Columns(log.model, tuple(log.external), tuple(log.contact_wrenches), log.contact_frames, info)
 
 
 def event_text(event: EventRecord) -> str:
@@ -226,12 +180,12 @@ def _made(cls: Any, content: dict[str, Any]) -> Any:
 # --- .npz -------------------------------------------------------------------------------------------------------------
 def write_npz(log: LogRows, path: Path) -> Path:
     """Write a log; an existing file is replaced atomically."""
-    content = content_of(log)
+    columns = columns_of(log)
     arrays = {name: getattr(log, name) for name in _ROWS}
     arrays["external_wrenches"] = _stacked(log.external, len(log))
     arrays["contact_wrenches"] = _stacked(log.contact_wrenches, len(log))
     arrays["singular"] = np.array(log.singular, dtype=np.float64)
-    texts = {f"text_{key}": np.array(text) for key, text in content.texts().items()}
+    texts = {f"text_{key}": np.array(text) for key, text in texts_of(columns).items()}
     texts["text_events"] = np.array(to_json([json.loads(event_text(event)) for event in log.events]))
     texts["text_complete"] = np.array(to_json(log.info.get("complete", True)))
     with atomic_write(path, RecordingError) as temporary, temporary.open("wb") as file:
@@ -275,16 +229,16 @@ def _read_npz(path: Path) -> dict[str, Any]:
     try:
         found = _arrays_in(path)
         texts = {key[5:]: _text_in(value) for key, value in found.items() if key.startswith("text_")}
-        content = Content.of_texts(texts)
+        columns = columns_of_texts(texts)
         return {
-            "model": content.model,
+            "model": columns.model,
             **{name: found[name] for name in _ROWS},
-            "external": dict(zip(content.external, found["external_wrenches"], strict=True)),
-            "contact_wrenches": dict(zip(content.contacts, found["contact_wrenches"], strict=True)),
-            "contact_frames": content.contact_frames,
+            "external": dict(zip(columns.external, found["external_wrenches"], strict=True)),
+            "contact_wrenches": dict(zip(columns.contacts, found["contact_wrenches"], strict=True)),
+            "contact_frames": columns.contact_frames,
             "events": [event_of(event) for event in json.loads(texts["events"])],
             "singular": found["singular"].tolist(),
-            "info": {**content.info, "complete": bool(json.loads(texts["complete"]))},
+            "info": {**columns.info, "complete": bool(json.loads(texts["complete"]))},
         }
     except OSError as problem:
         raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
@@ -399,7 +353,6 @@ class _Reading:
     def __init__(self) -> None:
         self.buffer: LogBuffer | None = None
         self.ending: dict[str, Any] | None = None  # final information
-        self._content: Content | None = None
 
     def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
         """Process the columns of the rows that follow, or the final information."""
@@ -407,29 +360,23 @@ class _Reading:
             if name == METADATA_END:
                 self.ending = dict(json.loads(texts["info"]))
             elif name == METADATA:
-                self._content = Content.of_texts(texts)
+                columns = columns_of_texts(texts)
+                self.buffer = LogBuffer(columns.model) if self.buffer is None else self.buffer
+                self.buffer.begin(columns)
         except (ValueError, KeyError, TypeError, RecursionError, ModelError) as problem:
             raise _UnusableError(str(problem)) from None
-        if self._content is not None and self.buffer is None:
-            content = self._content
-            self.buffer = LogBuffer(content.model, contact_frames=content.contact_frames, info=content.info)
 
     def take_messages(self, messages: Sequence[TopicMessage]) -> None:
         """Process a chunk, as a whole or not at all if it is damaged."""
         tables = [read_table(message.raw) for message in messages if message.topic == STATE]
         texts = [json.loads(read_text(message.raw)) for message in messages if message.topic == EVENTS]
-        if self.buffer is None or self._content is None:
+        if self.buffer is None:
             return  # topics of another program with these names
+        width = self.buffer.columns.width
         for table in tables:
-            if table.shape[1] != self._content.width:
-                raise _UnusableError(
-                    f"its rows have {table.shape[1]} columns; its metadata declare {self._content.width}"
-                )
-            t, q, v, a, tau, *wrenches = self._content.split(table)
-            count = len(self._content.external)
-            external = dict(zip(self._content.external, wrenches[:count], strict=True))
-            contact = dict(zip(self._content.contacts, wrenches[count:], strict=True))
-            self.buffer.append(t[:, 0], q, v, a, tau, external, contact)
+            if table.shape[1] != width:
+                raise _UnusableError(f"its rows have {table.shape[1]} columns; its metadata declare {width}")
+            self.buffer.take(table)
         for text in texts:
             if "event" in text:
                 self.buffer.event(event_of(text))

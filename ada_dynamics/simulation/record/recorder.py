@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.errors import AdaError, InputError, RecordingError
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.log_rows import EventRecord, LogRows
+from ada_dynamics.simulation.log_rows import Columns, EventRecord, LogRows, RowReceiver
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.log_files import (
     DESCRIPTION,
@@ -35,10 +34,9 @@ from ada_dynamics.simulation.record.log_files import (
     METADATA_END,
     ROWS_AT_ONCE,
     STATE,
-    STATE_PARTS,
-    Content,
-    content_of,
+    columns_of,
     event_text,
+    texts_of,
 )
 from ada_dynamics.simulation.record.mcap_files import Topic, TopicWriter
 from ada_dynamics.spatial.orientation import quaternions
@@ -55,7 +53,7 @@ Encoder = Callable[[Times, Array], list[bytes]]  # times [ns] and rows of the re
 _CONTACT = "contact/"
 
 
-class McapRecorder:
+class McapRecorder(RowReceiver):
     """Recorder for Foxglove, PlotJuggler, rerun, ROS 2 bags and `Log.load`.
 
     Example::
@@ -106,13 +104,11 @@ class McapRecorder:
 
             dynamics = Dynamics(model)
         self.path = Path(path)
-        self._content = Content(model, tuple(external), tuple(contacts), dict(contact_frames or {}), dict(info or {}))
+        super().__init__(Columns(model, tuple(external), tuple(contacts), dict(contact_frames or {}), dict(info or {})))
         self._dynamics = dynamics
         self._rate, self._clock = rate, clock
         self._tick = -np.inf  # period of the last row for viewers
         self._waiting = 0  # number of pending rows in the table
-        self._events: list[tuple[float, str]] = []  # time and text
-        self._rows = 0
         self._last_chunk = self._clock()
         self._writer = TopicWriter(self.path, overwrite=True)
         self._begin_columns()
@@ -123,76 +119,50 @@ class McapRecorder:
 
     def _begin_columns(self) -> None:
         """Write the metadata of the columns that follow."""
-        self._viewer_topics = list(_viewer_topics(self._content, self._dynamics))
-        self._table = np.zeros((max(1, CHUNK_BYTES // (8 * self._content.width)), self._content.width))
-        self._writer.metadata(METADATA, self._content.texts())
+        self._viewer_topics = list(_viewer_topics(self.columns, self._dynamics))
+        self._table = np.zeros((max(1, CHUNK_BYTES // (8 * self.columns.width)), self.columns.width))
+        self._writer.metadata(METADATA, texts_of(self.columns))
 
     # --- rows ---------------------------------------------------------------------------------------------------
-    def __len__(self) -> int:
-        """Number of rows that were appended."""
-        return self._rows
+    def begin(self, columns: Columns) -> None:
+        """Continue with columns for the wrenches of new links and contacts."""
+        self.flush()
+        self.columns = columns
+        self._begin_columns()
 
-    def append(
-        self,
-        t: Array,
-        q: Array,
-        v: Array,
-        a: Array,
-        tau: Array,
-        external: Mapping[str, Array] | None = None,
-        contact: Mapping[str, Array] | None = None,
-    ) -> None:
-        """Append rows, (n, ...) each, or one row; see `LogBuffer.append`.
+    def take(self, table: Array) -> None:
+        """Add rows, which are written in chunks.
 
         Raises:
             InputError: the recorder is closed.
             RecordingError: the file cannot be written; its content so far is readable.
         """
         self._require_open()
-        external, contact = external or {}, contact or {}
-        self._add_columns(external, contact)
-        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
-        rows = np.zeros((len(times), self._content.width))
-        columns = iter(self._content.columns)
-        for values in (times[:, None], q, v, a, tau):
-            rows[:, next(columns)] = values
-        for names, wrenches in ((self._content.external, external), (self._content.contacts, contact)):
-            for name, own in zip(names, columns, strict=False):
-                rows[:, own] = wrenches.get(name, 0.0)
-        while len(rows):
-            count = min(len(rows), len(self._table) - self._waiting)
-            self._table[self._waiting : self._waiting + count] = rows[:count]
-            rows = rows[count:]
+        while len(table):
+            count = min(len(table), len(self._table) - self._waiting)
+            self._table[self._waiting : self._waiting + count] = table[:count]
+            table = table[count:]
             self._waiting += count
-            self._rows += count
             if self._waiting == len(self._table) or self._clock() - self._last_chunk >= CHUNK_SECONDS:
                 self.flush()
-
-    def _add_columns(self, external: Mapping[str, Array], contact: Mapping[str, Array]) -> None:
-        """Add columns for the wrenches of new links and contacts."""
-        links = tuple(dict.fromkeys([*self._content.external, *external]))
-        contacts = tuple(dict.fromkeys([*self._content.contacts, *contact]))
-        if (links, contacts) != (self._content.external, self._content.contacts):
-            self.flush()
-            self._content = replace(self._content, external=links, contacts=contacts)
-            self._begin_columns()
 
     def event(self, event: EventRecord) -> None:
         """Record an event."""
         self._require_open()
-        self._events.append((event.t, event_text(event)))
+        super().event(event)
 
     def singular_configuration(self, t: float) -> None:
         """Record the time of a passage through a singular configuration [s]."""
         self._require_open()
-        self._events.append((t, to_json({"singular": True, "t": float(t)})))
+        super().singular_configuration(t)
 
     # --- the file -----------------------------------------------------------------------------------------------
     def flush(self) -> None:
         """Write the pending rows as a chunk."""
         self._require_open()
-        rows, events = self._table[: self._waiting], self._events
-        self._waiting, self._events = 0, []
+        rows, events = self._table[: self._waiting], [(event.t, event_text(event)) for event in self._events]
+        events += [(t, to_json({"singular": True, "t": t})) for t in self._singular]
+        self._waiting, self._events, self._singular = 0, [], []
         if len(rows):
             self._write_rows(rows)
         for t, text in events:
@@ -212,7 +182,7 @@ class McapRecorder:
     def _for_viewers(self, rows: Array) -> NDArray[np.intp]:
         """Return the rows for viewers: the first one in each period, with finite numbers."""
         ticks = np.floor(rows[:, 0] * self._rate + 1e-6)
-        state = rows[:, : 1 + self._content.model.nq + self._content.model.nv]
+        state = rows[:, : self.columns.slices["v"].stop]
         chosen = np.isfinite(state).all(axis=1) & (np.diff(ticks, prepend=self._tick) > 0.0)
         self._tick = float(ticks[-1])
         return np.flatnonzero(chosen)
@@ -253,14 +223,14 @@ class McapRecorder:
 
 def write_mcap(log: LogRows, path: Path, rate: float, dynamics: Dynamics) -> Path:
     """Write a log; see `Log.to_mcap`."""
-    content = content_of(log)
+    columns = columns_of(log)
     with McapRecorder(
         path,
         log.model,
-        external=content.external,
-        contacts=content.contacts,
+        external=columns.external,
+        contacts=columns.contacts,
         contact_frames=log.contact_frames,
-        info=content.info,
+        info=columns.info,
         dynamics=dynamics,
         rate=rate,
         clock=ManualClock(),  # chunks are written when they are full
@@ -279,24 +249,25 @@ def write_mcap(log: LogRows, path: Path, rate: float, dynamics: Dynamics) -> Pat
 
 
 # --- topics for viewers -----------------------------------------------------------------------------------------------
-def _viewer_topics(content: Content, dynamics: Dynamics) -> Iterator[tuple[Topic, Encoder]]:
+def _viewer_topics(columns: Columns, dynamics: Dynamics) -> Iterator[tuple[Topic, Encoder]]:
     """Return the topics for viewers and their encoders."""
-    model, states = content.model, messages.JointStates(content.model)
+    model, states = columns.model, messages.JointStates(columns.model)
+    q_columns, v_columns, tau_columns = (columns.slices[name] for name in ("q", "v", "tau"))
     if states.names:
         joints = messages.joint_state(states.names)
 
         def joint_states(times: Times, rows: Array) -> list[bytes]:
-            _, q, v, _, tau, *_ = content.split(rows)
-            return joints.fill(times, states.numbers(q, v, tau)._asdict())
+            numbers = states.numbers(rows[:, q_columns], rows[:, v_columns], rows[:, tau_columns])
+            return joints.fill(times, numbers._asdict())
 
         yield _topic("/joint_states", messages.JOINT_STATE), joint_states
     # Contact wrenches are in world axes, so each contact has its own frame.
-    places = {name: frame for name, frame in content.contact_frames.items() if name in content.contacts}
+    places = {name: frame for name, frame in columns.contact_frames.items() if name in columns.contacts}
     links = [link for link in model.link_names if link != WORLD_LINK]
     moves = messages.transforms(WORLD_LINK, [*links, *(_CONTACT + name for name in places)])
 
     def transforms(times: Times, rows: Array) -> list[bytes]:
-        q = np.ascontiguousarray(content.split(rows)[1])
+        q = np.ascontiguousarray(rows[:, q_columns])
         poses = dynamics.forward_kinematics(q)
         found = {link: _translation_and_rotation(poses[link]) for link in links}
         for name, frame in places.items():
@@ -310,8 +281,8 @@ def _viewer_topics(content: Content, dynamics: Dynamics) -> Iterator[tuple[Topic
     energies = messages.vectors({"kinetic, potential, total [J]": 3})
 
     def energy(times: Times, rows: Array) -> list[bytes]:
-        _, q, v, *_ = content.split(rows)
-        kinetic, potential = dynamics.energy(np.ascontiguousarray(q), np.ascontiguousarray(v))
+        q, v = (np.ascontiguousarray(rows[:, own]) for own in (q_columns, v_columns))
+        kinetic, potential = dynamics.energy(q, v)
         return energies.fill(times, {"data": np.stack([kinetic, potential, kinetic + potential], axis=1)})
 
     yield _topic("/energy", messages.NUMBERS), energy
@@ -319,23 +290,27 @@ def _viewer_topics(content: Content, dynamics: Dynamics) -> Iterator[tuple[Topic
         number = messages.number()
 
         def loop_gap(times: Times, rows: Array) -> list[bytes]:
-            return number.fill(times, {"data": dynamics.constraints.closure_error(content.split(rows)[1])})
+            return number.fill(times, {"data": dynamics.constraints.closure_error(rows[:, q_columns])})
 
         yield _topic("/loop_gap", messages.NUMBER), loop_gap
-    frames = [_CONTACT + name if name in places else WORLD_LINK for name in content.contacts]
-    names = [*content.external, *(_CONTACT + name for name in content.contacts)]
     taken: set[str] = set()
-    for name, frame, columns in zip(names, [*content.external, *frames], content.columns[STATE_PARTS:], strict=True):
-        yield _topic(_unused(f"/wrench/{name}", taken), messages.WRENCH), _wrench_encoder(frame, columns)
+    for link in columns.external:
+        yield (
+            _topic(_unused(f"/wrench/{link}", taken), messages.WRENCH),
+            _wrench_encoder(link, columns.slices[f"external {link}"]),
+        )
+    for name in columns.contacts:
+        frame, topic = _CONTACT + name if name in places else WORLD_LINK, _unused(f"/wrench/{_CONTACT}{name}", taken)
+        yield _topic(topic, messages.WRENCH), _wrench_encoder(frame, columns.slices[f"contact {name}"])
 
 
 def _topic(name: str, kind: str) -> Topic:
     return Topic(name, kind, messages.DEFINITIONS[kind])
 
 
-def _wrench_encoder(frame: str, columns: slice) -> Encoder:
+def _wrench_encoder(frame: str, own: slice) -> Encoder:
     message = messages.wrench(frame)
-    return lambda times, rows: message.fill(times, {"wrench": rows[:, columns]})
+    return lambda times, rows: message.fill(times, {"wrench": rows[:, own]})
 
 
 def _translation_and_rotation(poses: Array) -> Array:
