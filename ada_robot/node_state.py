@@ -72,11 +72,7 @@ class HardwareState(NamedTuple):
 
 
 def read_hardware_state(text: str) -> HardwareState:
-    """Decode a message; unknown keys are ignored.
-
-    Raises:
-        InputError: if it is not a message of a hardware node.
-    """
+    """Decode a message; unknown keys are ignored. InputError if it is not a message of a hardware node."""
     try:
         content = json.loads(text)
         devices = {name: _device(name, one) for name, one in content["devices"].items()}

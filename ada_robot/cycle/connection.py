@@ -192,7 +192,6 @@ class CycleConnection:
         self._newest: bytes = b""
         self._newest_at = -1.0
         self._arrived = threading.Condition()
-        self._waiters = 0
         self.report: RobotStatus | None = None
         self._futures: dict[int, Future[BaseException | None]] = {}
         self._number = 0
@@ -264,16 +263,9 @@ class CycleConnection:
 
     def wait_newer(self, timeout: float) -> Exchange | None:
         """Wait for the next message of the cycle; None after the timeout."""
-        deadline = self._clock.now() + timeout
         before = self._newest_at
         with self._arrived:
-            self._waiters += 1
-            try:
-                while self._newest_at == before and not self._over.is_set():
-                    if not self._arrived.wait(max(0.0, deadline - self._clock.now())):
-                        break
-            finally:
-                self._waiters -= 1
+            self._arrived.wait_for(lambda: self._newest_at != before or self._over.is_set(), timeout)
         return self.newest if self._newest_at != before else None
 
     def _listen(self) -> None:
@@ -311,10 +303,9 @@ class CycleConnection:
                 return False
             newest = data
         if newest:
-            self._newest, self._newest_at = newest, self._clock.now()
-            if self._waiters:
-                with self._arrived:
-                    self._arrived.notify_all()
+            with self._arrived:
+                self._newest, self._newest_at = newest, self._clock.now()
+                self._arrived.notify_all()
         return True
 
     def _take_requests(self) -> bool:

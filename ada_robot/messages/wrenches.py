@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,23 +95,15 @@ class JointLoads:
         touching = {name: wrench for name, wrench in state.contact.items() if np.any(wrench)}
         if not touching:
             return state.external
-        external = {link: wrench[None, :] for link, wrench in state.external.items()}
-        contact = {name: wrench[None, :] for name, wrench in touching.items()}
-        frames = {name: self._frames[name] for name in touching if name in self._frames}
-        moment = _Moment(np.array([state.t]), state.q[None, :], external, contact, frames, self._dynamics)
+        moment = SimpleNamespace(  # one state as a motion of length one
+            t=np.array([state.t]),
+            q=state.q[None, :],
+            external={link: wrench[None, :] for link, wrench in state.external.items()},
+            contact_wrenches={name: wrench[None, :] for name, wrench in touching.items()},
+            contact_frames={name: self._frames[name] for name in touching if name in self._frames},
+            dynamics=self._dynamics,
+        )
         return {link: wrench[0] for link, wrench in link_wrenches(moment, [slice(0, 1)]).items()}
-
-
-@dataclass
-class _Moment:
-    """One state as a motion of length one."""
-
-    t: Array
-    q: Array
-    external: dict[str, Array]
-    contact_wrenches: dict[str, Array]
-    contact_frames: dict[str, ContactFrame]
-    dynamics: Dynamics
 
 
 def _at_link(loop: LoopJoint, wrench: Array) -> Array:

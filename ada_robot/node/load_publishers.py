@@ -71,11 +71,7 @@ class LoadPublishers:
             self._loops.append(DeadlineLoop(1.0 / settings.marker_rate, self._publish_markers, name="markers"))
 
     def choose(self, joints: tuple[str, ...]) -> None:
-        """Publish the wrenches of these joints from now on.
-
-        Raises:
-            InputError: if a joint is unknown.
-        """
+        """Publish the wrenches of these joints from now on. InputError if a joint is unknown."""
         model = self._dynamics.model
         loads = None
         if joints:

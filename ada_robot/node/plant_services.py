@@ -55,11 +55,7 @@ class PlantServices:
         node.create_service(Trigger, "~/step", self._step)
 
     def reset(self, *, restarts_time: bool = False) -> str:
-        """Reset the robot to its initial state; return a message.
-
-        Raises:
-            AdaError: if it is not possible.
-        """
+        """Reset the robot to its initial state; return a message. AdaError if it is not possible."""
         plant = self._loop.plant
         q, v = initial_state(plant.model, self._settings())
         done(self._loop.change(lambda: plant.reset(q, v, restarts_time=restarts_time)))
@@ -71,11 +67,7 @@ class PlantServices:
         return f"{'paused' if paused else 'running'} at t = {self._loop.latest.t:.6g} s"
 
     def step(self, count: int) -> str:
-        """Take steps while paused; return a message.
-
-        Raises:
-            AdaError: if it is not paused, or the simulation has failed.
-        """
+        """Take steps while paused; return a message. AdaError if it is not paused, or the simulation has failed."""
         left, batch = count, BATCH - BATCH % self._loop.every or BATCH  # whole periods of joint_states
         while left > batch:  # the timeout applies to one batch, and the node may end between two
             done(self._loop.step(batch))

@@ -92,11 +92,7 @@ class MeasuredFrames(Frames):
     """
 
     def __init__(self, node: Node, whole: StateEstimator, world_frame: str, place: PlaceSettings) -> None:
-        """Create the publisher.
-
-        Raises:
-            InputError: if a link other than the root has the name of the world frame.
-        """
+        """Create the publisher. InputError if a link other than the root has the name of the world frame."""
         model, prefix = whole.model, place.frame_prefix
         super().__init__(
             node, StateMessages(model, Dynamics(model), world_frame, prefix=prefix, base_pose=place.base_pose)

@@ -36,11 +36,7 @@ TOPIC = "robot_description"
 
 
 def decoded(raw: bytes, kind: Any) -> Any:
-    """Deserialize a message.
-
-    Raises:
-        InputError: if the bytes are no message of this type.
-    """
+    """Deserialize a message. InputError if the bytes are no message of this type."""
     try:
         return deserialize_message(raw, kind)
     except RuntimeError as problem:  # RMWError or RCLError, which move between distributions

@@ -173,11 +173,7 @@ def prune(folder: Path, keep: int, device: str) -> None:
 
 # --- reading ------------------------------------------------------------------------------------------------------
 def read(path: Path) -> FlightRecord:
-    """Read a record.
-
-    Raises:
-        RecordingError: if the file cannot be read as a flight record.
-    """
+    """Read a record. RecordingError if the file cannot be read as a flight record."""
     try:
         return _read(path)
     except (OSError, *DAMAGE) as problem:
