@@ -55,32 +55,6 @@ class QuinticSpline:
         ends_v = [_end(f"velocities[{i}]", value, p) for i, value in enumerate(velocities)]
         ends_a = [_end(f"accelerations[{i}]", value, p) for i, value in enumerate(accelerations)]
         v, a = _inner_states(t, p, ends_v, ends_a)
-        self._set(t, p, v, a)
-
-    @classmethod
-    def through_states(
-        cls, times: ArrayLike, points: ArrayLike, velocities: ArrayLike, accelerations: ArrayLike
-    ) -> QuinticSpline:
-        """Interpolate points with given velocities and accelerations, with two continuous derivatives.
-
-        Args:
-            times: increasing, (n,), n >= 2 [s].
-            points: one per time, (n,) or (n, d).
-            velocities: of the same shape.
-            accelerations: of the same shape.
-        """
-        t, p = _checked_points(times, points)
-        given = {"velocities": velocities, "accelerations": accelerations}
-        states = {name: np.array(value, dtype=np.float64) for name, value in given.items()}
-        for name, value in states.items():
-            if value.shape != p.shape or not np.isfinite(value).all():
-                text = f"{name} have shape {value.shape}; they must be finite and have the points' shape {p.shape}."
-                raise InputError(text, field=name, value=value.shape, allowed=p.shape)
-        spline = cls.__new__(cls)
-        spline._set(t, p, states["velocities"], states["accelerations"])
-        return spline
-
-    def _set(self, t: Array, p: Array, v: Array, a: Array) -> None:
         self.times, self.points = t, p
         h = np.diff(t).reshape(-1, *(1,) * (p.ndim - 1))
         starts, ends = (p[:-1], v[:-1], a[:-1]), (p[1:], v[1:], a[1:])

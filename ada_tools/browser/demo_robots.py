@@ -17,7 +17,7 @@ from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.scene import scene_for, start_pose
 from ada_dynamics.simulation.servos import JointServos
 from ada_hardware.kondo.motion_file import read_motion
-from ada_robot.trajectory.splines import QuinticSpline
+from ada_robot.trajectory.path import Path
 
 Targets: TypeAlias = Callable[[float], Mapping[str, float]]
 """Motor positions [rad, m] at a time [s]; motors that are not named keep their initial position."""
@@ -104,11 +104,11 @@ def _walking(model: Model, start: Array) -> Targets:
     times, angles = read_motion(*files)
     frames = np.column_stack(list(angles.values()))
     rest = np.zeros_like(frames)
-    spline = QuinticSpline.through_states(times, frames, rest, rest)
+    path = Path.through(0.0, np.asarray(times), frames, rest, rest)
 
     def targets(t: float) -> Mapping[str, float]:
         at = min(max(t % (times[-1] + _REST) - _REST, 0.0), float(times[-1]))
-        return dict(zip(angles, spline.position(at).tolist(), strict=True))
+        return dict(zip(angles, path.state(at).position, strict=True))
 
     return targets
 

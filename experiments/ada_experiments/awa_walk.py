@@ -26,7 +26,7 @@ from ada_dynamics.model.model import Model
 from ada_experiments.awa_ground import base_states, index_of
 from ada_experiments.awa_kinematics import Samples, foot_stands, motions_of, standing
 from ada_experiments.awa_motors import angle_columns, motors_of
-from ada_robot.trajectory.splines import QuinticSpline
+from ada_robot.trajectory.path import Path
 
 
 class Walk:
@@ -64,13 +64,14 @@ class Walk:
         return float(self.times[-1] - self.times[0])
 
     @cached_property
-    def _spline(self) -> QuinticSpline:
+    def _path(self) -> Path:
         rest = np.zeros_like(self.frames)
-        return QuinticSpline.through_states(self.times, self.frames, rest, rest)
+        return Path.through(0.0, self.times, self.frames, rest, rest)
 
     def smooth(self, t: ArrayLike) -> Samples:
         """Angles and their exact rates, at rest at each key frame."""
-        return Samples(*self._spline(np.asarray(t, dtype=np.float64) + self.times[0]))
+        states = [self._path.state(float(x))[:3] for x in np.asarray(t, dtype=np.float64) + self.times[0]]
+        return Samples(*np.array(states).swapaxes(0, 1))
 
     def linear(self, t: ArrayLike) -> Array:
         """Angles of servos with constant speed between key frames, as with the RCB-1."""
