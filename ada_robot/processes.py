@@ -107,23 +107,18 @@ def restore_sigint() -> None:
 
 
 def posix_module(name: str, what: str, instead: str = "") -> Any:
-    """Import a module of POSIX systems.
+    """Import a module of POSIX systems, such as "termios", or raise a HardwareError.
 
     Args:
-        name: module name, such as "termios".
+        name: module name.
         what: feature that needs it; start of the error message.
         instead: alternative on this system, as a sentence.
-
-    Raises:
-        HardwareError: if the system lacks the module.
     """
     try:
         return import_module(name)
     except ModuleNotFoundError:
-        more = f" {instead}" if instead else ""
-        raise HardwareError(
-            f"{what} needs Linux or macOS: Python has no module {name} on {sys.platform}.{more}"
-        ) from None
+        text = f"{what} needs Linux or macOS: Python has no module {name} on {sys.platform}. {instead}"
+        raise HardwareError(text.rstrip()) from None
 
 
 def stderr_for_children() -> int:

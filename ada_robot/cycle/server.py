@@ -286,7 +286,7 @@ class CycleServer:
             reason=cycle.reason,
             is_armed=cycle.is_armed,
             operating_mode=cycle.settings.operating_mode,
-            tool_speed=cycle.rules.tool.speed if cycle.rules.tool.is_limiting else math.inf,
+            tool_speed=math.inf if cycle.rules.tool.tool is None else cycle.rules.tool.speed,
             alarms=cycle.feedback.alarms,
             accepted=cycle.check.accepted,
             refused=cycle.check.refused,

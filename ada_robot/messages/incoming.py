@@ -16,17 +16,11 @@ from ada_dynamics.spatial.orientation import pose_by_quaternion, to_quaternion
 from ada_robot.contract import Command
 from ada_robot.trajectory.trajectory import OfferedTrajectory
 
-TARGET = "target"
-"""geometry_msgs/PoseStamped: present target pose in the base frame of the robot; only if there is one."""
-
-JOINT_TARGET = "joint_target"
-"""sensor_msgs/JointState: present target positions; only if there are any."""
-
-POSE_REFERENCE = "pose_reference"
-"""geometry_msgs/PoseStamped: reference pose."""
-
-JOINT_REFERENCE = "joint_reference"
-"""sensor_msgs/JointState: reference positions."""
+# topics of controllers
+TARGET = "target"  # geometry_msgs/PoseStamped: present target pose in the base frame of the robot, if any
+JOINT_TARGET = "joint_target"  # sensor_msgs/JointState: present target positions, if any
+POSE_REFERENCE = "pose_reference"  # geometry_msgs/PoseStamped
+JOINT_REFERENCE = "joint_reference"  # sensor_msgs/JointState
 LABELS = ("t", "q", "v", "tau")
 _UNIT = 1e-2  # tolerance of the norm of quaternions
 
@@ -53,16 +47,11 @@ def offered_trajectory(message: Any, now: int) -> OfferedTrajectory:
         now: present time on the clock of its stamp [ns].
     """
     points, stamp = message.points, message.header.stamp
-    is_stamped = stamp_seconds(stamp.sec, stamp.nanosec) is not None
-    return OfferedTrajectory(
-        list(message.joint_names),
-        [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
-        [point.positions.tolist() for point in points],
-        [point.velocities.tolist() for point in points],
-        [point.accelerations.tolist() for point in points],
-        [point.effort.tolist() for point in points],
-        1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - now) if is_stamped else None,
-    )
+    times = [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points]
+    fields = ("positions", "velocities", "accelerations", "effort")
+    positions, velocities, accelerations, efforts = ([getattr(p, field).tolist() for p in points] for field in fields)
+    start_in = 1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - now) if stamp.sec or stamp.nanosec else None
+    return OfferedTrajectory(list(message.joint_names), times, positions, velocities, accelerations, efforts, start_in)
 
 
 class StateNumbers(NamedTuple):

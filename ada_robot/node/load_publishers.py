@@ -108,8 +108,6 @@ class LoadPublishers:
 
     # --- in the threads -----------------------------------------------------------------------------------------
     def _publish_wrenches(self, _: int) -> None:
-        if self._wrenches is None:
-            return
         snapshot = self._latest()
         with self._lock, self._said("wrenches"):
             if self._wrenches is not None:

@@ -8,6 +8,7 @@ here are equal in Jazzy, Kilted and Lyrical.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rclpy.clock import Clock
@@ -50,8 +51,8 @@ class PlantServices:
     def __init__(self, node: Node, loop: PlantLoop, settings: Callable[[], DynamicsSettings]) -> None:
         """Create the services; `settings` returns the present settings of the node."""
         self._loop, self._settings = loop, settings
-        node.create_service(Trigger, "~/reset", self._reset)
-        node.create_service(SetBool, "~/pause", self._pause)
+        node.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, self.reset))
+        node.create_service(SetBool, "~/pause", lambda given, answer: answered(answer, partial(self.pause, given.data)))
         node.create_service(Trigger, "~/step", self._step)
 
     def reset(self, *, restarts_time: bool = False) -> str:
@@ -74,13 +75,6 @@ class PlantServices:
             left -= batch
         snapshot = done(self._loop.step(left))
         return f"{count} step{'s' if count > 1 else ''} taken, t = {snapshot.t:.9g} s"
-
-    # --- responses ----------------------------------------------------------------------------------------------
-    def _reset(self, _: Any, answer: Any) -> Any:
-        return answered(answer, self.reset)
-
-    def _pause(self, request: Any, answer: Any) -> Any:
-        return answered(answer, lambda: self.pause(request.data))
 
     def _step(self, _: Any, answer: Any) -> Any:
         return answered(answer, lambda: self.step(self._settings().step_count))

@@ -78,17 +78,11 @@ class ManagedNode(LifecycleNode):
         self._has_changed()
         return SUCCESS
 
-    def _configure(self) -> None:
-        raise NotImplementedError
-
-    def _activate(self) -> None:
-        raise NotImplementedError
-
-    def _deactivate(self) -> None:
-        raise NotImplementedError
-
-    def _clean_up(self) -> None:
-        raise NotImplementedError
+    # the transitions, which subclasses define
+    _configure: Callable[[], None]
+    _activate: Callable[[], None]
+    _deactivate: Callable[[], None]
+    _clean_up: Callable[[], None]
 
     def _has_changed(self) -> None:
         """Called after each transition."""

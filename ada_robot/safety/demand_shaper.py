@@ -72,7 +72,7 @@ class SpeedBounds:
             tool: limits of the tool point; None for none.
         """
         self._bounds, self._period = bounds, period
-        self._tool = tool if tool is not None and tool.is_limiting else None
+        self._tool = tool if tool is not None and tool.tool is not None else None
         self._braking = Braking(deceleration, period)
         self._arriving = Braking(np.minimum(acceleration, deceleration), period)
         self._gain, self._loss = np.minimum(acceleration * period, _FAR), deceleration * period

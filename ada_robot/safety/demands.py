@@ -66,11 +66,7 @@ class Demands:
         self.longest_ramp = rules.longest_ramp
 
     def begin(self, measured: MeasuredState) -> None:
-        """Start at rest in the measured configuration.
-
-        Args:
-            measured: measured joint state, kept and read in every cycle.
-        """
+        """Start at rest in the measured configuration. Args: measured joint state, kept and read in every cycle."""
         self._measured = measured
         self._shaper.rest_at(measured.position)
         self._shaper.exert_from(self._none)
@@ -107,12 +103,7 @@ class Demands:
 
     # --- commands -------------------------------------------------------------------------------------------------
     def take(self, desired: Demand, interval: float) -> None:
-        """Follow a command from now on.
-
-        Args:
-            desired: accepted command.
-            interval: time since the previous one [s].
-        """
+        """Follow a command from now on. Args: accepted command; time since the previous one [s]."""
         self._desired = desired
         if desired.mode is not Mode.EFFORT:  # EFFORT is entered in `next`, when there is no reason to slow down
             self._fell_back_at = math.nan

@@ -86,7 +86,8 @@ class SafeCycle:
         self.settings = settings = driver.suited(settings or SafetySettings())
         self._driver, self._recorder, self.on_phase = driver, recorder, on_phase
         self.rules = JointRules(driver.limits, settings, driver.tool(settings.tool_offset))
-        self.rules.tool.prepare(len(self.rules.names))
+        if self.rules.tool.tool is not None:
+            self.rules.tool.tool(np.zeros(len(self.rules.names)))  # compile the kinematics
         self.check = DemandGuard(self.rules, driver.modes, settings.command_timeout)
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.timing = ExchangeTiming(driver.period, min(driver.device_timeout, self._longest_gap), clock)

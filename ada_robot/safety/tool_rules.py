@@ -51,6 +51,7 @@ class ToolRules:
     """Limits of the tool point.
 
     Attributes:
+        tool: tool point; None without limits.
         speed: maximum speed [m/s]; inf for none.
         normals: unit outward normals of the planes, one per row.
         offsets: offsets of the planes: normal . point <= offset is allowed [m].
@@ -83,12 +84,7 @@ class ToolRules:
             raise InputError(text, field="tool_planes", value=settings.tool_planes)
         self.speed = settings.greatest_tool_speed
         self.normals, self.offsets = planes[:, :3] / lengths[:, None], planes[:, 3] / lengths
-        self._tool = tool if tool is not None and (planes.size or math.isfinite(self.speed)) else None
-
-    def prepare(self, joints: int) -> None:
-        """Compile the kinematics. Args: number of joints."""
-        if self._tool is not None:
-            self._tool(np.zeros(joints))
+        self.tool = tool if tool is not None and (planes.size or math.isfinite(self.speed)) else None
 
     def lower(self, speed: float) -> None:
         """Lower the speed limit, also during motion; demands follow it by their ramps.
@@ -99,7 +95,7 @@ class ToolRules:
         Raises:
             InputError: if it is not positive or above the present limit, or the robot has no tool limits.
         """
-        if self._tool is None:
+        if self.tool is None:
             text = (
                 "the tool speed of this robot cannot be limited now: it was opened without a tool limit, or has no "
                 "known tool point. Open it with a tool_speed."
@@ -113,16 +109,6 @@ class ToolRules:
             raise InputError(text, field="tool_speed", value=speed, allowed=self.speed)
         self.speed = speed
 
-    def point(self, position: Array) -> Array:
-        """Return the position of the tool point at finite joint positions [m]."""
-        assert self._tool is not None
-        return self._tool(position).point
-
-    @property
-    def is_limiting(self) -> bool:
-        """True if there is a limit."""
-        return self._tool is not None
-
     def slowed(self, position: Array, velocity: Array) -> Array:
         """Scale joint velocities down to the limits, keeping the direction of motion.
 
@@ -130,11 +116,11 @@ class ToolRules:
             position: joint positions [rad, m].
             velocity: commanded joint velocities [rad/s, m/s].
         """
-        if self._tool is None or not velocity.any():
+        if self.tool is None or not velocity.any():
             return velocity
         if not np.isfinite(position).all():
             return np.zeros_like(velocity)  # the configuration is unknown: no motion
-        state = self._tool(position)
+        state = self.tool(position)
         moves = state.jacobian @ velocity
         factor = min(1.0, _KEPT * self.speed / max(float(np.linalg.norm(moves)), 1e-12))
         for normal, offset in zip(self.normals, self.offsets, strict=True):
@@ -154,9 +140,9 @@ class ToolRules:
             slowest: s, velocities of the ramp to rest, returned if not even these satisfy the limits.
             velocity: w, commanded velocities [rad/s, m/s].
         """
-        if self._tool is None or not np.isfinite(position).all():
-            return velocity if self._tool is None else slowest
-        state = self._tool(position)
+        if self.tool is None or not np.isfinite(position).all():
+            return velocity if self.tool is None else slowest
+        state = self.tool(position)
         rest, more = state.jacobian @ slowest, state.jacobian @ (velocity - slowest)
         share = _share(float(more @ more), float(rest @ more), float(rest @ rest) - (_KEPT * self.speed) ** 2)
         for normal, offset in zip(self.normals, self.offsets, strict=True):
@@ -189,9 +175,9 @@ class ToolMonitor:
             position: measured joint positions [rad, m].
         """
         rules, seen = self._rules, self._seen
-        if not rules.is_limiting or not np.isfinite(position).all():
+        if rules.tool is None or not np.isfinite(position).all():
             return ""
-        point, greatest = rules.point(position), self._greatest(time)
+        point, greatest = rules.tool(position).point, self._greatest(time)
         if seen and not 0.0 <= time - seen[-1][0] <= WINDOW:
             seen.clear()
         while len(seen) > 1 and time - seen[1][0] >= WINDOW:

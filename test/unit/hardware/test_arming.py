@@ -93,7 +93,9 @@ def test_a_reset_moves_nothing_and_neither_do_commands_after_it() -> None:
 
 def test_a_limit_of_the_tool_that_is_lowered_in_motion_slows_it_within_a_ramp_and_stops_nothing() -> None:
     stream = Stream(SafetySettings(), start=READY).activate()
-    reach = math.hypot(*stream.cycle.rules.tool.point(np.array(READY))[:2])  # the first joint turns about the vertical
+    reach = math.hypot(
+        *stream.cycle.rules.tool.tool(np.array(READY)).point[:2]
+    )  # the first joint turns about the vertical
     fast = 0.24 / reach * np.array([1, 0, 0, 0, 0, 0, 0])
     before = stream.steps(200, Mode.VELOCITY, fast)
     assert before[-1].speed[0] * reach > 0.2

@@ -48,7 +48,7 @@ def test_a_slow_motion_stays_as_it_is_bit_for_bit_and_0_lifts_the_limit() -> Non
     slow, fast = np.array([0.1, 0.05]), np.array([2.0, 0.0])
     assert rules(tool_speed=0.25).slowed(np.array([0.3, 0.8]), slow) is slow
     free = rules(tool_speed=0.0)
-    assert not free.is_limiting and free.slowed(np.zeros(2), fast) is fast
+    assert free.tool is None and free.slowed(np.zeros(2), fast) is fast
     # 250 mm/s hold where nothing else is set, and nothing moves where the pose is not known
     assert tip(two_links(np.zeros(2)), rules().slowed(np.zeros(2), fast)) == pytest.approx(0.25, rel=0.05)
     assert not rules().slowed(np.array([np.nan, 0.0]), fast).any()
