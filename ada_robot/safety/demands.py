@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Demand of each cycle: rest after the start, then commands, and ramps to rest where commands end.
+"""Demands for the driver: standstill after the start, then accepted commands, and ramps to rest.
 
-Efforts alone cannot hold a position, and zero efforts let an arm fall. If a robot in EFFORT must slow down, the last
-efforts are held for `HELD` cycles, then it comes to rest by velocities or positions. When the cause has ended, effort
-control resumes from the measured efforts within the effort rate limits. `gives_up` reports when only brakes can help.
+Constant efforts do not hold a position, and without efforts an arm falls. A robot in mode EFFORT that must slow down
+keeps the last efforts for `HELD` cycles, then decelerates in mode VELOCITY or POSITION. Effort control resumes from the
+measured efforts, within the effort rate limits. `gives_up` reports robots that only their brakes can stop.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.state_monitor import MeasuredState
 
-HOLDING = (Mode.POSITION, Mode.VELOCITY)  # modes that can bring a robot to rest, preferred one first
-HELD = 5  # cycles in which the last efforts are held before the mode changes
-_FRESH = 2.5  # maximum age, in periods, of a measurement from which a ramp to rest starts
+HOLDING = (Mode.POSITION, Mode.VELOCITY)  # modes of ramps to rest, in order of preference
+HELD = 5  # number of cycles with the last efforts before a change of mode
+_FRESH = 2.5  # maximum age of the measurement at the start of a ramp, in periods
 
 
 class Demands:
@@ -30,7 +30,7 @@ class Demands:
 
     Attributes:
         mode: mode of the demands.
-        is_first: whether no demand was answered since the start.
+        is_first: True until the first reply after the start.
     """
 
     def __init__(
@@ -49,9 +49,8 @@ class Demands:
             settings: drive lag and timeouts.
             modes: modes supported by the driver.
             period: cycle time [s].
-            lateness: delay of a cycle during which the joints follow the last demand without violating limits [s].
-            commanded_speeds: last velocities that the driver derived from positions; initial velocities after a
-                change of mode.
+            lateness: tolerated delay of a cycle, in which the joints follow the last demand [s].
+            commanded_speeds: returns the velocities that the driver derived from positions; None for other drivers.
         """
         self._commanded_speeds = commanded_speeds
         self._settings, self._modes, self._period = settings, frozenset(modes), period
@@ -75,7 +74,7 @@ class Demands:
 
     @property
     def where(self) -> Array:
-        """Present demanded or measured positions, from which jumps of position commands are measured."""
+        """Reference of the steps of position commands: demanded positions, measured ones in other modes."""
         return self._shaper.position if self.mode is Mode.POSITION else self._measured.position
 
     @property
@@ -90,11 +89,11 @@ class Demands:
 
     @property
     def can_ramp(self) -> bool:
-        """True if the robot accepts velocity or position commands, with which it can decelerate to rest."""
+        """True if the robot has a mode for ramps to rest."""
         return any(mode in self._modes for mode in HOLDING)
 
     def gives_up(self, now: float) -> str:
-        """Return why a robot that must slow down can only be stopped by its brakes, or ""."""
+        """Return the reason for which only the brakes can stop the robot, or ""."""
         if not self.can_ramp and self._held >= HELD:
             return f"efforts were held for {HELD} cycles, and the robot has no other mode to hold its position"
         if now - self._fell_back_at > self.longest_ramp and self.is_at_rest:
@@ -105,7 +104,7 @@ class Demands:
     def take(self, desired: Demand, interval: float) -> None:
         """Follow a command from now on. Args: accepted command; time since the previous one [s]."""
         self._desired = desired
-        if desired.mode is not Mode.EFFORT:  # EFFORT is entered in `next`, when there is no reason to slow down
+        if desired.mode is not Mode.EFFORT:  # `next` enters EFFORT, unless the robot must slow down
             self._fell_back_at = math.nan
             if desired.mode is not self.mode:
                 self._change_mode(desired.mode)
@@ -113,11 +112,11 @@ class Demands:
             self._shaper.aim(desired.values, min(interval, self._settings.command_timeout))
 
     def drop(self) -> None:
-        """End the command: hold the last commanded position, or come to rest."""
+        """End the command: hold the last position setpoint, or decelerate to rest."""
         self._desired, self._fell_back_at = None, math.nan
 
     def distrust(self) -> None:
-        """End the command, and come to rest by velocities if possible, since holding a position needs measurements."""
+        """End the command, and decelerate in mode VELOCITY if available, which requires no position measurements."""
         self.drop()
         if self.mode is Mode.POSITION and Mode.VELOCITY in self._modes:
             self._change_mode(Mode.VELOCITY)
@@ -149,13 +148,13 @@ class Demands:
 
     # --- demands --------------------------------------------------------------------------------------------------
     def first(self) -> Demand:
-        """Return the first demand after the start, at rest; zero velocities if possible, so that positions are read."""
+        """Return the first demand after the start: zero velocities, or the measured positions."""
         if self.mode is Mode.POSITION and Mode.VELOCITY not in self._modes:
             return Demand(Mode.POSITION, self._shaper.position.copy())
         return Demand(Mode.EFFORT if self.mode is Mode.EFFORT else Mode.VELOCITY, self._none.copy())
 
     def answered(self) -> None:
-        """Hold the positions of the first answer after the start."""
+        """Hold the positions of the first reply after the start."""
         self.is_first = False
         self._shaper.rest_at(self._measured.position)
         if self._desired is not None and self._desired.mode is Mode.POSITION:
@@ -166,7 +165,7 @@ class Demands:
 
         Args:
             now: time of the cycle [s].
-            slow_down: whether to ramp to rest instead of following the command.
+            slow_down: whether to decelerate instead of following the command.
         """
         desired = None if slow_down else self._desired
         self._choose_mode(now, desired)
