@@ -15,9 +15,8 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_hardware.self_test.checks import Checks, Finding, TestEnded
-from ada_hardware.self_test.robot_checks import bad_commands, is_taken
 from ada_robot.contract import Mode
-from ada_robot.errors import HardwareError, NoAnswer, Refused
+from ada_robot.errors import HardwareError, NoAnswer
 from ada_robot.robot import Robot
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.phases import Phase
@@ -94,7 +93,6 @@ class MotionChecks:
             TestEnded: a check failed after which the robot should not be moved.
         """
         self._try(lambda: self._needed("activation", self._activate), is_active=False)
-        self._try(lambda: self._checks.measure("refusals while active", self._refusals, ends=True))
         for name in self._joints:
             self._try(partial(self._check_joint, name))
         self._try(lambda: self._checks.measure("silence of the host", self._silence, ends=True))
@@ -157,24 +155,6 @@ class MotionChecks:
         allowed = self._motion.tolerance
         problem = f"at most {allowed:.2g} rad are allowed" if moved > allowed else ""
         return Finding(text, problem, {"after_s": took, "moved_rad": moved})
-
-    def _refusals(self) -> Finding:
-        robot = self._robot
-        pose = robot.feedback.position
-        wrong, moved = [], 0.0
-        bad = bad_commands(robot, self._rules, pose)
-        for why, (mode, values) in bad.items():
-            before = robot.status().refused[why]
-            with suppress(Refused):
-                robot.command(mode, values.tolist())
-            is_counted = partial(lambda why, before: robot.status().refused[why] > before, why, before)
-            moved = max(moved, self._hold(pose, 1.0, until=is_counted))
-            if robot.status().refused[why] <= before:
-                wrong.append(f"{why} was not refused")
-        if moved > self._motion.tolerance:
-            wrong.append(f"the robot moved {moved:.2g} rad")
-        text = "" if wrong else f"{', '.join(bad)}: each refused, moved {moved:.2g} rad"
-        return Finding(text, "; ".join(wrong), {"moved_rad": moved})
 
     def _check_joint(self, name: str) -> None:
         """Move one joint there and back; all other joints must not move."""
@@ -239,9 +219,12 @@ class MotionChecks:
 
     def _latch(self, pose: Array) -> Finding:
         robot = self._robot
-        tries = (("a command", lambda: robot.command(Mode.POSITION, pose.tolist())), ("activation", robot.activate))
-        taken = " and ".join(what for what, ask in tries if is_taken(ask))
-        return Finding("" if taken else "all is refused", f"{taken} was accepted" if taken else "")
+        taken, command = [], partial(robot.command, Mode.POSITION, pose.tolist())
+        for what, ask in (("a command", command), ("activation", robot.activate)):
+            with suppress(HardwareError):
+                ask()
+                taken.append(what)
+        return Finding("" if taken else "all is refused", f"{' and '.join(taken)} was accepted" if taken else "")
 
     def _reset(self, pose: Array) -> Finding:
         robot = self._robot

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a robot without motion: connection, identity, communication, feedback, alarms, refusals."""
+"""Checks of a robot without motion: connection, identity, communication, feedback, alarms."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ada_dynamics.arrays import Array
 from ada_hardware.self_test.checks import Checks, Finding, TestEnded
 from ada_hardware.self_test.device import Plugged
-from ada_robot.contract import Demand, Mode
 from ada_robot.driver import LinkCounts, RobotDriver, in_words
 from ada_robot.errors import HardwareError, NoAnswer, TransportError
 from ada_robot.robot import Robot
-from ada_robot.safety.joint_rules import DemandGuard, JointRules
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.periods import PeriodSummary
 
@@ -211,7 +205,7 @@ def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms"
 
 
-# --- state and refusals -----------------------------------------------------------------------------------------------
+# --- state ------------------------------------------------------------------------------------------------------------
 def feedback(robot: Robot, safety: SafetySettings) -> Finding:
     """Whether the feedback is finite, fresh and within limits.
 
@@ -237,49 +231,3 @@ def alarms(robot: Robot) -> Finding:
     """Alarms of the device."""
     found = robot.status().alarms
     return Finding("" if found else "none", in_words(found), {"codes": [one.code for one in found]})
-
-
-def refusals(robot: Robot, rules: JointRules, command_timeout: float) -> Finding:
-    """Whether invalid commands are refused for the right reason, and no command is sent while inactive."""
-    before, pose = robot.status(), robot.feedback.position
-    wrong, bad = [], bad_commands(robot, rules, pose)
-    judge = DemandGuard(rules, robot.modes, command_timeout)
-    for why, (mode, values) in bad.items():
-        refusal = judge.judge(Demand(mode, values, 0.0), 0.0, pose)
-        if refusal is None or refusal.reason != why:
-            wrong.append(f"{why}: {'accepted' if refusal is None else refusal.reason}")
-        if is_taken(partial(robot.command, mode, values.tolist())):
-            wrong.append(f"{why}: accepted while {robot.phase.value}")
-    time.sleep(5.0 * robot.period)
-    if robot.status().accepted != before.accepted or robot.demand is not None:
-        wrong.append("a command was followed while the robot is inactive")
-    return Finding(f"{', '.join(bad)}: each refused, no command was sent", "; ".join(wrong))
-
-
-def is_taken(ask: Callable[[], object]) -> bool:
-    """Return True if a call is accepted, False if it is refused."""
-    try:
-        ask()
-    except HardwareError:
-        return False
-    return True
-
-
-def bad_commands(robot: Robot, rules: JointRules, pose: Array) -> dict[str, tuple[Mode, Array]]:
-    """Invalid commands by the reason of their refusal."""
-    still = pose if Mode.POSITION in robot.modes else np.zeros(len(pose))
-    mode = Mode.POSITION if Mode.POSITION in robot.modes else min(robot.modes, key=lambda one: one.value)
-    not_finite = still.copy()
-    not_finite[-1] = math.nan
-    found = {"not finite": (mode, not_finite), "wrong length": (mode, still[:-1])}
-    over, too_much = (Mode.VELOCITY, 1.01 * rules.velocity) if Mode.VELOCITY in robot.modes else (mode, rules.upper + 1)
-    found["over a limit"] = (over, np.where(np.arange(len(pose)) == 0, too_much, pose if over is mode else 0.0))
-    if mode is Mode.POSITION:
-        room = np.maximum(rules.upper - pose, pose - rules.lower)
-        away = 1.5 * rules.step
-        i = int(np.argmax(room - away))
-        if room[i] > away[i]:
-            jump = pose.copy()
-            jump[i] += away[i] if rules.upper[i] - pose[i] >= room[i] else -away[i]
-            found["jump"] = (mode, jump)
-    return found

@@ -24,7 +24,6 @@ from ada_hardware.self_test.robot_checks import (
     find_robot,
     free_again,
     period,
-    refusals,
     wire,
 )
 from ada_hardware.self_test.sensor_checks import check_sensor
@@ -108,7 +107,6 @@ def _test_robot(plug: Plugged, checks: Checks, moves: bool, seconds: float, join
         measure("period", lambda: period(robot, seconds, is_real=is_real))
         measure("feedback", lambda: feedback(robot, safety), ends=True)
         is_well = measure("alarms", lambda: alarms(robot))
-        measure("refusals", lambda: refusals(robot, rules, safety.command_timeout))
         if not moves:
             checks.leave_out("motion", "not requested (--move)")
         elif not is_well or checks.failed:

@@ -17,8 +17,8 @@ from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_t
 NAME = "test"
 SUMMARY = "check a device and its communication"
 DETAILS = f"""\
-Robots: opening, communication, identity, reply times, joint limits, alarms,
-rejection of invalid commands. With --move, and always with an emulated robot, also:
+Robots: opening, communication, identity, reply times, joint limits, alarms. With --move, and always with an emulated
+robot, also:
 activation without a jump, motion of each joint by a few degrees, loss of the host, stop, reset.
 Sensors: identity, rate, losses, state, noise, zero.
 

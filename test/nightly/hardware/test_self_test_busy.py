@@ -92,7 +92,7 @@ def test_a_motion_that_a_standstill_has_spoilt_is_tried_again(robot: Robot, devi
     standstill = threading.Thread(target=freeze_in_motion, args=(robot, device))
 
     def tell(check: Check) -> None:
-        if check.name == "refusals while active":
+        if check.name == "activation":
             standstill.start()
         elif check.name == "motion of s1":
             raise Enough
