@@ -92,7 +92,6 @@ class Reason(str, Enum):
     UNKNOWN_POSITION = "unknown position"
     EFFORT_MISSING = "joints without an effort"
     OTHER_COMMANDER = "another commander"
-    MOTION_PLAYED = "a motion is played"
 
     __str__ = str.__str__
 

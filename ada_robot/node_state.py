@@ -26,17 +26,6 @@ class Motor(NamedTuple):
     is_angle: bool = True  # whether the joint is revolute
 
 
-class ServoScale(NamedTuple):
-    """Conversion of a joint position to a servo angle: sign * joint + zero, in degrees."""
-
-    sign: float
-    zero: float
-
-    def angle(self, position: float) -> float:
-        """Servo angle [deg] at a joint position [rad]."""
-        return self.sign * math.degrees(position) + self.zero
-
-
 class DeviceState(NamedTuple):
     """State of a robot or sensor of the node."""
 
@@ -48,10 +37,7 @@ class DeviceState(NamedTuple):
     last_refusal: str  # message of the latest refused command
     modes: tuple[str, ...]  # command modes: "position", "velocity", "effort"
     motors: tuple[Motor, ...]  # motors of a robot with their limits; none for a sensor
-    servos: Mapping[str, ServoScale]  # scales of servos by joint, if the device has them
     topics: Mapping[str, str]  # full topic names by content
-    motions: tuple[str, ...]  # names of stored motions
-    plays: str  # name of the motion being played; "" for none
     passed_limit: str  # limit exceeded by a sensor, which stopped the robots; "" for none
     is_armed: bool = True  # whether commands are accepted while it is active
 
@@ -86,8 +72,7 @@ def read_hardware_state(text: str) -> HardwareState:
 
 
 def _device(name: str, content: Mapping[str, Any]) -> DeviceState:
-    texts = {key: str(content.get(key, "")) for key in ("last_refusal", "plays", "passed_limit")}
-    servos = content.get("servos", {}).items()
+    texts = {key: str(content.get(key, "")) for key in ("last_refusal", "passed_limit")}
     return DeviceState(
         name=name,
         kind=str(content["kind"]),
@@ -96,9 +81,7 @@ def _device(name: str, content: Mapping[str, Any]) -> DeviceState:
         alarms=tuple(_alarm(one) for one in content.get("alarms", ())),
         modes=tuple(content.get("modes", ())),
         motors=tuple(_motor(one) for one in content.get("joints", ())),
-        servos={joint: ServoScale(float(one["sign"]), float(one["zero"])) for joint, one in servos},
         topics=dict(content["topics"]),
-        motions=tuple(content.get("motions", ())),
         is_armed=bool(content.get("armed", True)),
         **texts,
     )

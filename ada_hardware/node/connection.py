@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,15 +22,12 @@ from ada_hardware.force_torque.tool import SensorMotion
 from ada_hardware.node.device_status import (
     RobotReport,
     newest_refusal,
-    page_facts,
     robot_state,
     sensor_report,
     sensor_state,
-    with_chosen,
 )
 from ada_hardware.node.devices import Devices
 from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings, mounted, refuse_links, transforms
-from ada_hardware.node.humanoid_requests import Playing
 from ada_robot.contract import Reason
 from ada_robot.messages.outgoing import FixedTransform
 from ada_robot.node.joint_commands import JointCommands
@@ -98,7 +94,6 @@ class Connection:
     Attributes:
         robots: topics of the robots, by name.
         sensors: topics of the sensors, by name.
-        playing: motion now or last played; None before the first.
     """
 
     def __init__(
@@ -126,12 +121,10 @@ class Connection:
         self._node, self._health, self._settings = node, health, settings
         self.robots: dict[str, RobotTopics] = {}
         self.sensors: dict[str, SensorTopics] = {}
-        self.playing: Playing | None = None
         self._models: dict[str, StateEstimator | None] = {}
         self._tools: list[tuple[str, ForceSensor, SensorMotion, StateEstimator]] = []  # carried by the named robot
         self._frames: dict[str, MeasuredFrames] = {}
         self._fixed: Any = None  # publisher of /tf_static
-        self._facts: dict[str, dict[str, object]] = {}
         self._reported: list[str] = []
         self._poses: DeadlineLoop | None = None
         self._links: dict[str, str] = {}  # robot that each frame belongs to
@@ -166,7 +159,6 @@ class Connection:
         )  # fmt: skip
         self._limit(topics.commands)
         self.robots[plan.name] = topics
-        self._facts[plan.name] = page_facts(plan)
         self._models[plan.name] = whole
         frames = self._frames.get(plan.name)
         self._report(plan.name, RobotReport(robot, topics.commands, topics.lease, frames.whole if frames else whole))
@@ -248,11 +240,8 @@ class Connection:
         Args:
             follows: active robots may be commanded.
         """
-        playing = self.playing
         looks: list[Callable[[], object]] = [topics.look for topics in self.sensors.values()]
-        if playing is not None:
-            looks.append(lambda: playing.look(time.monotonic()))
-        looks += [partial(self._look_at, name, robot, follows, playing) for name, robot in self.robots.items()]
+        looks += [partial(self._look_at, name, robot, follows) for name, robot in self.robots.items()]
         problems = []
         for look in looks:
             try:
@@ -262,9 +251,9 @@ class Connection:
         if problems:
             raise problems[0]
 
-    def _look_at(self, name: str, robot: RobotTopics, follows: bool, playing: Playing | None) -> None:
+    def _look_at(self, name: str, robot: RobotTopics, follows: bool) -> None:
         is_active = follows and robot.robot.phase is Phase.ACTIVE
-        feedback = robot.look(is_active=is_active, plays=_plays(playing, robot.robot))
+        feedback = robot.look(is_active=is_active)
         if feedback is not None:
             for carrier, sensor, motion, whole in self._tools:
                 if carrier == name:  # accelerations are not measured and assumed to be zero
@@ -301,12 +290,7 @@ class Connection:
     def state(self) -> dict[str, object]:
         """Part of ~/state about the devices."""
         robots = {
-            name: {
-                **robot_state(one.robot, one.commands, one.topics),
-                "commander": one.commander,
-                **with_chosen(self._facts[name], self._settings.motion),
-                "plays": _plays(self.playing, one.robot),
-            }
+            name: {**robot_state(one.robot, one.commands, one.topics), "commander": one.commander}
             for name, one in self.robots.items()
         }
         return {**robots, **{name: sensor_state(one.sensor, one.topic) for name, one in self.sensors.items()}}
@@ -340,11 +324,6 @@ class Connection:
     def _report(self, name: str, source: Callable[[], Status]) -> None:
         self._health.add(name, source)
         self._reported.append(name)
-
-
-def _plays(playing: Playing | None, robot: Robot) -> str:
-    """Path of the motion that a robot is playing; "" if none."""
-    return playing.path if playing is not None and playing.robot is robot and not playing.ended else ""
 
 
 def _whole(plan: DevicePlan, robot: Robot) -> StateEstimator | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnostics of devices of the hardware node, for /diagnostics and ~/state, and data for user interfaces; no ROS."""
+"""Diagnostics of devices of the hardware node, for /diagnostics and ~/state; no ROS."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ada_dynamics import resources
-from ada_dynamics.errors import AdaError
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.kondo.angle_map import AngleMap, Board
-from ada_hardware.node.hardware_settings import DevicePlan
-from ada_hardware.node.humanoid_requests import KINDS
 from ada_robot.contract import Reason
 from ada_robot.cycle.messages import RobotStatus
 from ada_robot.driver import LinkCounts, in_words
@@ -24,7 +19,6 @@ from ada_robot.safety.phases import Phase
 
 _FEW_ANSWERS = 0.95  # fraction of answers below which a warning is reported
 _TELLING = 20  # exchanges needed to compute the fraction
-_MAPS = {"khr1": ("khr1_angle_map.yaml", Board.RCB1), "khr3": ("khr3_angle_map.yaml", Board.RCB4)}
 
 
 class RobotReport:
@@ -214,32 +208,3 @@ def sensor_state(sensor: ForceSensor, topic: str) -> dict[str, object]:
 def _finite(value: float) -> float | None:
     """Replace values that are not finite, which JSON cannot represent, by None."""
     return value if math.isfinite(value) else None
-
-
-def page_facts(plan: DevicePlan) -> dict[str, object]:
-    """Return the data that are constant while the device is open."""
-    facts: dict[str, object] = {}
-    if plan.kind.name in _MAPS:
-        facts["servos"] = _servos(plan)
-    if plan.kind.name in KINDS:
-        names = [one for one in resources.names("config") if one.startswith(plan.kind.name) and one.endswith(".csv")]
-        facts["motions"] = [str(resources.find("config", name)) for name in names]
-    return facts
-
-
-def with_chosen(facts: Mapping[str, object], motion: str) -> dict[str, object]:
-    """Add the file of the parameter `motion` as the first motion."""
-    known = facts.get("motions")
-    if not motion or not isinstance(known, list):
-        return dict(facts)
-    return {**facts, "motions": list(dict.fromkeys([motion, *known]))}
-
-
-def _servos(plan: DevicePlan) -> dict[str, dict[str, float]]:
-    """Servo scales by joint: angle [deg] = sign * joint [deg] + zero."""
-    file, board = _MAPS[plan.kind.name]
-    try:
-        found = AngleMap.read(plan.driver.angle_map or resources.find("config", file), board)
-    except (AdaError, OSError):  # the driver has already read the file; its removal since then is no error
-        return {}
-    return {one.joint: {"sign": one.sign, "zero": one.zero} for one in found.servos.values()}

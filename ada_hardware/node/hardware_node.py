@@ -31,9 +31,8 @@ from ada_dynamics.errors import AdaError
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.node.connection import Connection
 from ada_hardware.node.device_parameters import DeviceParameters
-from ada_hardware.node.devices import Devices
+from ada_hardware.node.devices import Devices, can_release, release
 from ada_hardware.node.hardware_settings import ACTIVE, COMMANDED, INACTIVE, UNCONFIGURED, DevicePlan, HardwareSettings
-from ada_hardware.node.humanoid_requests import KINDS, can_release, play, release
 from ada_hardware.registry import ROBOT
 from ada_hardware.robot import Robot
 from ada_robot.errors import Refused
@@ -102,7 +101,6 @@ class HardwareNode(ManagedNode):
         self.create_service(
             SetBool, "~/release", lambda asked, answer: answered(answer, partial(self._release, asked.data))
         )
-        self.create_service(Trigger, "~/play_motion", lambda _, answer: answered(answer, self._play))
         # a zero takes seconds, during which the executor must be able to deactivate robots
         self._bias_service = PolledService(
             self, Trigger, "~/bias", lambda _, answer: answered(answer, self.devices.bias)
@@ -238,16 +236,6 @@ class HardwareNode(ManagedNode):
         for plan in able:
             release(plan, self.devices.robot(plan.name), confirmed=is_confirmed)
         return f"released the servos of {', '.join(plan.name for plan in able)}."
-
-    def _play(self) -> str:
-        """Start the motion of the parameter `motion`; return a description. Raises AdaError if it cannot be played."""
-        plan = next((one for one in self.plans if one.kind.name in KINDS), self.plans[0])
-        robot, connection = self.devices.robot(plan.name), self.connection
-        if connection is None:
-            raise Refused("the node is not configured.")
-        playing = play(plan, robot, self.settings.motion, time.monotonic())
-        connection.playing = playing
-        return f"playing {playing.path}: {playing.duration:.3g} s"
 
     # --- periodic checks --------------------------------------------------------------------------------------------
     def _look(self) -> None:

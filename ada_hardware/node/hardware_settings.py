@@ -63,7 +63,6 @@ class HardwareSettings(PlaceSettings):
         "confirm ~/release: the robot is supported or lies, so that nothing falls when its servos are released; reset "
         "to false by each request, also a refused one",
     )
-    motion: str = setting("", "file played by ~/play_motion: a motion of Heart To Heart (CSV), for a KHR-1")
 
     # --- topics -------------------------------------------------------------------------------------------------
     rate: float = setting(

@@ -116,12 +116,11 @@ class RobotTopics:
                 self._node.destroy_publisher(publisher)
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
-    def look(self, *, is_active: bool, plays: str = "") -> Feedback | None:
+    def look(self, *, is_active: bool) -> Feedback | None:
         """Pass commands to the robot, and publish its feedback.
 
         Args:
             is_active: whether the robot is active; otherwise commands are only counted.
-            plays: name of the motion being played, during which commands are refused; "" for none.
 
         Returns:
             Feedback published by this call, or None.
@@ -133,8 +132,6 @@ class RobotTopics:
             waited = max(waited, self._halts.poll())  # this thread may be halted during the loop
             if not is_active:
                 self.commands.ignored()
-            elif plays:
-                self.commands.refuse(Reason.MOTION_PLAYED, f"the motion {plays} is being played; stop it first.")
             elif waited:
                 self.commands.refuse(Reason.OLD, _STOOD_STILL.format(waited, self._stale))
             else:

@@ -276,8 +276,6 @@ class DevicePanel:
         if state.phase == ACTIVE and not _is_armed(state) and self._done & {"activate", "active"}:
             return _PRESS_ANEW
         for name in self.sliders:
-            if state.devices[name].plays:
-                return f"{name} plays {state.devices[name].plays}"
             others = self.node.others(name)
             if others:
                 return f"{', '.join(others)} already commands {name}: stop that node or use its controls"

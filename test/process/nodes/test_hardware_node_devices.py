@@ -10,9 +10,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from hardware_world import (
     AT,
-    KHR1_PATIENT,
-    Commander,
-    active_hardware,
     call,
     diagnosed,
     hardware,
@@ -21,7 +18,6 @@ from hardware_world import (
     transition,
 )
 from scipy.spatial.transform import Rotation
-from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 import ada_dynamics as ada
@@ -167,42 +163,6 @@ def test_the_frame_of_a_sensor_on_an_arm_is_connected_to_the_world_by_the_arms_l
     hardware(ros, fleet, **given, hand__driver__url=sensor.url)
     ros.wait(lambda: fleet.robot.measure() or "world" in way(), what="the way to the world")
     assert way()[:2] == ["ft", "flange"] and set(moving) < set(way())  # of a reader that keeps one message
-
-
-MOTION = "No,Name,Speed" + "".join(f",CH{i}" for i in range(1, 25)) + "\n"
-
-
-def frame(number, speed, **channels):
-    """A key frame; channels without a servo have 225."""
-    servos = {*range(1, 4), 6, *range(7, 10), *range(13, 18), *range(19, 24)}
-    values = [channels.get(f"ch{i}", 0) if i in servos else 225 for i in range(1, 25)]
-    return f"{number},frame{number},{speed}," + ",".join(map(str, values)) + "\n"
-
-
-def test_a_humanoid_plays_a_motion_from_its_file_and_a_stop_ends_it(ros, tmp_path):
-    path = tmp_path / "wave.csv"
-    path.write_text(MOTION + frame(0, 5) + frame(1, 7, ch8=-40) + frame(2, 7, ch8=0))
-    measured = ros.collect(JointState, "joint_states")
-    given = {**KHR1_PATIENT, "tf_rate": 20.0, "khr1__safety__hold_without_commands": True, "motion": str(path)}
-    with EmulatorProcess("khr1") as robot:
-        node = active_hardware(ros, **given, url=robot.url)
-        last = measured.newest(lambda one: len(one.velocity) == 17)
-        sender = Commander(ros).ready()
-        answer = call(ros, "play_motion")
-        assert answer.success, answer.message
-        playing = node.connection.playing
-        row = playing.rows[:, list(node.devices.robots["khr1"].joints).index("right_shoulder_roll")]
-        assert abs(row[0] - row[-1]) < 0.1 < np.ptp(row)
-        refused = node.connection.robots["khr1"].commands.refused
-        sender.until(lambda: refused["a motion is played"], names=last.name, position=last.position)
-        ros.wait(lambda: playing.ended, what="the end")
-        assert playing.ended == f"{path} was played"
-        assert call(ros, "play_motion").success
-        playing = node.connection.playing
-        ros.wait(lambda: playing.row > 3, what="the motion to be under way")
-        assert call(ros, "stop").success
-        ros.wait(lambda: playing.ended, what="its end")
-        assert playing.ended != f"{path} was played" and not robot.violations()
 
 
 def test_servos_go_free_only_after_a_confirmation_for_each_request(ros):

@@ -31,9 +31,6 @@ def said(phase="inactive", **changes):
         "period": 0.1,
         "topics": {"commands": "/joint_commands", "states": "/joint_states", "commanded": "/hardware_node/commanded"},
         "joints": [{"name": n, "lower": -1.0, "upper": 1.5, "velocity": 6.0, "effort": None} for n in JOINTS],
-        "servos": {"hip": {"sign": -1, "zero": 90}},
-        "motions": ["walk.csv"],
-        "plays": "",
     }
     robot.update(changes.pop("robot", {}))
     return {"phase": phase, "stopped": "", "problem": "", "dry_run": False, "devices": {"leg": robot}, **changes}
@@ -289,7 +286,6 @@ def test_an_activation_that_is_refused_is_said_once_and_not_asked_for_again(desk
         (said("inactive", stopped="the service was called"), "stopped: the service was called; press reset first"),
         (said("inactive", robot={"phase": "stopped", "reason": "alarm"}), "leg is stopped: alarm; press reset first"),
         (said("unconfigured"), "hardware_node is unconfigured: press configure first"),
-        (said("active", robot={"plays": "walk.csv"}), "leg plays walk.csv"),
     ],
 )
 def test_a_press_says_why_nothing_moves(desk, state, why):
