@@ -10,7 +10,7 @@ from pathlib import Path
 
 import ada_dynamics
 from ada_dynamics.jit import Target
-from ada_tools.doctor import processor
+from ada_tools.commands.doctor import processor
 
 
 def describe(pinned: str) -> dict[str, str]:

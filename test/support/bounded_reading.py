@@ -25,7 +25,7 @@ _LOADED = (
     "ada_robot.safety.flight_file",
     "ada_tools.commands.check",
     "ada_tools.commands.info",
-    "ada_tools.identification",
+    "ada_tools.commands.identify",
     "ada_tools.sweep.sweep",
     *("collada", "lxml.etree", "lz4.frame", "mcap.reader", "scipy.spatial", "trimesh", "xacro", "yaml", "zstandard"),
 )
@@ -136,7 +136,7 @@ def _mesh(path: Path) -> None:
 
 def _table(path: Path) -> None:
     from ada_dynamics.robots.load import load
-    from ada_tools.identification import read
+    from ada_tools.commands.identify import read
 
     read(path, load("<robot name='r'><link name='a'/></robot>"))
 

@@ -30,7 +30,7 @@ CLOCK_READERS = frozenset(
         "ada_dynamics/simulation/run_loop.py",
         "experiments/ada_experiments/space_robots.py",  # seconds of computing, for the reports of commands
         "ada_tools/commands/sim.py",
-        "ada_tools/doctor.py",
+        "ada_tools/commands/doctor.py",
         "ada_tools/scenario/reproduce.py",
     }
 )

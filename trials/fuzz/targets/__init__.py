@@ -38,7 +38,7 @@ _FILES: dict[str, _File] = {
                 "ada_robot.safety",
                 "ada_tools.sweep.results",
             ),
-            *("ada_hardware.kondo.motion_file", "ada_tools.identification"),
+            *("ada_hardware.kondo.motion_file", "ada_tools.commands.identify"),
         ),
     ),
     "wires": _File(

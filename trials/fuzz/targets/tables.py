@@ -22,7 +22,7 @@ from ada_robot.safety.flight_recorder import Event, Flight
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import as_mapping, checked
 from ada_robot.simulated.settings import DynamicsSettings
-from ada_tools.identification import read as read_recording
+from ada_tools.commands.identify import read as read_recording
 from ada_tools.nodes.settings import OracleSettings, TargetSettings, ViewSettings
 from ada_tools.sweep.results import FILE, read_result
 from trials.fuzz.target import Target
