@@ -23,9 +23,8 @@ from ada_robot.ros.inbox import AwaitedDescription, decoded
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.timing.deadlines import DeadlineLoop
-from ada_tools.nodes.oracle import Verdict
+from ada_tools.nodes.oracle import JointNumbers, ReceivedMessage, StateComparison, Verdict
 from ada_tools.nodes.settings import OracleSettings
-from ada_tools.nodes.state_comparison import JointNumbers, ReceivedMessage, StateComparison
 
 NAME = "oracle_node"
 JOINTS = "joint_states"

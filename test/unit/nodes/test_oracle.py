@@ -16,9 +16,15 @@ from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_robot.messages.incoming import read_state
 from ada_robot.ros.status import Level
-from ada_tools.nodes.oracle import Oracle, base_of_sizes, is_described_by_joints, state_of_joints
+from ada_tools.nodes.oracle import (
+    Oracle,
+    ReceivedMessage,
+    StateComparison,
+    base_of_sizes,
+    is_described_by_joints,
+    state_of_joints,
+)
 from ada_tools.nodes.settings import OracleSettings
-from ada_tools.nodes.state_comparison import ReceivedMessage, StateComparison
 
 # Both sides are rounding away from the truth; the lightest links turn by thousands of rad/s².
 TOLERANCE = 1e-9
