@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from ada_tools.commands import add_command
-from ada_tools.commands.hardware import emulate, fault, identify, listing, monitor, service, settings, testing
+from ada_tools.commands.hardware import identify, monitor, service, testing
+from ada_tools.commands.hardware.devices import LIST, SETTINGS
+from ada_tools.commands.hardware.emulation import EMULATE, FAULT
 
 NAME = "hw"
 SUMMARY = "list, monitor, test and emulate robots and sensors"
@@ -35,7 +38,7 @@ exit code:
   2    wrong usage; monitor cannot open the device
   130  test was ended by Ctrl-C, after stopping the robot
 """
-ACTIONS = (listing, monitor, testing, identify, service, settings, emulate, fault)
+ACTIONS: tuple[Any, ...] = (LIST, monitor, testing, identify, service, SETTINGS, EMULATE, FAULT)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

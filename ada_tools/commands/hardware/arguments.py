@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common arguments of device actions: device, address, settings and faults."""
+"""Actions of `ada hw`, and their common arguments: device, address, settings and faults."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError
 from ada_hardware.opening import DRY, EMULATOR, open_device_packets, open_device_stream
@@ -12,6 +13,16 @@ from ada_hardware.registry import DEVICES, find
 from ada_hardware.self_test.device import Target, target
 from ada_hardware.transport.wires import Serial
 from ada_robot.settings import option_numbers, option_values
+
+
+class Action(NamedTuple):
+    """An action, with the interface of a module of a command."""
+
+    NAME: str
+    SUMMARY: str
+    DETAILS: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
 
 
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,7 @@ from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_t
 NAME = "monitor"
 SUMMARY = "show joint positions or wrench, alarms and communication of a device"
 DETAILS = """\
-Robots: joint positions, alarms, period and message counts. Sensors: wrench as bars, rate and losses. A
+Robots: joint positions, alarms, period and message counts. Sensors: wrench, rate and losses. A
 robot remains inactive with its brakes on. A device has one host: one that another program uses is refused, with the
 name of the program. Ctrl-C ends it.
 
@@ -37,8 +37,6 @@ examples:
 """
 _EVERY = {True: 0.2, False: 1.0}  # [s] display period, by whether the output is a terminal
 _LONGEST_START = 90.0  # [s]
-_BAR = 20  # half width of a bar in characters
-_TRACK = 21  # width of a joint range in characters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,10 +74,9 @@ def _watch_robot(plug: Plugged, options: argparse.Namespace) -> None:
 
 def _watch_sensor(plug: Plugged, options: argparse.Namespace) -> None:
     sensor = ForceSensor(plug.target.kind.name, plug.settings, plug.target.sensing())
-    most = [1e-3, 1e-4]  # full scale of forces and moments so far
     try:
         sensor.open()
-        _look(options, lambda: sensor_words(sensor), lambda: sensor_lines(sensor, plug.where, most))
+        _look(options, lambda: sensor_words(sensor), lambda: sensor_lines(sensor, plug.where))
     finally:
         sensor.close()
 
@@ -137,12 +134,15 @@ def robot_lines(robot: Robot, where: str) -> list[str]:
     feedback, status = robot.feedback, robot.status()
     lines = [f"{robot.device} at {where}: {status.phase.value}, {status.reason}"]
     rows = [
-        (limit.name, f"{q:.4f}", f"{math.degrees(q):.2f}", f"{v:.4f}", f"{e:.3f}", _track(q, limit.lower, limit.upper))
+        (
+            *(limit.name, f"{q:.4f}", f"{math.degrees(q):.2f}", f"{v:.4f}", f"{e:.3f}"),
+            *(f"{limit.lower:.4f}", f"{limit.upper:.4f}"),
+        )
         for limit, q, v, e in zip(
             robot.limits, feedback.position.tolist(), feedback.velocity.tolist(), feedback.effort.tolist(), strict=True
         )
     ]
-    head = ("joint", "rad", "deg", "rad/s", "N m", "between its limits")
+    head = ("joint", "rad", "deg", "rad/s", "N m", "lower [rad]", "upper [rad]")
     lines += table(head, [[cell.replace("nan", "-") for cell in row] for row in rows])
     is_old = "" if feedback.is_fresh else f"no data for {status.feedback_age:.1f} s; "
     if status.counts.sent or is_old:  # counts of another program are not available
@@ -158,16 +158,6 @@ def robot_lines(robot: Robot, where: str) -> list[str]:
     for alarm in status.alarms:
         lines.append(f"ALARM {alarm.code:03X} {alarm.joint + ': ' if alarm.joint else ''}{alarm.text}")
     return lines
-
-
-def _track(q: float, lower: float, upper: float) -> str:
-    """Position of a joint within its limits."""
-    if not (math.isfinite(q) and math.isfinite(lower) and math.isfinite(upper)):
-        return ""
-    place = round((q - lower) / (upper - lower) * (_TRACK - 1))
-    if not 0 <= place < _TRACK:
-        return "OUTSIDE"
-    return "[" + "".join("#" if i == place else "-" for i in range(_TRACK)) + "]"
 
 
 def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
@@ -190,25 +180,14 @@ def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
     }
 
 
-def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str]:
-    """Text display of a sensor.
-
-    Args:
-        sensor: open sensor.
-        where: address.
-        most: full scale: largest force and moment so far, updated here [N, N m].
-    """
+def sensor_lines(sensor: ForceSensor, where: str) -> list[str]:
+    """Text display of a sensor."""
     status, newest = sensor.status(), sensor.newest
     words = "; ".join(status.problems) or "ok"
     lines = [f"{sensor.name} at {where}: {status.state.value}, {status.level.name.lower()}: {words}"]
     if newest is not None:
-        wrench = newest.wrench.tolist()
-        for half in (0, 1):
-            most[half] = max([most[half], *(abs(x) for x in wrench[3 * half : 3 * half + 3] if math.isfinite(x))])
-        for k, (axis, value) in enumerate(zip(AXES, wrench, strict=True)):
-            unit = "N" if k < 3 else "N m"
-            lines.append(f"{axis} {value:10.3f} {unit:3} {_bar(value, most[k // 3])}".rstrip())
-        lines.append(f"full bars: {most[0]:.3g} N, {most[1]:.3g} N m")
+        units = ("N",) * 3 + ("N m",) * 3
+        lines += [f"{axis} {x:10.3f} {unit}" for axis, x, unit in zip(AXES, newest.wrench, units, strict=True)]
     sequence, rate = status.sequence, f"{status.rate:.0f}" if status.rate else "?"
     lines.append(
         f"{rate} samples per second, {status.readings} total; {sequence.lost} lost, {sequence.late} "
@@ -216,14 +195,6 @@ def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str
     )
     lines.append(f"wire: {_counts(status.counts)}")
     return lines
-
-
-def _bar(value: float, most: float) -> str:
-    if not math.isfinite(value):
-        return "?"
-    length = min(round(abs(value) / most * _BAR), _BAR)
-    left, right = ("#" * length).rjust(_BAR), " " * _BAR
-    return f"{left}|{right}" if value < 0.0 else f"{right}|{('#' * length).ljust(_BAR)}"
 
 
 def _counts(counts: LinkCounts) -> str:

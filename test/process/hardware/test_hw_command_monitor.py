@@ -42,7 +42,7 @@ def test_a_monitor_prints_a_line_of_json_at_each_interval(ada: Ada) -> None:
 def test_a_monitor_of_a_robot_shows_joints_limits_and_wire(ada: Ada) -> None:
     code, out, _ = ada("monitor", "khr1", "--emulator", "--duration", "1")
     assert code == 0
-    for text in ("inactive, opened", "neck_yaw", "between its limits", "sent", "answered"):
+    for text in ("inactive, opened", "neck_yaw", "lower [rad]", "sent", "answered"):
         assert text in out
     _, out, _ = ada("monitor", "pa10", "--emulator", "--json", "--every", "0.02", "--duration", "0.4")
     assert 0.0 not in [json.loads(line)["period_median_s"] for line in out.splitlines()]

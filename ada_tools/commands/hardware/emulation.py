@@ -1,42 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw fault`: inject faults into running emulated devices."""
+"""`ada hw emulate` and `ada hw fault`: run emulated devices, and inject faults into running ones."""
 
 from __future__ import annotations
 
 import argparse
 
 from ada_dynamics.errors import InputError, unknown_name
+from ada_hardware.emulation.__main__ import add_arguments, run
 from ada_hardware.emulation.control_socket import ControlSocket, ask, control_sockets
 from ada_hardware.emulation.emulated_link import BOTH_WAYS, WIRE_FAULTS, base_name, fault_names
 from ada_hardware.registry import DEVICES, find
 from ada_robot.errors import NoAnswer
 from ada_tools.commands.common import print_json
-
-NAME = "fault"
-SUMMARY = "inject a fault into a running emulated device, or list devices and faults"
-DETAILS = f"""\
-Inject a fault into a running emulated device, started by `ada hw emulate`, `ada hw monitor --emulator` or a
-hardware_node with the address emulator:. The fault is active when the command returns, until --clear. Only the user
-who started the device may do this. Devices with the address dry: are part of their driver and not accessible.
-
-examples:
-  ada hw fault                                 running devices, and all faults by device
-  ada hw fault pa10                            faults of one device
-  ada hw fault pa10 emergency_stop             the button is pressed
-  ada hw fault pa10 drop 0.1                   10 % of the frames are lost in both directions
-  ada hw fault pa10 drop_answers 0.1           only replies of the device
-  ada hw fault pa10 drop --clear               off again
-  ada hw fault pa10 --clear                    all faults off
-
-{", ".join(BOTH_WAYS)}: append _commands or _answers for one direction only.
-
-exit code:
-  0  done        2  wrong usage, an unknown device or kind, no such device is running
-"""
+from ada_tools.commands.hardware.arguments import Action
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("device", metavar="DEVICE", nargs="?", default="", help=f"one of {', '.join(DEVICES)}")
     parser.add_argument("kind", metavar="KIND", nargs="?", default="", help="kind of the fault, as listed")
     parser.add_argument("value", metavar="VALUE", nargs="?", type=float, help="magnitude; 0: off (default 1)")
@@ -47,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     """List, inject or clear faults."""
     if options.device:
         find(options.device)
@@ -117,3 +96,45 @@ def _facts(socket: ControlSocket) -> dict[str, object]:
     except NoAnswer as problem:  # a device that does not reply must not hide the others
         faults = str(problem)
     return {"device": socket.device, "process": socket.pid, "faults": faults}
+
+
+EMULATE = Action(
+    "emulate",
+    "run an emulated device for other programs, on a pseudo-terminal or UDP",
+    """\
+Run an emulated device until Ctrl-C. It prints one line of JSON with its address. `ada hw settings DEVICE` lists
+settings and faults, `ada hw fault DEVICE` sets faults while it runs.
+
+examples:
+  ada hw emulate khr1 --listen pty:/tmp/khr1           then: ada hw monitor khr1 --url /tmp/khr1
+  ada hw emulate pa10 --listen udp://127.0.0.1:41234 --fault drop=0.01
+  ada hw emulate netft --setting force_unit=lb
+""",
+    add_arguments,
+    run,
+)
+FAULT = Action(
+    "fault",
+    "inject a fault into a running emulated device, or list devices and faults",
+    f"""\
+Inject a fault into a running emulated device, started by `ada hw emulate`, `ada hw monitor --emulator` or a
+hardware_node with the address emulator:. The fault is active when the command returns, until --clear. Only the user
+who started the device may do this. Devices with the address dry: are part of their driver and not accessible.
+
+examples:
+  ada hw fault                                 running devices, and all faults by device
+  ada hw fault pa10                            faults of one device
+  ada hw fault pa10 emergency_stop             the button is pressed
+  ada hw fault pa10 drop 0.1                   10 % of the frames are lost in both directions
+  ada hw fault pa10 drop_answers 0.1           only replies of the device
+  ada hw fault pa10 drop --clear               off again
+  ada hw fault pa10 --clear                    all faults off
+
+{", ".join(BOTH_WAYS)}: append _commands or _answers for one direction only.
+
+exit code:
+  0  done        2  wrong usage, an unknown device or kind, no such device is running
+""",
+    _add_arguments,
+    _run,
+)
