@@ -40,7 +40,9 @@ ExperimentFunction: TypeAlias = "Callable[[Scenario, Path, Progress], Outcome]"
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim about an experiment, with the measured value that decides it.
+    """A claim about an experiment, or a statement of a document about it, with the measured value that decides it.
+
+    A violated claim of this project is a defect of the programs. A document may be refuted for a known reason.
 
     Attributes:
         text: the claim.
@@ -50,6 +52,10 @@ class Claim:
         unit: unit of both.
         note: origin of the limit, or restrictions of the measurement.
         within: tolerance of "~", such as half of the last printed digit.
+        document: cited document; "" for a claim of this project.
+        where: chapter, equation, figure or table of the document.
+        why: reason why the simulation does not confirm the document.
+        spread: range of a time measurement; a violated time limit is not a failure.
     """
 
     text: str
@@ -59,6 +65,10 @@ class Claim:
     unit: str = ""
     note: str = ""
     within: float | None = None
+    document: str = ""
+    where: str = ""
+    why: str = ""
+    spread: tuple[float, float] | None = None
 
     @property
     def holds(self) -> bool:
@@ -74,19 +84,27 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on a claim of this project: a violation is a defect of the programs."""
-        return HOLDS if self.holds else FAILS
+        """Verdict: holds, not confirmed for a known reason, or fails."""
+        if self.holds:
+            return HOLDS
+        is_excused = self.spread is not None or (self.why and not math.isnan(self.measured))
+        return NOT_CONFIRMED if is_excused else FAILS
 
     def as_json(self) -> dict[str, Any]:
-        """JSON data of the claim."""
+        """JSON data of the claim or statement."""
         found: dict[str, Any] = {
-            "claim": self.text,
+            "statement" if self.where else "claim": self.text,
             "measured": float(self.measured),
             "limit": float(self.limit),
             "holds": bool(self.holds),
             "relation": self.relation,
         }
-        return found | ({"unit": self.unit} if self.unit else {}) | ({"note": self.note} if self.note else {})
+        found |= {key: text for key, text in (("unit", self.unit), ("note", self.note)) if text}
+        if self.where:
+            found |= {"document": self.document, "place": self.where, "verdict": self.verdict}
+        if self.spread is not None:
+            found["spread"] = [float(end) for end in self.spread]
+        return found | ({"why": self.why} if self.verdict == NOT_CONFIRMED else {})
 
 
 @dataclass(frozen=True)
@@ -102,41 +120,6 @@ class Quantity:
     value: float
     unit: str = ""
     spread: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Statement(Claim):
-    """A claim made by a document; it may be refuted for a known reason, which is not a failure of this project.
-
-    Attributes:
-        document: cited document.
-        where: chapter, equation, figure or table.
-        why: reason why the simulation does not confirm it.
-        spread: range of a time measurement; a violated time limit is not a failure.
-    """
-
-    document: str = ""
-    where: str = ""
-    why: str = ""
-    spread: tuple[float, float] | None = None
-
-    @property
-    def verdict(self) -> Verdict:
-        """Verdict: holds, not confirmed for a known reason, or fails."""
-        if self.holds:
-            return HOLDS
-        if self.spread is not None:
-            return NOT_CONFIRMED
-        return NOT_CONFIRMED if self.why and not math.isnan(self.measured) else FAILS
-
-    def as_json(self) -> dict[str, Any]:
-        """JSON data of the statement."""
-        found = super().as_json()
-        found["statement"] = found.pop("claim")
-        found |= {"document": self.document, "place": self.where, "verdict": self.verdict}
-        if self.spread is not None:
-            found["spread"] = [float(end) for end in self.spread]
-        return found | ({"why": self.why} if self.verdict == NOT_CONFIRMED else {})
 
 
 @dataclass(frozen=True)
@@ -169,7 +152,7 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     captions: dict[str, str] = field(default_factory=dict)
     quantities: dict[str, Quantity] = field(default_factory=dict)
-    statements: list[Statement] = field(default_factory=list)
+    statements: list[Claim] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError, unknown_name
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Statement, find_experiment, find_measure
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, find_experiment, find_measure
 from ada_tools.scenario.run import measure, simulate
 from ada_tools.scenario.scenario import ClaimPart, FigurePart, Scenario
 from ada_tools.scenario.units import BadValue, value_in
@@ -114,7 +114,7 @@ class _ScenarioRun:
         self._require_known_names()
         for part in scenario.claims:
             if part.measure:
-                self._judge(part)
+                outcome.claims += self._judged(part)
         for figure in scenario.figures:
             self._draw(figure)
         if scenario.experiment is not None:
@@ -127,8 +127,9 @@ class _ScenarioRun:
             outcome.notes.extend(more.notes)
         for part in scenario.claims:
             if part.quantity:
-                self._judge(part)
-        outcome.statements.extend(self._statement(part) for part in scenario.statements)
+                outcome.claims += self._judged(part)
+        for part in scenario.statements:
+            outcome.statements += self._judged(part)
 
     def _require_known_names(self) -> None:
         """Report misspelt names before long computations."""
@@ -160,20 +161,16 @@ class _ScenarioRun:
 
         return tell
 
-    def _judge(self, part: ClaimPart) -> None:
-        for name, found in self._values(part).items():
-            text, (limit, within) = f"{part.text}: {name}" if name else part.text, _limits(part, found.unit)
-            claim = Claim(text, found.value, limit, part.relation, found.unit, part.note, within)
-            self._outcome.claims.append(claim)
-
-    def _statement(self, part: ClaimPart) -> Statement:
-        values = self._values(part)
-        if {*values} != {""}:
-            raise InputError(f"{part.place}: measure: {part.measure!r} returns {len(values)} values instead of one.")
-        found = values[""]
-        limit, within = _limits(part, found.unit)
-        judged = (part.text, found.value, limit, part.relation, found.unit, part.note, within)
-        return Statement(*judged, part.document, part.where, part.why, found.spread)
+    def _judged(self, part: ClaimPart) -> list[Claim]:
+        """Claims, one for each value of a measure."""
+        found = []
+        for name, one in self._values(part).items():
+            limit, within = _limits(part, one.unit)
+            text = f"{part.text}: {name}" if name else part.text
+            judged = (text, one.value, limit, part.relation, one.unit, part.note, within)
+            spread = one.spread if part.where else None
+            found.append(Claim(*judged, part.document, part.where, part.why, spread))
+        return found
 
     def _values(self, part: ClaimPart) -> dict[str, Quantity]:
         """Values of a claim: one with the name "", or several by name."""

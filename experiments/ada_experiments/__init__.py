@@ -10,6 +10,7 @@ MODULES: tuple[str, ...] = (
     "ada_experiments.awa_own_robot",
     "ada_experiments.awa_pipeline",
     "ada_experiments.awa_simulators",
+    "ada_experiments.chain_measures",
     "ada_experiments.crb_note",
     "ada_experiments.engines",
     "ada_experiments.euler_angles",

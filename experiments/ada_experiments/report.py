@@ -25,7 +25,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.structured_text.files import atomic_write
 from ada_tools.commands.doctor import processor
 from ada_tools.scenario import GROUPS, Result
-from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim, Statement, Table, Verdict
+from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim, Table, Verdict
 from ada_tools.scenario.scenario import ClaimPart
 from ada_tools.sweep.running import cores
 
@@ -106,7 +106,7 @@ def figure_text(claim: Claim) -> str:
     return f"{number(claim.measured)}{unit}{scattered}"
 
 
-def said(statement: Statement) -> str:
+def said(statement: Claim) -> str:
     """A statement with its place in the document."""
     return f"{statement.where}: {statement.text}"
 
@@ -297,7 +297,7 @@ class Entry(NamedTuple):
     """A line of the ledger."""
 
     experiment: str
-    statement: Statement | ClaimPart
+    statement: Claim | ClaimPart
     measured: str
     verdict: Verdict
 

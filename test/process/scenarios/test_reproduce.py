@@ -9,7 +9,7 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_tools.scenario import registry
-from ada_tools.scenario.registry import Claim, Outcome, Quantity, Statement
+from ada_tools.scenario.registry import Claim, Outcome, Quantity
 
 FALL = """\
 name: fall
@@ -154,9 +154,9 @@ def test_a_statement_that_is_not_so_for_no_known_reason_fails(ada, write, tmp_pa
     code, out, _ = ada("reproduce", write("fall", text), "--output", tmp_path / "o")
     assert code == 1
     assert "fails  eq. 2: it is three" in out
-    assert Statement("", math.nan, 1.0, why="known").verdict == "fails"  # nothing was measured
+    assert Claim("", math.nan, 1.0, why="known").verdict == "fails"  # nothing was measured
     nothing = (math.nan, math.nan)  # no compiler, no times
-    assert Statement("", math.nan, 1.0, spread=nothing).verdict == "not confirmed"
+    assert Claim("", math.nan, 1.0, spread=nothing).verdict == "not confirmed"
 
 
 def test_a_scenario_that_fails_is_told_and_the_others_go_on(ada, write, tmp_path, experiments):
