@@ -17,9 +17,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints import singular
 from ada_dynamics.dynamics import closed_quantities, derivative_quantities
 from ada_dynamics.dynamics.closed import LATE, ClosedDynamics
-from ada_dynamics.dynamics.derivative_quantities import Equations, Solution, of_equations
+from ada_dynamics.dynamics.derivative_quantities import Equations, of_equations, residual_derivatives
 from ada_dynamics.errors import InputError, SingularConfigurationError
-from ada_dynamics.jit import Kernel
 
 SPARSE = "kkt sparse"  # the candidate with the least fill, which all right sides go through
 
@@ -59,12 +58,32 @@ def _of_state(closed: ClosedDynamics, name: str, *state: Array) -> Any:
 
 
 def _matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
-    """Derivatives by singular values of the constraint Jacobian."""
-    n, system = closed.model.nv, closed.system(q, v, tau)
-    a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
-    by_q, by_v = residual(closed).single(q, v, a, multipliers)
+    """Derivatives by singular values of the constraint Jacobian: M da - Jᵀ dλ = -dr₁, J da = -dr₂.
+
+    Raises:
+        SingularConfigurationError: the accelerations do not depend smoothly on the state.
+    """
+    n, system, rank = closed.model.nv, closed.system(q, v, tau), closed.analysis.rank
+    solution = singular.solve(system, rank, v, lambda: closed.rates(q, v))
+    if solution.is_singular:
+        loops = ", ".join(sorted(closed.lost_names(solution)))
+        raise SingularConfigurationError(
+            f"model {closed.model.name!r} is in a singular configuration (loops {loops}), where its accelerations have "
+            "no derivatives. Use a configuration nearby; `branch_directions` returns the tangents of the branches.",
+            loop=loops,
+            field="q",
+        )
+    plan = Plan(closed.plans.rows, ())
+    tag = closed_quantities.digest(closed.tree, closed.plans, plan)
+    make = partial(residual_derivatives, closed.tree, plan, f"residual_derivatives_{tag}")
+    residual = closed.kernels.get("closed residual derivatives", make)
+    by_q, by_v = residual.single(q, v, solution.accelerations, solution.multipliers / closed.weights)
     dr = np.concatenate([by_q, by_v, -np.eye(n + len(system.J), n)], axis=1)
-    return tuple(np.split(accelerated(closed, system, dr), 3, axis=1))
+    U, s, Vt = np.linalg.svd(system.J)
+    held, N = Vt[:rank].T, Vt[rank:].T
+    da = held @ ((U[:, :rank].T @ (-dr[n:] / closed.weights[:, None])) / s[:rank, None])
+    da += N @ np.linalg.solve(N.T @ system.M @ N, N.T @ (-dr[:n] - system.M @ da))
+    return tuple(np.split(da, 3, axis=1))
 
 
 def _jvp(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *changes: Array) -> Array:
@@ -76,59 +95,16 @@ def _vjp(closed: ClosedDynamics, q: Array, v: Array, tau: Array, w: Array) -> tu
     return tuple(w @ d for d in _matrices(closed, q, v, tau))
 
 
-def regular(
-    closed: ClosedDynamics, system: singular.System, v: Array, rates: Callable[[], singular.Rates]
-) -> tuple[Array, Array]:
-    """Accelerations and multipliers where they depend smoothly on the state.
-
-    Raises:
-        SingularConfigurationError: they do not.
-    """
-    solution = singular.solve(system, closed.analysis.rank, v, rates)
-    if solution.is_singular:
-        loops = ", ".join(sorted(closed.lost_names(solution)))
-        raise SingularConfigurationError(
-            f"model {closed.model.name!r} is in a singular configuration (loops {loops}), where its accelerations have "
-            "no derivatives. Use a configuration nearby; `branch_directions` returns the tangents of the branches.",
-            loop=loops,
-            field="q",
-        )
-    return solution.accelerations, solution.multipliers / closed.weights
-
-
-def accelerated(closed: ClosedDynamics, system: singular.System, dr: Array) -> Array:
-    """Changes of the accelerations with those of the residual, a column each: M da - Jᵀ dλ = -dr₁, J da = -dr₂."""
-    n, rank = len(system.M), closed.analysis.rank
-    U, s, Vt = np.linalg.svd(system.J)
-    held, N = Vt[:rank].T, Vt[rank:].T
-    da = held @ ((U[:, :rank].T @ (-dr[n:] / closed.weights[:, None])) / s[:rank, None])
-    da += N @ np.linalg.solve(N.T @ system.M @ N, N.T @ (-dr[:n] - system.M @ da))
-    return np.asarray(da, dtype=np.float64)
-
-
 def _hvp(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *more: Array) -> tuple[Array, ...]:
-    """Changes of the gradient of wᵀ a with a change of a state, w, d_q, d_v and d_tau, by a dense solution."""
-    system, w = closed.system(q, v, tau), closed.weights
-    a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
-    if closed.analysis.is_redundant:
-        raise InputError(
-            f"loops of model {closed.model.name!r} are redundant, and the constraints selected as independent "
-            "are dependent in this configuration; second derivatives are undefined. Use a configuration nearby.",
-            loop=", ".join(closed.model.loop_names),
-            field="q",
-        )
-    J = system.J * w[:, None]
-    K = np.block([[system.M, J.T], [J, np.zeros((len(w), len(w)))]])
-
-    def again(right: Sequence[Any]) -> list[Any]:
-        solution: list[Any] = np.linalg.solve(K, np.array(right)).tolist()
-        return solution
-
-    given = {name: values.tolist() for name, values in zip(("w", "d_q", "d_v", "d_tau"), more, strict=True)}
-    state = {"q": q.tolist(), "v": v.tolist(), "a": a.tolist(), "multipliers": multipliers.tolist()}
-    all_that_act = Equations(closed.tree, closed.tree, Plan(closed.plans.rows, ()), "", lambda _: [])
-    changes = derivative_quantities.gradient_changes(all_that_act, Solution(state, (), again), {**state, **given})
-    return tuple(map(np.array, changes.values()))
+    """Refuse; in a singular configuration with the error of first derivatives."""
+    _matrices(closed, q, v, tau)
+    raise InputError(
+        f"second derivatives of model {closed.model.name!r} need an elimination with independent constraints, and "
+        "there is none in this configuration: its loops are redundant, or support massless links. Use a configuration "
+        "nearby, or differences of `forward_vjp`.",
+        loop=", ".join(closed.model.loop_names),
+        field="q",
+    )
 
 
 _ON_NUMBERS: dict[str, Callable[..., Any]] = {
@@ -137,11 +113,3 @@ _ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "forward_vjp": _vjp,
     "forward_hvp": _hvp,
 }
-
-
-def residual(closed: ClosedDynamics) -> Kernel:
-    """Derivatives of the residual with all non-trivial constraints."""
-    plan = Plan(closed.plans.rows, ())
-    tag = closed_quantities.digest(closed.tree, closed.plans, plan)
-    make = lambda: derivative_quantities.residual_derivatives(closed.tree, plan, f"residual_derivatives_{tag}")  # noqa: E731
-    return closed.kernels.get("closed residual derivatives", make)

@@ -168,17 +168,13 @@ def _forward_vjp(equations: Equations, given: Vectors) -> Traced:
 def _forward_hvp(equations: Equations, given: Vectors) -> Traced:
     """Change of that gradient with a change d_q, d_v and d_tau of the arguments, w as it is."""
     solved = equations.solve(given)
-    return Traced(gradient_changes(equations, solved, given), solved.guards)
-
-
-def gradient_changes(equations: Equations, solved: Solution, given: Vectors) -> Outputs:
-    """`forward_hvp` from a solution of expressions or of numbers."""
     y = solved.again(_with_zeros(equations, given["w"]))
     turned = substitute(_matrix_along(equations), {"q": given["q"], "d_q": given["d_q"], "y": y})["product"]
     d_y = [-x for x in solved.again(turned)]
     moving = {"q": given["d_q"], "v": given["d_v"], **_change(equations, solved, given), "y": d_y}
     state = {**solved.state, "y": y, **{f"d_{name}": x for name, x in moving.items()}}
-    return _by_arguments(equations, substitute(_gradient_along(equations), state), d_y)
+    found = _by_arguments(equations, substitute(_gradient_along(equations), state), d_y)
+    return Traced(found, solved.guards)
 
 
 def _change(equations: Equations, solved: Solution, given: Vectors) -> dict[str, Vector]:

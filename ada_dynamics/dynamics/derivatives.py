@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ada_dynamics.algorithms.regressor import parameters as inertial_parameters
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import ACTUATED, TREE, Coordinates
 from ada_dynamics.dynamics import closed_derivatives
@@ -31,7 +32,7 @@ from ada_dynamics.dynamics.derivative_quantities import (
 )
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import of_tree
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, NameDict, unknown_name
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
 
@@ -297,6 +298,61 @@ class ForwardInverseDerivatives(Computation):
 def carried_links(model: Model) -> list[str]:
     """The link that the joint of each body carries."""
     return [model.joints[body.name].child for body in model.tree.bodies]
+
+
+class ParameterQueries(QueryGroup, Mapping[str, float]):
+    """Parameters of a model, and derivatives by them, as `dynamics.parameters`.
+
+    A mapping of the parameters that efforts depend on linearly, in the order of the columns of `Dynamics.regressor`.
+    For each moving body "link.mass", "link.mx" to "link.mz" (mass times centre of mass) and "link.Ixx" to "link.Izz"
+    (about the origin and in the axes of the link that the joint carries, with all links fixed to it); for its joint
+    "joint.damping", "joint.friction", "joint.armature" and "joint.stiffness".
+    """
+
+    _dynamics: ForwardInverseDerivatives
+
+    @cached_property
+    def _values(self) -> Mapping[str, float]:
+        tree = self._dynamics.model.tree
+        return NameDict("parameter", inertial_parameters(tree, carried_links(self._dynamics.model)).items())
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        parameters: Sequence[str] | None = None,
+        coordinates: Coordinates = TREE,
+    ) -> Array:
+        """Derivatives of the accelerations by parameters, ∂a/∂π = -∂a/∂τ Y, (nv, P).
+
+        Args:
+            q: positions.
+            v: velocities.
+            tau: efforts.
+            parameters: names from this mapping; all by default.
+            coordinates: "independent", "actuated" or names of joints: the result has their accelerations, (m, P).
+
+        Raises:
+            InputError: a parameter is unknown.
+        """
+        places = {name: k for k, name in enumerate(self)}
+        names = places if parameters is None else parameters
+        for name in names:
+            if name not in places:
+                raise unknown_name("parameter", name, places)
+        a, du = self._dynamics.forward(q, v, tau), self._dynamics.forward_derivatives(q, v, tau).du
+        found = -du @ self._dynamics.regressor(q, v, a)[..., [places[name] for name in names]]
+        return found if coordinates == TREE else found[..., list(self._dynamics.constraints.indices(coordinates)), :]
 
 
 class DerivativeQueries(QueryGroup):

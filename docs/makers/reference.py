@@ -51,8 +51,7 @@ PAGES = (
         {
             "ada_dynamics": "Dynamics",
             "ada_dynamics.dynamics.constraint_queries": "ConstraintQueries",
-            "ada_dynamics.dynamics.derivatives": "DerivativeQueries",
-            "ada_dynamics.dynamics.parameter_queries": "ParameterQueries",
+            "ada_dynamics.dynamics.derivatives": "DerivativeQueries ParameterQueries",
             "ada_dynamics.dynamics.joint_wrenches": "JointWrenches",
             "ada_dynamics.dynamics.computation": "Derivatives",
             "ada_dynamics.dynamics.front": "Energy",

@@ -153,8 +153,8 @@ def outcome(call: Call) -> tuple[list[Array], str]:
 def calls(dynamics: ada.Dynamics, state: Arrays) -> Iterator[tuple[str, Call]]:
     """Name and call of each quantity in a state."""
     model = dynamics.model
-    link, parameters = model.link_names[-1], list(first(dynamics, "geometry|parameters.geometry"))[:12]
-    values: dict[str, Any] = {**state, "L": link, "W": {link: state["W"]}, "P": parameters, "Y": state["y"]}
+    link = model.link_names[-1]
+    values: dict[str, Any] = {**state, "L": link, "W": {link: state["W"]}, "Y": state["y"]}
     with suppress(ada.AdaError):
         values["Y"] = state["y"][: len(first(dynamics, "velocity_indices|constraints.indices")("actuated"))]
     for size, lines in TABLE["quantities"].items():

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loop_robots import massless_rocker
 from numpy.typing import NDArray
 from random_trees import KINDS, random_tree
 from refused import refused
@@ -190,15 +189,6 @@ def test_redundant_loops_have_none_where_no_fixed_choice_of_conditions_serves() 
     with refused(ada.InputError, field="q") as caught:
         dynamics.derivatives.forward_hvp(q, z, z, z, z, z, z)
     assert caught.value.loop in model.loops
-
-
-def test_a_massless_link_that_only_its_loop_holds_has_second_derivatives() -> None:
-    crank, T, rng = 0.4, np.array([1.0, -1.0, 1.0]), np.random.default_rng(3)
-    tau, w, d_tau = rng.normal(size=(3, 3))
-    given = (np.array([crank, np.pi / 2 - crank, crank]), 0.7 * T, tau, w, 0.3 * T, 0.2 * T, d_tau)
-    found = ada.Dynamics(massless_rocker()).derivatives.forward_hvp(*given)
-    wanted = -0.3 * (w @ T) * 1.5 * 9.81 * np.sin(crank) / (4 / 3)
-    assert np.allclose([found.dq @ T, found.dv @ T], [wanted, 0.0], rtol=0.0, atol=1e-11)
 
 
 def test_products_of_inverse_dynamics_are_refused_with_loops() -> None:
