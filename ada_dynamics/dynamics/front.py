@@ -18,7 +18,7 @@ from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches,
 from ada_dynamics.dynamics.closed import FAST, ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives, ParameterQueries
-from ada_dynamics.dynamics.joint_wrenches import JointWrenches, by_loop, everything_unique, with_multipliers
+from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique, with_multipliers
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.quantities import FRAMES, MASS_MATRIX_METHODS, Frame, body_wrenches, of_tree
@@ -155,20 +155,20 @@ class Dynamics(ForwardInverseDerivatives):
         flat = {str(i): flat_wrenches(model, tree, external or {}) for i, tree in enumerate(trees)}
         inputs, is_batch = common_batch({**arrays, **flat})
         inputs = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
-        (q, v, tau), of_loops = inputs[:3], dict[str, Array]()
+        q, v, tau = inputs[:3]
         if closed is None:
             a, flags, tier, length = self.forward(q, v, tau, external), everything_unique(model), FAST, 1.0
             kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
             given = [q, v, a, *inputs[4:]]
         else:
             a, multipliers, flags, tier = with_multipliers(closed, kernels.candidate, inputs[:4])
-            of_loops, length = by_loop(closed, multipliers), closed.analysis.constraints.length
+            length = closed.analysis.constraints.length
             kernel = kernels.joint_wrenches(closed.analysis.constraints.full_tree, closed.plans.rows, bool(external))
             given = [q, v, a, *inputs[4:], *([multipliers] if closed.plans.nontrivial else [])]
         stacked, status = run(kernel, *map(np.ascontiguousarray, given))
         if status:
             raise refusal(model, arrays)
-        return JointWrenches(model, q, stacked, of_loops, flags, tier, length)
+        return JointWrenches(model, stacked, flags, tier, length)
 
     def project_to_constraints(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """The state on the constraint manifold that is nearest to (q, v) by kinetic energy.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.errors import NameDict
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import Body
 
 
 class JointWrenches(Mapping[str, Array]):
@@ -31,20 +29,8 @@ class JointWrenches(Mapping[str, Array]):
         moment_length: [m].
     """
 
-    def __init__(
-        self,
-        model: Model,
-        q: Array,
-        stacked: Array,
-        loop_multipliers: Mapping[str, Array],
-        unique: UniqueComponents,
-        tier: str,
-        moment_length: float,
-    ) -> None:
+    def __init__(self, model: Model, stacked: Array, unique: UniqueComponents, tier: str, moment_length: float) -> None:
         """Args are taken as they are; `Dynamics.joint_wrenches` makes them."""
-        self._loop_multipliers = loop_multipliers
-        self._model = model
-        self._q = q
         names = joints_with_wrenches(model)
         self._wrenches = NameDict("joint", ((name, stacked[..., i, :]) for i, name in enumerate(names)))
         self.unique: UniqueComponents = NameDict("joint", unique)
@@ -68,30 +54,6 @@ class JointWrenches(Mapping[str, Array]):
         states = f" in {shape[0]} states" if len(shape) == 2 else ""
         unique = sum(bool(flags.all()) for flags in self.unique.values())
         return f"<JointWrenches of {len(self)} joints{states}: {unique} of them unique, tier {self.tier!r}>"
-
-    @cached_property
-    def multipliers(self) -> dict[str, Array]:
-        """λ of each joint (Takahashi 2012, eq. 2.18): its wrench along the columns of T, in the joint type's order.
-
-        A loop joint has its forces first; rows that never act are zero.
-        """
-        found = {body.name: self._along_constraints(body) for body in self._model.full_tree.bodies}
-        return NameDict("joint", {**found, **self._loop_multipliers})
-
-    def _along_constraints(self, body: Body) -> Array:
-        """Tᵀ-components of a wrench: the remainder after T_a τ."""
-        wrench, q = self._wrenches[body.name], self._q
-        if wrench.ndim == 1:
-            wrench, q = wrench[None, :], q[None, :]
-        pose = self._model.full_tree.frames[self._model.joints[body.name].child].pose
-        count = 6 - body.joint.nv
-        found = np.zeros((len(q), count))
-        for line, state, w in zip(found, q, wrench, strict=True):
-            own = body.positions(state.tolist())
-            columns = [pose.to_child(t) for t in (*body.joint.constraint(own), *body.joint.active(own))]
-            matrix = np.array([[*c.force, *c.moment] for c in columns], dtype=float).T
-            line[:] = np.linalg.solve(matrix, w)[:count]
-        return found if self._wrenches[body.name].ndim == 2 else found[0]
 
 
 def least_norm(J: Array, multipliers: Array, weights: Array, rank: int) -> Array:
@@ -129,13 +91,3 @@ def with_multipliers(
         (J, _), _ = run(closed.constraint_kernel("constraint_terms"), *inputs[:2])
         multipliers = least_norm(J / w[:, None], multipliers, w, closed.analysis.rank)
     return found.acceleration, multipliers, flags, found.tier
-
-
-def by_loop(closed: ClosedDynamics, multipliers: Array) -> dict[str, Array]:
-    """Multipliers of all constraints by loop; those of trivial constraints are zero."""
-    rows = closed.analysis.constraints.rows
-    whole = np.zeros((*multipliers.shape[:-1], len(rows)))
-    whole[..., list(closed.plans.nontrivial)] = multipliers
-    turned = {loop.name for loop in closed.tree.loops if loop.is_turned}
-    whole[..., [loop in turned for loop, _, _ in rows]] *= -1.0
-    return closed.analysis.constraints.by_loop(whole)

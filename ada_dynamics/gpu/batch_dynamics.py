@@ -24,7 +24,7 @@ from ada_dynamics.dynamics.closed_derivatives import SPARSE
 from ada_dynamics.dynamics.computation import Derivatives
 from ada_dynamics.dynamics.derivative_quantities import of_equations, open_equations
 from ada_dynamics.dynamics.front import Dynamics
-from ada_dynamics.dynamics.joint_wrenches import JointWrenches, by_loop, everything_unique
+from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
 from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import Quantity, reshape, substitute
@@ -52,15 +52,13 @@ def wrenches_of_efforts(forward: Quantity, wrenches: Quantity) -> Quantity:
         forward: accelerations, and Lagrange multipliers of a mechanism with loops.
         wrenches: wrenches of all joints from q, v, a and the multipliers.
     """
-    inputs = forward.inputs
-    shapes = {**wrenches.shapes, **{name: shape for name, shape in forward.shapes.items() if name == "multipliers"}}
+    inputs, shapes = forward.inputs, wrenches.shapes
 
     def body(**arguments: Sequence[Scalar]) -> Traced:
         solved, guards = applied(forward.trace(), arguments)
         state = {**arguments, **solved}
         carried = substitute(expand(wrenches.trace()), {name: state[name] for name in wrenches.inputs})
-        outputs = {name: reshape(carried[name], shape) for name, shape in wrenches.shapes.items()}
-        return Traced({**outputs, **{name: solved[name] for name in shapes if name not in outputs}}, guards)
+        return Traced({name: reshape(carried[name], shape) for name, shape in shapes.items()}, guards)
 
     name = f"{wrenches.name}_of_{forward.name}"
     return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body, tuple(shapes)), body)
@@ -312,8 +310,7 @@ class DeviceDynamics(Dynamics):
             def rows(q: Array, v: Array, tau: Array, **more: Any) -> Array:
                 return _stacked(on_cpu(q, v, tau, **more))
 
-            found = self._batch("joint_wrenches", values, rows, external, None, stream)
-            return found[0] if isinstance(found, tuple) else found
+            return self._batch("joint_wrenches", values, rows, external, None, stream)
         arrays = self._arguments(values)
         if external or not _is_batch(arrays):
             return on_cpu(q, v, tau, external)
@@ -321,12 +318,10 @@ class DeviceDynamics(Dynamics):
         results, rejected = self._staging.run(kernel, list(arrays.values()), robust=False)
         if len(rejected):  # the result has one solver for all states
             return on_cpu(q, v, tau)
-        wrenches, *multipliers = (np.asarray(x, dtype=np.float64) for x in results)
-        states = np.broadcast_to(arrays["q"], (len(wrenches), self.model.nq))
-        of_loops = {} if closed is None else by_loop(closed, *multipliers)
+        wrenches = np.asarray(results[0], dtype=np.float64)
         flags = everything_unique(self.model) if closed is None else closed.unique
         length = 1.0 if closed is None else closed.analysis.constraints.length
-        return JointWrenches(self.model, states, wrenches, of_loops, flags, FAST, length)
+        return JointWrenches(self.model, wrenches, flags, FAST, length)
 
     def _compute(self, name: str, make: Callable[[], Quantity], **arguments: Any) -> Any:
         """Compute any other quantity that is one kernel, on the device for device arrays, else on the CPU."""

@@ -168,7 +168,6 @@ def test_a_loop_joint_is_replaced_by_one_of_the_same_name():
         ("link", "bas", lambda m, d, w: d.forward_kinematics(m.neutral())["bas"]),
         ("joint", "close", lambda m, d, w: w["close"]),
         ("joint", "x", lambda m, d, w: w.unique["x"]),
-        ("joint", "x", lambda m, d, w: w.multipliers["x"]),
         ("link", "link_9", lambda m, d, w: edit.with_parts(m, dataclasses.replace(m.links["link_1"], name="link_9"))),
     ],
 )
