@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ada_dynamics.algorithms import kinematics
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody, FreeBody, Operator
-from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting, Step, assembly_order, joint_name
+from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Step, assembly_order, joint_name
 from ada_dynamics.algorithms.closure import loop_rows
 from ada_dynamics.algorithms.joint_equations import (
     Close,
@@ -25,11 +25,11 @@ from ada_dynamics.algorithms.joint_equations import (
     bias_between,
     moving_of,
 )
-from ada_dynamics.algorithms.joint_space import ByMassMatrix, SubChain, sub_tree
+from ada_dynamics.algorithms.joint_space import SubChain
 from ada_dynamics.algorithms.kinematics import Moving, at_rest
 from ada_dynamics.algorithms.passive import passive_efforts
-from ada_dynamics.algorithms.regular_bodies import Regular, regular
 from ada_dynamics.algorithms.rnea import needed_force
+from ada_dynamics.model.inertia_regularization import RegularInertias, regularize_inertias
 from ada_dynamics.model.tree import WORLD, Loop, Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
 from ada_dynamics.spatial.transform import Transform
@@ -137,14 +137,8 @@ class ClosedStep:
 
 
 LoopEquations: TypeAlias = Callable[[State, Loop, Mapping[int, Moving]], LoopJointEquations]
-# The group of links that joints hold together, given by the joints inside.
+# The sub-chain of links that joints hold together, given by the joints inside.
 GroupOf: TypeAlias = Callable[[State, Sequence[int]], SubChain]
-
-
-def _in_joint_space(state: State, joints: Sequence[int]) -> SubChain:
-    """Links that have no regular inertia separately."""
-    part = sub_tree(state.tree, joints)
-    return ByMassMatrix(part, state.q, state.v, state.effort, state.w, state.external, with_wrenches=True)
 
 
 @dataclass(frozen=True)
@@ -166,9 +160,9 @@ class AssemblyAlgorithm:
         v: Sequence[Scalar],
         tau: Sequence[Scalar],
         external: Mapping[int, Force] | None = None,
-        order: AssemblyOrder | Nesting | str | None = None,
+        order: AssemblyOrder | str | None = None,
         rows: Mapping[str, Sequence[int]] | None = None,
-        group_of: GroupOf = _in_joint_space,
+        group_of: GroupOf | None = None,
     ) -> Solution:
         """Compute the joint accelerations and the wrench of every joint.
 
@@ -181,9 +175,12 @@ class AssemblyAlgorithm:
             order: of assembly (see `assembly_order`); by default the one with few handles.
             rows: constraint rows in use by loop, as indices into `Loop.rows`; all by default. They must be
                 independent.
-            group_of: makes the groups of links from which assembly starts.
+            group_of: makes the sub-chains from which an order with sub-chains starts.
+
+        Raises:
+            ModelError: the inertia of a link is singular, and cannot be made regular by that of adjacent links.
         """
-        basis = regular(tree)
+        basis = regularize_inertias(tree)
         state = State(basis.tree, q, v, tau, external or {}, rows)
         steps = assembly_order(tree, order).steps
         done, pivots = self._assembled(state, steps, group_of)
@@ -205,7 +202,7 @@ class AssemblyAlgorithm:
         return self.solve(*state, **options).accelerations
 
     def _assembled(
-        self, state: State, steps: Sequence[Step], group_of: GroupOf
+        self, state: State, steps: Sequence[Step], group_of: GroupOf | None
     ) -> tuple[list[ClosedStep | SubChain], list[list[Scalar]]]:
         """Assemble all links (eqs. 2.17-2.21, 3.12-3.20): the steps, ready for disassembly, and the pivots of each."""
         n = len(state.tree.bodies)
@@ -215,6 +212,7 @@ class AssemblyAlgorithm:
         pivots: list[list[Scalar]] = []
         for k, step in enumerate(steps):
             if step.in_joint_space:
+                assert group_of is not None
                 group = group_of(state, step.joints)
                 bodies[n + k] = group.body(step.handles)
                 state.alone.update({link: bodies[n + k].operator(link, link) for link in step.handles})
@@ -254,10 +252,10 @@ def _disassembled(
 
 
 def _original_wrenches(
-    basis: Regular, state: State, accelerations: Sequence[Scalar], wrenches: list[Force]
+    basis: RegularInertias, state: State, accelerations: Sequence[Scalar], wrenches: list[Force]
 ) -> list[Force]:
     """Wrenches in the original tree: inertia that was moved through a joint is subtracted from its wrench."""
-    if basis.is_unchanged:
+    if all(moved is None for moved in basis.moved):
         return wrenches
     base = at_rest(-state.tree.gravity)
     moving = kinematics.motions(state.tree, state.X, state.q, state.v, accelerations, base)

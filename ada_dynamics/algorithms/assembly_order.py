@@ -12,14 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple, TypeAlias, Union
+from typing import NamedTuple
 
-from ada_dynamics.algorithms.regular_bodies import regular
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.tree import WORLD, Tree
-
-# Link names, nested: ((("upper_arm", "forearm"), "hand"), "world"); links in one bracket are joined at once.
-Nesting: TypeAlias = Sequence[Union[str, "Nesting"]]
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Step:
     joints: tuple[int, ...]
     handles: tuple[int, ...]  # links that have open joints still
     depth: int  # length of the longest chain of dependent steps up to this one
-    in_joint_space: bool = False  # links without regular inertia (see `regular_bodies`)
+    in_joint_space: bool = False  # a sub-chain (see `joint_space`)
 
 
 @dataclass(frozen=True)
@@ -63,8 +59,8 @@ class _Choice(NamedTuple):
 class _Assembly:
     """Articulated bodies of the assembly, and open joints."""
 
-    def __init__(self, tree: Tree, groups: Sequence[Sequence[int]] | None = None) -> None:
-        """Begin with the links, and with groups of joints in joint space; by default those of `regular_bodies`."""
+    def __init__(self, tree: Tree) -> None:
+        """Begin with the links."""
         self.tree = tree
         n = len(tree.bodies)
         pairs = [(b.index, b.parent) for b in tree.bodies] + [(loop.child, loop.parent) for loop in tree.loops]
@@ -78,9 +74,6 @@ class _Assembly:
                 self.joints[link].append(j)
         self.steps: list[Step] = []
         self.depths: dict[int, int] = dict.fromkeys(range(n), 0)
-        groups = regular(tree).groups if groups is None else groups
-        for group in groups:
-            self.close(group, in_joint_space=True)
 
     def close(self, joints: Iterable[int], in_joint_space: bool = False) -> int:
         """Close joints at once: the articulated bodies at their ends become one, whose number is returned."""
@@ -149,7 +142,9 @@ def chain(tree: Tree) -> AssemblyOrder:
 
 def pieces_first(tree: Tree, pieces: Sequence[Sequence[int]], cuts: Sequence[int]) -> AssemblyOrder:
     """First the joints inside some pieces, in joint space, then cut joints inward with the loops that they complete."""
-    assembly = _Assembly(tree, pieces)
+    assembly = _Assembly(tree)
+    for piece in pieces:
+        assembly.close(piece, in_joint_space=True)
     for part in list(assembly.members):
         loops = assembly.loops_within({part})
         if loops:
@@ -199,58 +194,6 @@ def few_handles(tree: Tree) -> AssemblyOrder:
     return assembly.done()
 
 
-# --- orders that a user gives ---------------------------------------------------------------------------------------
-def nested(tree: Tree, nesting: Nesting) -> AssemblyOrder:
-    """Links in nested brackets; a joint is closed when both its links are in one bracket.
-
-    Joints to the world are closed in the bracket that contains "world", or in the last step.
-
-    Raises:
-        InputError: a link is unknown, or a joint remains open.
-    """
-    assembly = _Assembly(tree)
-    _bracket(assembly, nesting)
-    left = sorted(assembly.open)
-    missing = [j for j in left if len(assembly.ends[j]) > 1]
-    if missing:
-        links = sorted({link for j in missing for link in assembly.ends[j]})
-        raise InputError(
-            f"joint {joint_name(tree, missing[0])!r} remains open in the nesting {nesting!r}: add the links "
-            f"{', '.join(repr(frame.link) for frame in tree.frames.values() if frame.body in links)}.",
-            joint=joint_name(tree, missing[0]),
-            field="order",
-            value=nesting,
-        )
-    if left:
-        assembly.close(left)
-    return assembly.done()
-
-
-def _bracket(assembly: _Assembly, nesting: Nesting | str) -> tuple[set[int], bool]:
-    """Close the joints in a bracket; return its links, and whether it contains the world."""
-    if isinstance(nesting, str):
-        body = WORLD if nesting == "world" else _body(assembly.tree, nesting)
-        return ({body}, False) if body != WORLD else (set(), True)
-    inside: set[int] = set()
-    grounded = False
-    for part in nesting:
-        links, world = _bracket(assembly, part)
-        inside |= links
-        grounded |= world
-    now = [
-        j for j in sorted(assembly.open) if set(assembly.ends[j]) <= inside and (len(assembly.ends[j]) > 1 or grounded)
-    ]
-    if now:
-        assembly.close(now)
-    return inside, grounded
-
-
-def _body(tree: Tree, link: str) -> int:
-    if link not in tree.frames:
-        raise unknown_name("link", link, tree.frames)
-    return tree.frames[link].body
-
-
 def joint_name(tree: Tree, joint: int) -> str:
     """Name of a joint by its number."""
     n = len(tree.bodies)
@@ -264,20 +207,18 @@ ORDERS: Mapping[str, Callable[[Tree], AssemblyOrder]] = {
 }
 
 
-def assembly_order(tree: Tree, order: AssemblyOrder | Nesting | str | None = None) -> AssemblyOrder:
-    """An order from its name ("few_handles" by default), from nested link names, or made already.
+def assembly_order(tree: Tree, order: AssemblyOrder | str | None = None) -> AssemblyOrder:
+    """An order from its name, "few_handles" by default, or made already.
 
     Raises:
-        InputError: the order is unknown or does not fit the tree.
+        InputError: there is no such order.
     """
     if isinstance(order, AssemblyOrder):
         return order
-    if order is None or isinstance(order, str):
-        name = order or "few_handles"
-        if name not in ORDERS:
-            raise unknown_name("assembly order", name, ORDERS)
-        return _ready_made(tree, name)
-    return nested(tree, order)
+    name = str(order or "few_handles")
+    if name not in ORDERS:
+        raise unknown_name("assembly order", name, ORDERS)
+    return _ready_made(tree, name)
 
 
 @lru_cache(maxsize=32)

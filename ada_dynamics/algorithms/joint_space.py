@@ -116,7 +116,6 @@ class SubChain(ABC):
         effort: Sequence[Scalar],
         w: Mapping[int, Vec3],
         external: Mapping[int, Force],
-        with_wrenches: bool = False,
     ) -> None:
         """Compute the motion of the links with zero joint accelerations.
 
@@ -127,9 +126,8 @@ class SubChain(ABC):
             effort: joint efforts of the tree.
             w: angular velocities of the links, in their axes.
             external: external wrenches on the links.
-            with_wrenches: whether wrenches of the joints inside are computed; otherwise they are zero.
         """
-        self.part, self.tree, self._with_wrenches = part, part.tree, with_wrenches
+        self.part, self.tree = part, part.tree
         self.q = local_position(part, q)
         self.v, self.tau = local_motion(part, v, effort, w)
         self._external = {i: external[link] for i, link in enumerate(part.links) if link in external}
@@ -174,28 +172,21 @@ class SubChain(ABC):
         return ArticulatedBody(handles, operators, bias)
 
     def release(self, forces: Mapping[int, Force]) -> Release:
-        """q̈ of each joint inside (eq. 4.9), by body of the whole tree, for forces on the handles."""
+        """q̈ of each joint inside (eq. 4.9), by body of the whole tree, for forces on the handles; without wrenches."""
         t = list(self.t)
         for link, force in forces.items():
             t = [x + z @ force for x, z in zip(t, self._pulled[link], strict=True)]
         a = self.rates([d * x for d, x in zip(self.inverse, t, strict=True)])
-        wrenches = [NO_FORCE] * len(self.tree.bodies)
-        if self._with_wrenches:
-            given = dict(self._external)
-            for link, force in forces.items():
-                i = self.part.links.index(link)
-                given[i] = given.get(i, NO_FORCE) + force
-            wrenches = rnea.joint_wrenches(self.tree, self.q, self.v, a, given, gravity=not self.part.floats)
         inside = {link: i for i, link in enumerate(self.part.links) if link in self.part.joints}
-        return Release({link: (Outcome([], a[self.tree.bodies[i].v]), wrenches[i]) for link, i in inside.items()}, {})
+        return Release({link: (Outcome([], a[self.tree.bodies[i].v]), NO_FORCE) for link, i in inside.items()}, {})
 
 
 class ByMassMatrix(SubChain):
     """Composite inertias, followed by elimination of one velocity after the other."""
 
-    def __init__(self, *state: Any, **options: Any) -> None:
+    def __init__(self, *state: Any) -> None:
         """Args: as for `SubChain`."""
-        super().__init__(*state, **options)
+        super().__init__(*state)
         self._factors = factorise(crba.mass_matrix(self.tree, self.q))
         self.inverse = self._factors.inverse
         wrenches = self.needed()
@@ -218,9 +209,9 @@ class ByMassMatrix(SubChain):
 class ByArticulatedInertia(SubChain):
     """Elimination by articulated inertias, eqs. 2.26-2.34 within the sub-chain."""
 
-    def __init__(self, *state: Any, **options: Any) -> None:
+    def __init__(self, *state: Any) -> None:
         """Args: as for `SubChain`."""
-        super().__init__(*state, **options)
+        super().__init__(*state)
         inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in self.tree.bodies]
         wrenches = self.needed()
         t: list[Scalar] = [0.0] * self.tree.nv

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from ada_dynamics import expr
-from ada_dynamics.model.joints import SphericalEuler
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
@@ -194,35 +192,3 @@ def link_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: S
     local = frame.pose.rotation
     R = link_pose(tree, q, link).rotation
     return Motion(R.to_parent(local.to_child(body.wd)), R.to_parent(local.to_child(point)))
-
-
-_JOINT = SphericalEuler()
-
-
-class ConsistentRates(NamedTuple):
-    """Rates of Euler angles with respect to the parameter s."""
-
-    angles: tuple[Scalar, Scalar, Scalar]  # dθ/ds
-    time: Scalar  # dt/ds, never negative
-
-
-def consistent_rates(q: Sequence[Scalar], w: Sequence[Scalar]) -> ConsistentRates:
-    """Rates of z-y-z Euler angles by the singularity-consistent method (Takahashi 2012, sec. 3.4.2).
-
-    θ̇ = S⁻¹ ω divides by det S, which vanishes in gimbal lock. The method (Nenchev et al. 2000) parametrizes the same
-    path by s,
-
-        dθ/ds = adj(S) ω,    dt/ds = det S,
-
-    without a division: near gimbal lock the rate of time decreases to zero, and the rates of the angles remain finite.
-
-    Args:
-        q: the angles [rad].
-        w: angular velocity in the child's frame [rad/s].
-    """
-    a, b, c = (column.angular for column in _JOINT.subspace(q))
-    turning = Vec3(*w)
-    determinant = a @ cross(b, c)
-    side = expr.select(determinant, 0.0, -1.0, 1.0)
-    first, second, third = (side * (row @ turning) for row in (cross(b, c), cross(c, a), cross(a, b)))
-    return ConsistentRates((first, second, third), side * determinant)

@@ -47,17 +47,6 @@ class Factors(NamedTuple):
     rows: Sequence[Mapping[int, Scalar]]
     order: Sequence[int]
 
-    @property
-    def lower(self) -> list[list[Scalar]]:
-        """Entries of L before the diagonal, row by row, in that order."""
-        return [[self.rows[k].get(i, 0.0) for k in range(i)] for i in range(len(self.rows))]
-
-    @staticmethod
-    def of_lower(lower: Sequence[Sequence[Scalar]]) -> Factors:
-        """Factors for `forward` and `backward` alone, from `lower`."""
-        n = len(lower)
-        return Factors((), (), [{i: lower[i][k] for i in range(k + 1, n)} for k in range(n)], range(n))
-
     def forward(self, b: Sequence[Any]) -> list[Any]:
         """L⁻ᵀ b for scalars or motions."""
         x = list(b)

@@ -7,7 +7,7 @@ it causes a wrench on its body, which the joints towards the base carry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ada_dynamics.algorithms.kinematics import at_rest, inward_sums, motions, transforms
@@ -41,19 +41,6 @@ def parameters(tree: Tree, links: Sequence[str]) -> dict[str, float]:
         found.update({f"{link}.{name}": float(x) for name, x in zip(INERTIAL, values, strict=True)})
         found.update({f"{body.name}.{name}": float(getattr(body, name)) for name in _of_joint(body)})
     return found
-
-
-def changed(tree: Tree, links: Sequence[str], changes: Mapping[str, Scalar]) -> Tree:
-    """The tree with changed parameters (see `parameters`); `changes` are added to their values."""
-    bodies = []
-    for body, link in zip(tree.bodies, links, strict=True):
-        inertia = body.inertia
-        for name in INERTIAL:
-            if f"{link}.{name}" in changes:
-                inertia = inertia + changes[f"{link}.{name}"] * _unit([name]).in_parent(tree.frames[link].pose)
-        own = {name: changes.get(f"{body.name}.{name}", 0.0) + getattr(body, name) for name in _of_joint(body)}
-        bodies.append(replace(body, inertia=inertia, **own))
-    return replace(tree, bodies=tuple(bodies))
 
 
 def regressor(

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from ada_dynamics.algorithms import crba
-from ada_dynamics.algorithms.assembly_order import assembly_order
+from ada_dynamics.algorithms.assembly_order import ORDERS
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, unknown_name
@@ -203,7 +203,7 @@ def refuse_options(model: Any, algorithm: str, kernel: str, solver: str, order: 
         if algorithm not in ("ada", "dca"):
             message = f"order is for the algorithms 'ada' and 'dca', not for {algorithm!r}."
             raise InputError(message, field="order", value=order, allowed=("ada", "dca"))
-        assembly_order(model.tree, order)  # raises for names that no link has
+        choice("assembly order", str(order), tuple(ORDERS))
     if hybrid != "auto":
         if algorithm != "hybrid":
             message = f"hybrid={hybrid!r} is for the algorithm 'hybrid', not for {algorithm!r}."

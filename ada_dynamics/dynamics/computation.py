@@ -31,7 +31,7 @@ from ada_dynamics.dynamics.derivative_quantities import DERIVATIVES
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels, is_long
 from ada_dynamics.dynamics.loop_warnings import NOTICED, warn_if_off_loops
-from ada_dynamics.dynamics.quantities import TABLE, Order, Quantity, of_tree
+from ada_dynamics.dynamics.quantities import TABLE, Quantity, of_tree
 from ada_dynamics.errors import CompileError, InputError, ModelError, WrongTypeError, unknown_name
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.fallback import announce, reason_for_fallback
@@ -158,7 +158,7 @@ class Computation(StartingAtQ):
         solver: LoopSolver = "auto",
         checked: bool = True,
         q0: ArrayLike | None = None,
-        order: Order = None,
+        order: str | None = None,
         hybrid: Sequence[str] | str = "auto",
         device: str = "cpu",
     ) -> None:
@@ -179,8 +179,7 @@ class Computation(StartingAtQ):
                 forward dynamics of loops is wrong in singular configurations, without fallback to the next solver.
             q0: configuration near one that closes the loops, in the assembly mode to be used; near the neutral
                 configuration by default.
-            order: of assembly, for ada and dca: "chain", "balanced" (a depth of O(log n)), "few_handles", or links in
-                nested brackets; "few_handles" by default.
+            order: of assembly, for ada and dca: "chain", "balanced" (of depth O(log n)) or "few_handles", the default.
             hybrid: joints at which the algorithm hybrid cuts the mechanism into symbolic pieces, or auto: where it
                 takes the fewest instructions.
             device: where batches are computed: "cpu", "cuda" or "cuda:1" (a graphics processor, see

@@ -28,7 +28,6 @@ from ada_dynamics.algorithms import (
     order_n,
     rnea,
 )
-from ada_dynamics.algorithms.assembly_order import Nesting
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.dynamics.arguments import loose_joint, pivot_guards
@@ -349,7 +348,7 @@ def of_tree(
 
 
 # --- forward dynamics by each algorithm -------------------------------------------------------------------------------
-Order = Nesting | str | None  # of assembly: "chain", "balanced", "few_handles", or links in nested brackets
+Order = Sequence[str] | str | None  # of assembly: "chain", "balanced" or "few_handles"; or cuts
 # Algorithms that take an order of assembly.
 ASSEMBLIES: dict[str, Callable[..., list[Scalar]]] = {"ada": ada.forward_dynamics, "dca": dca.forward_dynamics}
 HYBRID = "hybrid"  # which takes cuts in its place

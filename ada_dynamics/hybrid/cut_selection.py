@@ -16,7 +16,7 @@ from ada_dynamics.algorithms import ada
 from ada_dynamics.algorithms.assembly import State
 from ada_dynamics.algorithms.joint_space import ByArticulatedInertia, ByMassMatrix, SubChain, sub_tree
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.hybrid.partition import assembly_order, bound, cut_joints
+from ada_dynamics.hybrid.partition import assembly_order, cut_joints
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force
@@ -63,10 +63,9 @@ def uniform_cuts(tree: Tree, size: int) -> tuple[int, ...]:
     """Cuts that limit the number of links in series in a sub-chain, counted from the base."""
     links: dict[int, int] = {}
     cuts = []
-    fixed = bound(tree)
     for body in tree.bodies:
         count = links.get(body.parent, 0)
-        if count >= size and body.index not in fixed:
+        if count >= size:
             cuts.append(body.index)
             count = 0
         links[body.index] = count + 1
@@ -79,7 +78,7 @@ def limb_cuts(tree: Tree) -> tuple[int, ...]:
     for body in tree.bodies:
         starts.setdefault(body.parent, []).append(body.index)
     several = [limb for parent, limbs in starts.items() if parent != WORLD and len(limbs) > 1 for limb in limbs]
-    return tuple(sorted(set(several) - bound(tree)))
+    return tuple(sorted(several))
 
 
 def grounded_cuts(tree: Tree, size: int) -> tuple[int, ...]:
@@ -87,8 +86,7 @@ def grounded_cuts(tree: Tree, size: int) -> tuple[int, ...]:
 
     A floating sub-chain costs six more velocities.
     """
-    fixed = bound(tree)
-    return tuple(b.index for b in tree.bodies if len(tree.ancestry(b.index)) > size and b.index not in fixed)
+    return tuple(b.index for b in tree.bodies if len(tree.ancestry(b.index)) > size)
 
 
 def candidates(tree: Tree) -> list[tuple[int, ...]]:
@@ -154,9 +152,8 @@ def _cheapest(tree: Tree, rows: Rows) -> tuple[int, ...]:
     best = min(known, key=known.__getitem__)
     if len(tree.bodies) > MENDED_UP_TO:
         return best
-    movable = [body.index for body in tree.bodies if body.index not in bound(tree)]
     while True:
-        near = [tuple(sorted({*best} ^ {joint})) for joint in movable]
+        near = [tuple(sorted({*best} ^ {body.index})) for body in tree.bodies]
         known = costs(tree, [best, *near], rows)
         better = min(known, key=known.__getitem__)
         if known[better] >= known[best]:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from ada_dynamics.algorithms.assembly_order import AssemblyOrder, joint_name, pieces_first
-from ada_dynamics.algorithms.regular_bodies import regular
+from ada_dynamics.algorithms.assembly_order import AssemblyOrder, pieces_first
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.tree import WORLD, Tree
 
@@ -20,7 +19,7 @@ def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
         names: names of the joints.
 
     Raises:
-        InputError: a name is unknown or that of a loop joint, or the tree cannot be cut at this joint.
+        InputError: a name is unknown or that of a loop joint.
     """
     if isinstance(names, str):
         raise InputError(
@@ -40,20 +39,7 @@ def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
             )
         if name not in numbers:
             raise unknown_name("joint", name, numbers)
-    cuts = tuple(sorted({numbers[name] for name in names}))
-    for joint in bound(tree).intersection(cuts):
-        raise InputError(
-            f"the tree cannot be cut at joint {joint_name(tree, joint)!r}: an adjacent link has a singular inertia. "
-            "Remove the joint from the cuts, or give the links inertia about all axes.",
-            joint=joint_name(tree, joint),
-            field="cuts",
-        )
-    return cuts
-
-
-def bound(tree: Tree) -> set[int]:
-    """Joints that must not be cut, because an adjacent link has a singular inertia."""
-    return {joint for group in regular(tree).groups for joint in group}
+    return tuple(sorted({numbers[name] for name in names}))
 
 
 def pieces(tree: Tree, cuts: Iterable[int]) -> list[tuple[int, ...]]:

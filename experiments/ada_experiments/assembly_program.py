@@ -199,7 +199,8 @@ def _open(at: At) -> dict[str, Any]:
 
 def _flat_back(back: ada.ClosedByForces) -> tuple[Scalar, ...]:
     """Operands of pass 3, in a row."""
-    constraints = [*(x for row in back.factors.lower for x in row), *back.start]
+    rows = back.factors.rows
+    constraints = [*(rows[k].get(i, 0.0) for i in range(len(rows)) for k in range(i)), *back.start]
     constraints += [x for columns in back.pulled.values() for m in columns for x in (*m.angular, *m.linear)]
     for rate in back.rates:
         constraints += [rate.offset, *rate.weights]
@@ -218,7 +219,9 @@ def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) ->
         place += count
         return list(row[place - count : place])
 
-    factors = Factors.of_lower([take(i) for i in range(len(unknown))])
+    n = len(unknown)
+    lower = [take(i) for i in range(n)]
+    factors = Factors((), (), [{i: lower[i][k] for i in range(k + 1, n)} for k in range(n)], range(n))
     start = take(len(unknown))
     pulled = {handle: [_motion(take(6)) for _ in unknown] for handle in handles}
     rates = [

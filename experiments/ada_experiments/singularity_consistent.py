@@ -8,12 +8,14 @@ constant length in its parameter s.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms.kinematics import consistent_rates, position_rates
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
@@ -25,10 +27,40 @@ from ada_dynamics.simulation.integrator import explicit_step
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
+from ada_dynamics.spatial.vector import Vec3, cross
 
 MOST_STEPS = 1_000_000
 _EULER = SphericalEuler()
 _WITHIN = 1e-13  # tolerance of the final time, relative to the duration
+
+
+class ConsistentRates(NamedTuple):
+    """Rates of Euler angles with respect to the parameter s."""
+
+    angles: tuple[float, float, float]  # dθ/ds
+    time: float  # dt/ds, never negative
+
+
+def consistent_rates(q: Sequence[float], w: Sequence[float]) -> ConsistentRates:
+    """Rates of z-y-z Euler angles by the singularity-consistent method (Takahashi 2012, sec. 3.4.2).
+
+    θ̇ = S⁻¹ ω divides by det S, which vanishes in gimbal lock. The method (Nenchev et al. 2000) parametrizes the same
+    path by s,
+
+        dθ/ds = adj(S) ω,    dt/ds = det S,
+
+    without a division: near gimbal lock the rate of time decreases to zero, and the rates of the angles remain finite.
+
+    Args:
+        q: the angles [rad].
+        w: angular velocity in the child's frame [rad/s].
+    """
+    a, b, c = (column.angular for column in _EULER.subspace(q))
+    turning = Vec3(*w)
+    determinant = a @ cross(b, c)
+    side = -1.0 if determinant < 0.0 else 1.0
+    first, second, third = (side * (row @ turning) for row in (cross(b, c), cross(c, a), cross(a, b)))
+    return ConsistentRates((first, second, third), side * determinant)
 
 
 @dataclass(frozen=True, eq=False)

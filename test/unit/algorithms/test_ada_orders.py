@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of assembly: their depth and width, and the ones that a user gives."""
+"""Orders of assembly: their depth and width."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms.assembly_order import ORDERS, AssemblyOrder, assembly_order, nested
+from ada_dynamics.algorithms.assembly_order import ORDERS, AssemblyOrder, assembly_order
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots import mechanisms
 
@@ -72,29 +71,3 @@ def test_few_handles_keeps_a_ladder_narrow() -> None:
         assert_complete(model.tree, order)
         assert order.handles <= 2
     assert assembly_order(model.tree, "balanced").depth < 0.5 * assembly_order(model.tree, "few_handles").depth
-
-
-def test_links_are_nested_as_the_user_brackets_them() -> None:
-    tree = chain_of(4)
-    order = nested(tree, ((("l1", "l2"), ("l3", "l4")), "world"))
-    assert [step.joints for step in order.steps] == [(1,), (3,), (2,), (0,)]
-    assert [step.parts for step in order.steps] == [(0, 1), (2, 3), (4, 5), (6,)]
-    assert order.depth == 3
-    assert [step.handles for step in order.steps] == [(0, 1), (2,), (0,), ()]
-    # the ground joint at once with the others; and the world as the base link's name
-    assert [step.joints for step in nested(tree, ("l1", "l2", "l3", "l4", "world")).steps] == [(0, 1, 2, 3)]
-    assert nested(tree, ((("l1", "l2"), ("l3", "l4")), "l0")) == order
-    assert assembly_order(tree, ((("l1", "l2"), ("l3", "l4")), "world")) == order
-
-
-def test_a_loop_is_closed_in_the_bracket_that_holds_both_its_links() -> None:
-    model, _ = mechanisms.four_bar()
-    order = nested(model.tree, ((("link_1", "link_2"), "link_3"), "world"))
-    assert [step.joints for step in order.steps] == [(1,), (2,), (0, 3)]  # Takahashi 2012, fig. 3.14
-
-
-def test_a_nesting_that_leaves_links_out_is_refused() -> None:
-    with refused(ada.InputError, joint="j3", field="order"):
-        nested(chain_of(3), (("l1", "l2"), "world"))
-    with refused(ada.InputError, link="l9"):
-        nested(chain_of(3), ("l1", "l9"))

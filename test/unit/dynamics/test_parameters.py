@@ -9,7 +9,6 @@ from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import regressor, rnea
 from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.robots import mechanisms
 from ada_tools.engines.pinocchio_model import PinocchioModel
@@ -100,18 +99,3 @@ def test_losses_and_rotors_have_columns_where_they_act() -> None:
         assert np.array_equal(np.flatnonzero(column), [2])
         assert column[2] == pytest.approx(value)
     assert len(names) == model.nv * (len(INERTIAL) + 4)
-
-
-def test_a_change_of_parameters_changes_efforts_by_their_columns() -> None:
-    model = ada.load("pa10")
-    links = [model.joints[body.name].child for body in model.tree.bodies]
-    q, v, a = (x.tolist() for x in state(model))
-    known = regressor.parameters(model.tree, links)
-    changes = {name: 0.1 + 0.01 * i for i, name in enumerate(known) if i % 3 == 0}
-    other = regressor.changed(model.tree, links, changes)
-    assert regressor.parameters(other, links) == pytest.approx({k: x + changes.get(k, 0.0) for k, x in known.items()})
-    more = np.array(rnea.inverse_dynamics(other, q, v, a)) - rnea.inverse_dynamics(model.tree, q, v, a)
-    Y = np.array(regressor.regressor(model.tree, links, q, v, a), dtype=float)
-    expected = Y @ [changes.get(name, 0.0) for name in known]
-    assert np.allclose(more, expected, rtol=0.0, atol=1e-12 * np.max(np.abs(expected)))
-    assert regressor.parameters(regressor.changed(model.tree, links, {}), links) == known

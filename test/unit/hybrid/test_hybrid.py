@@ -20,7 +20,6 @@ from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import crba, rnea
-from ada_dynamics.algorithms.regular_bodies import regular
 from ada_dynamics.expr import Function, cost, evaluate, expand, trace
 from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.hybrid.cut_selection import forward_dynamics
@@ -153,25 +152,6 @@ def test_cuts_that_cannot_be_are_refused_by_name() -> None:
         forward_dynamics(tree, *state, cuts=["closing"])
     with refused(ada.AdaError, field="cuts", value="joint_2"):
         forward_dynamics(tree, *state, cuts="joint_2")
-
-
-@pytest.mark.parametrize("cuts", [["joint_2"], ["joint_2", "joint_3"]])
-def test_floating_rods_that_only_together_have_inertia_are_not_cut_apart(cuts: list[str]) -> None:
-    rod = (1.0, (0.0, 0.0, 0.5), (1 / 12, 1 / 12, 0.0))
-    builder = ada.Builder("rods")
-    for i, axis in enumerate([(0, 1, 0), (1, 0, 0), (0, 1, 0), (1, 0, 0)]):
-        builder.link(f"link_{i}", *rod)
-        if i:
-            builder.joint(f"joint_{i}", "revolute", f"link_{i - 1}", f"link_{i}", (0.0, 0.0, 1.0), axis=axis)
-    model = builder.build("floating")
-    q, v, tau = state_of(model)
-    assert regular(model.tree).groups == ((1,), (3,))
-    if len(cuts) == 1:
-        assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts))
-        assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts="auto"))
-        return
-    with refused(ada.AdaError, joint="joint_3", field="cuts"):
-        forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts)
 
 
 # Sums of some hundred products in double precision, through different algorithms.
