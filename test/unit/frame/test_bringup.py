@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from paths import docs_module
 from refused import refused
 from setup_world import BARE, FULL, executables
 
@@ -12,14 +13,16 @@ from ada_dynamics import resources
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_robot.settings import checked, fields_of
-from ada_tools.bringup import SETUPS, find_setup, params_files, plan, template
+from ada_tools.bringup import SETUPS, find_setup, params_files, plan
 from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.processes import params_text
+from ada_tools.nodes.settings import OracleSettings
 
 EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
 EVERYWHERE |= {"frame_prefix", "log_level", "respawn"}
 OF_ROBOTS = {"oracle", "idle", "real_time_factor", "base_pose"}
 SENSORS = {"ft_sensor"}  # setups without a robot
+template = docs_module("parameter_tables")
 URLS = {"url": "udp://127.0.0.1:50000", "port": "/dev/ttyUSB0", "sensor_url": "udp://127.0.0.1:50001"}
 
 
@@ -336,4 +339,4 @@ def test_the_file_to_start_from_fits_the_nodes_as_it_is_and_with_all_its_lines()
             values = block["ros__parameters"]
             for (_, cls), settings in read_settings(key.removeprefix("/**/"), values).items():
                 assert settings == cls()
-    assert set(values) == {one.name for one in fields_of(template.OracleSettings)}
+    assert set(values) == {one.name for one in fields_of(OracleSettings)}

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages that are made from code are up to date, and those on safety and security name tests that exist."""
 
-import importlib.util
 import re
 
 import bounded_reading
 import pytest
-from paths import ROOT
+from paths import ROOT, docs_module
 
 from ada_controllers import CONTROLLERS
 from ada_dynamics import resources
@@ -14,7 +13,6 @@ from ada_dynamics.drawing import mesh_limits
 from ada_dynamics.robots.readers import xml
 from ada_dynamics.simulation.record import log_files, mcap_files
 from ada_dynamics.structured_text import yaml_text
-from ada_tools.bringup import template
 
 DOCS = ROOT / "docs"
 MB = 2**20
@@ -24,13 +22,6 @@ def text_of(page):
     return (DOCS / page).read_text(encoding="utf-8")
 
 
-def maker(name):
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def rows(page, heading):
     section = text_of(page).split(f"## {heading}")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ") and "---" not in line][1:]
@@ -38,17 +29,17 @@ def rows(page, heading):
 
 
 def test_the_tables_of_alarms_are_up_to_date():
-    made = maker("alarm_tables")
+    made = docs_module("alarm_tables")
     for page in made.TABLES:
         assert made.renewed(page, text_of(page)) == text_of(page), "run: python docs/alarm_tables.py"
 
 
 @pytest.mark.parametrize("name", ["controller_tables", "parameter_tables"])
 def test_the_tables_of_controllers_and_parameters_are_up_to_date(name):
-    made = maker(name)
+    made = docs_module(name)
     text = made.PAGE.read_text(encoding="utf-8")
     assert made.renewed(text) == text, f"run: python docs/{name}.py"
-    for table in getattr(made, "TABLES", CONTROLLERS):
+    for table in made.settings_of_nodes() if name == "parameter_tables" else CONTROLLERS:
         assert f"s: {table} -->\n|" in text, table
 
 
@@ -57,8 +48,9 @@ def test_every_controller_has_a_section_of_its_own():
 
 
 def test_the_file_of_parameters_is_up_to_date():
-    text = resources.find("config", template.NAME).read_text(encoding="utf-8")
-    assert text == template.render(), f"run `{template.MADE_BY}`"
+    made = docs_module("parameter_tables")
+    text = resources.find("config", made.NAME).read_text(encoding="utf-8")
+    assert text == made.render(), f"run `{made.MADE_BY}`"
 
 
 def test_the_page_on_architecture_names_what_is_there():
