@@ -9,18 +9,18 @@ from typing import Any
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_dynamics.contact.contact import contact_frames
+from ada_dynamics.contact.contact import ContactFrame, contact_frames
 from ada_dynamics.drawing.marks import Mark
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation import Simulation
 from ada_robot.messages.marks import Marks
-from ada_robot.messages.wrenches import JointLoads, passive_efforts
+from ada_robot.messages.wrenches import Efforts, JointLoads, passive_efforts
 from ada_robot.simulated.plant import Snapshot
 from ada_tools.browser.marks_layer import LOAD_MARKS
 from ada_tools.browser.page import RATE, Page, serve
 from ada_tools.browser.plots import POINT
-from ada_tools.browser.robot_node import Answer, Moment, ObservedState, Positions, RobotSource
+from ada_tools.browser.robot_node import Answer, Moment, ObservedState, RobotSource
 from ada_tools.browser.robot_page import RobotPage
 
 _BUSY = 0.8  # fraction of a frame used for simulation steps
@@ -61,12 +61,48 @@ class StepRate:
         self._backlog = 0.0
 
 
-class LocalRobot(RobotSource):
-    """Simulation advanced in real time on each read.
+class KnownForces(RobotSource):
+    """Source whose forces are known: contacts, and loads of joints.
 
     Attributes:
         dynamics: dynamics of the robot.
     """
+
+    dynamics: Dynamics
+    contacts: Mapping[str, ContactFrame]
+    efforts: Efforts | None = None  # of joint stops and friction
+
+    def snapshot(self, t: float | None = None) -> Snapshot | None:
+        """State with its forces at a time, by default the present one; None if unknown."""
+        raise NotImplementedError
+
+    @property
+    def loaded(self) -> Sequence[str]:
+        """Joints that transmit forces."""
+        return tuple(self._loads.links)
+
+    @cached_property
+    def _loads(self) -> JointLoads:
+        return JointLoads(self.dynamics.model, self.dynamics, contact_frames=self.contacts, efforts=self.efforts)
+
+    def loads(self, t: float) -> Mapping[str, Array] | None:
+        """Wrenches of the joints at a time; None if unknown."""
+        state = self.snapshot(t)
+        return None if state is None else self._loads.at(state)
+
+    def marks(self, wanted: Collection[str]) -> Sequence[Mark]:
+        """Forces at the contacts and, if wanted, in the joints."""
+        loads = self._loads if LOAD_MARKS & set(wanted) else None
+        if not self.contacts and loads is None:
+            return ()
+        state = self.snapshot()
+        ground = 0.0 if self.contacts else None
+        shown = Marks(self.dynamics.model, self.dynamics, loads, contact_frames=self.contacts, ground=ground)
+        return shown.at(state) if state is not None else ()
+
+
+class LocalRobot(KnownForces):
+    """Simulation advanced in real time on each read."""
 
     name = "the simulation"
 
@@ -79,9 +115,10 @@ class LocalRobot(RobotSource):
             clock: clock that sets the pace.
         """
         self.is_running: bool = False
-        self.dynamics = getattr(simulation, "dynamics", None) or Dynamics(simulation.model)
+        self.dynamics = simulation.dynamics
         self._simulation, self._say, self._clock = simulation, say, clock
-        self._contacts = contact_frames(getattr(simulation, "contact", None))
+        self.contacts = contact_frames(simulation.contact)
+        self.efforts = passive_efforts(simulation.model, simulation.stops)
         self._pace = StepRate(simulation.step_length)
         self._last = self._clock.now()
         self._moments: list[Moment] = []
@@ -93,52 +130,32 @@ class LocalRobot(RobotSource):
         elapsed, self._last = now - self._last, now
         if self.is_running:
             self.advance(self._pace.due(elapsed))
-        tau = getattr(self._simulation, "tau", None)
-        return ObservedState(self._clock.now(), float(self._simulation.t), self._simulation.q, self._simulation.v, tau)
+        return ObservedState(self._clock.now(), *self._moment())
 
     def passed(self) -> Sequence[Moment]:
         """Intermediate states since the last call."""
         moments, self._moments = self._moments, []
         return moments
 
-    @cached_property
-    def loaded(self) -> Sequence[str]:
-        """Joints that transmit forces."""
-        return tuple(self._loads.links)
-
-    @cached_property
-    def _loads(self) -> JointLoads:
+    def snapshot(self, t: float | None = None) -> Snapshot | None:
+        """Present state with its forces; None at another time."""
         simulation = self._simulation
-        efforts = passive_efforts(simulation.model, simulation.stops)
-        return JointLoads(simulation.model, self.dynamics, contact_frames=self._contacts, efforts=efforts)
+        if t is not None and t != float(simulation.t):
+            return None
+        return Snapshot(0, *self._moment(), simulation.external_wrenches(), simulation.contact_wrenches())
 
-    def loads(self) -> Mapping[str, Array]:
-        """Wrenches of the joints at the present state."""
-        return self._loads.at(self._snapshot())
-
-    def marks(self, wanted: Collection[str]) -> Sequence[Mark]:
-        """Forces at the contacts and, if wanted, in the joints."""
-        loads = self._loads if LOAD_MARKS & set(wanted) else None
-        if not self._contacts and loads is None:
-            return ()
-        ground = 0.0 if self._contacts else None
-        shown = Marks(self._simulation.model, self.dynamics, loads, contact_frames=self._contacts, ground=ground)
-        return shown.at(self._snapshot())
-
-    def _snapshot(self) -> Snapshot:
+    def _moment(self) -> tuple[float, Array, Array, Array]:
         simulation = self._simulation
-        moment = float(simulation.t), simulation.q, simulation.v, simulation.tau
-        return Snapshot(0, *moment, simulation.external_wrenches(), simulation.contact_wrenches())
+        return float(simulation.t), simulation.q, simulation.v, simulation.tau
 
     def advance(self, steps: int) -> None:
         """Take steps; pause if the simulation fails."""
-        begin, simulation = self._clock.now(), self._simulation
+        begin = self._clock.now()
         each = max(1, round(POINT / self._pace.step))
         try:
             for first in range(0, steps, each):
-                simulation.step(min(each, steps - first))
-                tau = getattr(simulation, "tau", None)
-                self._moments.append(Moment(float(simulation.t), simulation.q, simulation.v, tau))
+                self._simulation.step(min(each, steps - first))
+                self._moments.append(Moment(*self._moment()))
         except AdaError as problem:
             self.is_running = False
             self._say(f"paused at t = {self._simulation.t:.4g} s: {problem}")
@@ -170,15 +187,6 @@ class LocalRobot(RobotSource):
     def push(self, link: str, wrench: Array) -> None:
         """Apply a wrench to a link for a short time, replacing the previous one."""
         self._simulation.push(link, wrench, _PUSH, frame="link", replaces=True)
-
-    def command(self, positions: Positions | None, device: str = "") -> None:
-        """Raise InputError: the controller of the simulation sets the commands."""
-        if positions is not None:
-            raise InputError("this simulation accepts no commands: its controller sets them.")
-
-    def set_state(self, positions: Positions) -> None:
-        """Raise InputError: the state results from the simulation."""
-        raise InputError("the state of this simulation cannot be set.")
 
 
 def live(simulation: Simulation, *, ground: float | None = None, **options: Any) -> None:

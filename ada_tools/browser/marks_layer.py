@@ -25,6 +25,7 @@ Floats = NDArray[np.float32]
 DRAWN_BY_SCENE = ("com", "loop")
 LABELS = {
     "contact": "contact forces",
+    "external": "external forces",
     "zmp": "zero-moment point",
     "support": "support polygon",
     "joint_force": "forces of joints",

@@ -1,69 +1,146 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada view LOG`: playback of a recorded motion with time slider, plots and event list."""
+"""`ada view LOG`: playback of a recorded motion, with a time slider and a list of events."""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ada_dynamics.analysis.balance import UP, plane_axes, support_polygon
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_dynamics.drawing.marks import FORCE, Mark, arrow_mark
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import reach_of
 from ada_dynamics.simulation.log import Log
-from ada_tools.browser.overlays import Overlays
-from ada_tools.browser.page import Page, TextBox, serve
-from ada_tools.browser.plots import LogPlot
-from ada_tools.browser.robot_page import KEYS, PLAY
-from ada_tools.browser.scene import Arrow, Scene
+from ada_robot.messages.wrenches import passive_efforts
+from ada_robot.simulated.plant import Snapshot
+from ada_tools.browser.live import KnownForces
+from ada_tools.browser.page import Page, serve
+from ada_tools.browser.robot_node import Answer, Moment, ObservedState
+from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.sliders import Slider
 
-SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4", "10")
-_CURSORS_PER_SECOND = 10.0
-_PLOTTED = 400  # rows used for joint wrenches
+_PLOTTED = 400  # rows used for plots
 _SLIDER_STEPS = 2000
-_FRAMED = 20  # configurations used to frame the camera view
 _LISTED = 200  # events
-_COMPONENTS = ("fx [N]", "fy [N]", "fz [N]", "nx [N m]", "ny [N m]", "nz [N m]")
+_ARROW = 0.5  # length of an external force of one weight, in robot sizes
 _NONE = "-"
 
 
-class Clock:
-    """Displayed time, and its progress."""
+class Recording(KnownForces):
+    """Recorded motion that is played at a selected speed.
 
-    def __init__(self, begin: float, end: float) -> None:
-        self.begin, self.end = begin, end
-        self.now = begin
-        self.speed = 1.0
-        self.is_playing = False
-        self.repeats = False
+    Attributes:
+        t: displayed time [s].
+        repeats: whether the motion starts again at its end.
+    """
 
-    def play(self) -> None:
-        """Start playing, from the beginning if the end is reached."""
-        self.is_playing = True
-        if self.now >= self.end:
-            self.now = self.begin
+    name = "the recording"
 
-    def jump(self, t: float) -> None:
-        """Jump to another time."""
-        self.now = min(max(t, self.begin), self.end)
+    def __init__(self, log: Log, clock: Clock = SYSTEM_CLOCK) -> None:
+        """Start at the first row.
 
-    def advance(self, elapsed: float) -> None:
-        """Advance by elapsed real time [s]."""
-        if not self.is_playing:
-            return
-        self.now += elapsed * self.speed
-        if self.now < self.end:
-            return
-        if self.repeats and self.end > self.begin:
-            self.now = self.begin + (self.now - self.begin) % (self.end - self.begin)
-        else:
-            self.now, self.is_playing = self.end, False
+        Args:
+            log: log with at least one row.
+            clock: clock that sets the pace.
+
+        Raises:
+            InputError: the log is empty.
+        """
+        if not len(log):
+            raise InputError(f"the log of {log.model.name!r} has no rows.")
+        self._log, self._clock = log, clock
+        self.dynamics, self.contacts = log.dynamics, log.contact_frames
+        self.efforts = passive_efforts(log.model)
+        self._thin = log[:: -(-len(log) // _PLOTTED)]
+        self.begin, self.end = float(log.t[0]), float(log.t[-1])
+        self.t, self._speed, self.repeats = self.begin, 1.0, False
+        self.is_running: bool = False
+        self._last = clock.now()
+
+    # --- state --------------------------------------------------------------------------------------------------
+    def newest(self) -> ObservedState:
+        """Advance to the present time and return the state."""
+        now = self._clock.now()
+        elapsed, self._last = now - self._last, now
+        if self.is_running:
+            self.t += elapsed * self._speed
+            if self.t >= self.end and self.repeats and self.end > self.begin:
+                self.t = self.begin + (self.t - self.begin) % (self.end - self.begin)
+            self.is_running = self.t < self.end
+            self.t = min(self.t, self.end)
+        q, v = self._log.at(self.t)
+        return ObservedState(now, self.t, q, v, self._log.tau[self._row(self.t)])
+
+    def moments(self) -> list[Moment]:
+        """States for plots of the whole recording."""
+        rows = zip(self._thin.t.tolist(), self._thin.q, self._thin.v, self._thin.tau, strict=True)
+        return [Moment(*row) for row in rows]
+
+    def loads(self, t: float) -> Mapping[str, Array]:
+        """Wrenches of the joints in the last of these states before a time."""
+        row = int(np.searchsorted(self._thin.t, t, side="right")) - 1
+        return {name: wrenches[row] for name, wrenches in self._thin.wrenches.items()}
+
+    def snapshot(self, t: float | None = None) -> Snapshot | None:
+        """State of the last row before a time, with its forces."""
+        log, row = self._log, self._row(self.t if t is None else t)
+        external = {link: wrenches[row] for link, wrenches in log.external.items()}
+        contact = {name: wrenches[row] for name, wrenches in log.contact_wrenches.items()}
+        state = float(log.t[row]), log.q[row], log.v[row], np.nan_to_num(log.tau[row])
+        return Snapshot(row, *state, external, contact)
+
+    def marks(self, wanted: Collection[str]) -> Sequence[Mark]:
+        """External forces, and forces at contacts and in joints."""
+        state = self.snapshot()
+        assert state is not None
+        model, poses = self.dynamics.model, self.dynamics.forward_kinematics(state.q)
+        size = reach_of(model)
+        scale = _ARROW * size / max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
+        found = list(super().marks(wanted))
+        for i, (link, wrench) in enumerate(state.external.items()):
+            if np.any(wrench[:3]):
+                pose = poses[link]
+                found.append(arrow_mark("external", i, pose[:3, 3], scale * pose[:3, :3] @ wrench[:3], size, FORCE))
+        return found
+
+    def _row(self, t: float) -> int:
+        return max(int(np.searchsorted(self._log.t, t, side="right")) - 1, 0)
+
+    # --- requests -----------------------------------------------------------------------------------------------
+    def go_to(self, t: float) -> None:
+        """Pause at a time [s]."""
+        self.is_running, self.t = False, min(max(t, self.begin), self.end)
+
+    def pause(self, is_paused: bool, then: Answer) -> None:
+        """Pause or resume, from the beginning if the end is reached."""
+        if not is_paused and self.t >= self.end:
+            self.t = self.begin
+        self.is_running, self._last = not is_paused, self._clock.now()
+        then(None)
+
+    def step(self, then: Answer) -> None:
+        """Go to the next row."""
+        self.go_to(float(self._log.t[min(self._row(self.t) + 1, len(self._log) - 1)]))
+        then(None)
+
+    def reset(self, then: Answer) -> None:
+        """Go to the first row."""
+        self.go_to(self.begin)
+        then(None)
+
+    def set_speed(self, factor: float, then: Answer) -> None:
+        """Set the ratio of recorded to real time."""
+        self._speed = factor
+        then(None)
 
 
-class PlaybackPage:
-    """Controls and plots of a recorded motion."""
+class PlaybackPage(RobotPage):
+    """Page of a recorded motion."""
+
+    source: Recording
 
     def __init__(self, page: Page, log: Log) -> None:
         """Display the first row of a log.
@@ -72,160 +149,35 @@ class PlaybackPage:
             page: page to draw on.
             log: log with at least one row.
         """
-        if not len(log):
-            raise InputError(f"the log of {log.model.name!r} has no rows.")
-        self.page, self.log = page, log
-        self.clock = Clock(float(log.t[0]), float(log.t[-1]))
-        self.scene = Scene(page.server, log.model, log.dynamics)
-        self._thin = log[:: max(1, -(-len(log) // _PLOTTED))]
-        self.scene.frame(list(self._thin.q[:: max(1, len(self._thin) // _FRAMED)]))
-        self._plots: list[LogPlot] = []
-        self._last = self.page.clock.now()
-        self._cursor_due = 0.0
-        gui = page.gui
-        self.status = TextBox(gui, 2)
-        self._add_controls(gui)
-        self._add_events(gui)
-        with gui.add_folder("plots"):
-            self._add_plots(gui)
-        self.show()
+        self._events = sorted([(e.t, e.name) for e in log.events] + [(t, "singular") for t in log.singular])
+        source = Recording(log, page.clock)
+        super().__init__(page, source, log.dynamics, recorded=source.moments())
 
-    # --- controls -----------------------------------------------------------------------------------------------
-    def _add_controls(self, gui: Any) -> None:
-        begin, end = self.clock.begin, self.clock.end
+    def _add_buttons(self, gui: Any) -> None:
+        begin, end = self.source.begin, self.source.end
         step = (end - begin) / _SLIDER_STEPS or 1.0
         self.slider = gui.add_slider("time [s]", begin, max(end, begin + step), step, begin)
         self._time = Slider(self.slider)
-        steps = {name: partial(self.step, name) for name in ("|<", "<", ">", ">|")}
-        self.page.add_row("motion", {PLAY: self.toggle, **steps})
-        for label, key, action in zip(("play or pause", "next row", "first row"), KEYS, (PLAY, ">", "|<"), strict=True):
-            self.page.add_key(label, key, steps.get(action, self.toggle))
-        self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
+        self.page.when(self.slider, lambda: self.go_to(self._time.read()))
+        super()._add_buttons(gui)
         self.repeats = gui.add_checkbox("repeat", False)
-        self.forces = gui.add_checkbox("forces", bool(self.log.external or self.log.contact_wrenches))
-        self.overlays = Overlays(self.page, self.scene, self.show)
-        when = self.page.when
-        when(self.slider, lambda: self.go_to(self._time.read()))
-        when(self.speed, self._set_clock)
-        when(self.repeats, self._set_clock)
-        when(self.forces, self.show)
-
-    def _set_clock(self) -> None:
-        self.clock.speed, self.clock.repeats = float(self.speed.value), bool(self.repeats.value)
-
-    def toggle(self) -> None:
-        """Toggle play and pause."""
-        if self.clock.is_playing:
-            self.clock.is_playing = False
-        else:
-            self.clock.play()
-        self.show()
+        self.page.when(self.repeats, lambda: setattr(self.source, "repeats", bool(self.repeats.value)))
+        if self._events:
+            times = {f"{i + 1}: {t:.4g} s, {name}": t for i, (t, name) in enumerate(self._events[:_LISTED])}
+            more = f"the first {_LISTED} of {len(self._events)}" if len(self._events) > _LISTED else None
+            self.events = gui.add_dropdown("event", (_NONE, *times), initial_value=_NONE, hint=more)
+            self.page.when(self.events, lambda: self.go_to(times.get(str(self.events.value), self.source.t)))
 
     def go_to(self, t: float) -> None:
         """Pause at a time [s]."""
-        self.clock.is_playing = False
-        self.clock.jump(t)
+        self.source.go_to(t)
+        self.tick()
         self.show()
 
-    def step(self, which: str) -> None:
-        """Jump to the first, last, next or previous row of the log."""
-        t = self.log.t
-        row = {
-            "|<": 0,
-            ">|": len(t) - 1,
-            ">": int(np.searchsorted(t, self.clock.now, side="right")),
-            "<": int(np.searchsorted(t, self.clock.now, side="left")) - 1,
-        }[which]
-        self.go_to(float(t[min(max(row, 0), len(t) - 1)]))
-
-    def _add_events(self, gui: Any) -> None:
-        happened = sorted(
-            [(e.t, e.name) for e in self.log.events] + [(t, "singular configuration") for t in self.log.singular]
-        )
-        if not happened:
-            return
-        times = {f"{i + 1}: {t:.4g} s, {name}": t for i, (t, name) in enumerate(happened[:_LISTED])}
-        with gui.add_folder("events"):
-            if len(happened) > _LISTED:
-                gui.add_markdown(f"the first {_LISTED} of {len(happened)}")
-            self.events = gui.add_dropdown("go to", (_NONE, *times), initial_value=_NONE)
-        self.page.when(self.events, lambda: self.go_to(times.get(str(self.events.value), self.clock.now)))
-
-    # --- plots --------------------------------------------------------------------------------------------------
-    def _add_plots(self, gui: Any) -> None:
-        log, model = self.log, self.log.model
-        energy = {"kinetic": log.energy.kinetic, "potential": log.energy.potential, "total": log.total_energy}
-        self._plots.append(LogPlot(gui, "energy [J]", log.t, energy))
-        names = [n for n in model.joint_names if model.joints[n].nq == 1]
-        if names:
-            positions = {n: log.q[:, model.q_index(n).start] for n in names}
-            self._plots.append(LogPlot(gui, "joint positions [rad, m]", log.t, positions))
-        if model.loops:
-            tenths = np.log10(np.maximum(log.loop_gap, 1e-18))
-            self._plots.append(LogPlot(gui, "loop closure error, log10 [m, rad]", log.t, {"error": tenths}))
-        self._add_wrenches(gui)
-
-    def _add_wrenches(self, gui: Any) -> None:
-        try:
-            wrenches = self._thin.wrenches
-        except AdaError as problem:
-            gui.add_markdown(f"no wrenches of joints: {problem}")
-            return
-        of_joint = {name: dict(zip(_COMPONENTS, w.T, strict=True)) for name, w in wrenches.items()}
-        if not of_joint:
-            return
-        first = next(iter(of_joint))
-        self.joint = gui.add_dropdown("wrench at joint", tuple(of_joint), initial_value=first)
-        plot = LogPlot(gui, "wrench", self._thin.t, of_joint[first])
-        self._plots.append(plot)
-        self.page.when(self.joint, lambda: plot.replace(of_joint[str(self.joint.value)]))
-
-    # --- showing ------------------------------------------------------------------------------------------------
-    def tick(self) -> None:
-        """Per-frame update: advance while playing."""
-        now = self.page.clock.now()
-        elapsed, self._last = now - self._last, now
-        if self.clock.is_playing:
-            self.clock.advance(elapsed)
-            self.show()
-
     def show(self) -> None:
-        """Update the scene, controls and plots to the present time."""
-        t = self.clock.now
-        q, _ = self.log.at(t)
-        row = int(np.searchsorted(self.log.t, t, side="right")) - 1
-        arrows, polygon = self._forces(row) if self.forces.value else ([], None)
-        self.scene.show(q, arrows, polygon)
-        with self.page.server.atomic():
-            self._time.show(t)
-            gap = f", closure error {self.scene.gap:.1e} [m, rad]" if self.log.model.loops else ""
-            self.status.content = f"t = **{t:.3f}** s of {self.clock.end:.3f} s, row {row} of {len(self.log) - 1}{gap}"
-            if not self.clock.is_playing or self.page.clock.now() >= self._cursor_due:
-                self._cursor_due = self.page.clock.now() + 1.0 / _CURSORS_PER_SECOND
-                for plot in self._plots:
-                    plot.show(t)
-
-    def _forces(self, row: int) -> tuple[list[Arrow], Array | None]:
-        """External and contact forces of a row in the world frame, and the support polygon."""
-        poses = self.log.dynamics.forward_kinematics(self.log.q[row])
-        arrows, feet = [], []
-        for link, wrenches in self.log.external.items():
-            pose = poses[link]
-            arrows.append(Arrow(pose[:3, 3], pose[:3, :3] @ wrenches[row, :3]))
-        for name, wrenches in self.log.contact_wrenches.items():
-            frame = self.log.contact_frames.get(name)
-            if frame is None:
-                continue
-            pose = poses[frame.link]
-            at, force = pose[:3, 3] + pose[:3, :3] @ np.asarray(frame.xyz), wrenches[row, :3]
-            arrows.append(Arrow(at, force))
-            if frame.other is None and np.any(force):
-                feet.append(at)
-        polygon = None
-        if len(feet) > 1:
-            flat = support_polygon(np.array(feet))
-            polygon = flat @ plane_axes(UP) + float(min(p[2] for p in feet)) * np.asarray(UP, dtype=np.float64)
-        return [arrow for arrow in arrows if np.any(arrow.force)], polygon
+        """Update the scene, the controls and the plot to the present time."""
+        self._time.show(self.now.t)
+        super().show()
 
 
 def play(log: Log, **options: Any) -> None:

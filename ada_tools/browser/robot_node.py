@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.marks import Mark
+from ada_dynamics.errors import InputError
 from ada_robot.node_state import HardwareState
 
 Answer = Callable[[str | None], None]  # called with None on success, else with the reason of the failure
@@ -95,9 +96,9 @@ class RobotSource(Protocol):
         """Joints whose loads are known."""
         return ()
 
-    def loads(self) -> Mapping[str, Array]:
-        """Wrenches [f, n] of the loaded joints on their children."""
-        return {}
+    def loads(self, t: float) -> Mapping[str, Array] | None:
+        """Wrenches [f, n] of the loaded joints on their children at a time; None if unknown."""
+        return None
 
     def rate(self) -> float:
         """Rate of received state messages [Hz]; 0 without messages."""
@@ -119,8 +120,11 @@ class RobotSource(Protocol):
     def command(self, positions: Positions | None, device: str = "") -> None:
         """Send position commands to one device or the whole robot; None stops the commands.
 
-        Without a subscriber the command has no effect.
+        Raises:
+            InputError: the source accepts no commands.
         """
+        if positions is not None:
+            raise InputError(f"{self.name} accepts no commands.")
 
     def reset(self, then: Answer) -> None:
         """Restart from the initial state; for devices: clear alarms and a latched stop."""
@@ -138,11 +142,17 @@ class RobotSource(Protocol):
         """Apply a wrench [f, n] at the origin of a link, in its axes, for a short time, replacing the previous one.
 
         Raises:
-            InputError: no subscriber.
+            InputError: no subscriber, or the source accepts no pushes.
         """
+        raise InputError(f"{self.name} accepts no pushes.")
 
     def set_state(self, positions: Positions) -> None:
-        """Set the configuration of the robot. Raises InputError without a subscriber."""
+        """Set the configuration of the robot.
+
+        Raises:
+            InputError: no subscriber, or the state of the source cannot be set.
+        """
+        raise InputError(f"the state of {self.name} cannot be set.")
 
 
 class RobotNode(RobotSource, Protocol):

@@ -9,7 +9,7 @@ controller, whose target is shown here.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -49,6 +49,7 @@ _IDLE = 0.25  # [s] time between frames of a robot at rest, or of a page that is
 _FOLLOWED = 1.0  # [s] time for the robot to follow its sliders before they display its configuration again
 _PLOTS_PER_SECOND = 10.0
 _ROOM = 0.2  # margin of the camera view, in robot sizes
+_FRAMED = 20  # configurations of a recording that are visible initially
 _STATUS_LINES = 3  # includes the messages of a lost or incomplete state
 
 
@@ -77,6 +78,7 @@ class RobotPage:
         sliders: Sliders = "none",
         has_com: bool = False,
         follower: Follower | None = None,
+        recorded: Sequence[Moment] = (),
     ) -> None:
         """Draw the robot.
 
@@ -89,8 +91,9 @@ class RobotPage:
             sliders: function of the sliders of a simulation.
             has_com: mark the centre of mass initially.
             follower: controller that moves the robot, if any.
+            recorded: states of a recording, which cannot be pushed.
         """
-        self.page, self.source, self.follower = page, source, follower
+        self.page, self.source, self.follower, self._recorded = page, source, follower, recorded
         self.model, self.is_simulated = dynamics.model, is_simulated
         self.motion = ObservedMotion()
         self.seen: Observation | None = None
@@ -102,7 +105,9 @@ class RobotPage:
         self._answer = self._is_closed = False
         self._begin(dynamics)
         self.scene = Scene(page.server, self.model, dynamics, ground)
-        self.scene.frame([self.now.q], margin=_ROOM * self.scene.size)
+        step = max(1, len(recorded) // _FRAMED)
+        several = [moment.q for moment in recorded[::step]] or [self.now.q]
+        self.scene.frame(several, margin=0.0 if recorded else _ROOM * self.scene.size)
         self._add_controls(page.gui, sliders, has_com)
         self.show()
 
@@ -126,9 +131,9 @@ class RobotPage:
         if self.is_simulated:
             self._add_buttons(gui)
         with gui.add_folder("plot"):
-            self.plot = SignalPlot(page, self._signals())
+            self.plot = SignalPlot(page, self._signals(), self._recorded)
         self.overlays = Overlays(page, self.scene, self.show, has_com=has_com, follows=floats(model))
-        can_be_pushed = self.is_simulated and moving_links(model)
+        can_be_pushed = self.is_simulated and not self._recorded and moving_links(model)
         self.pushes = PushPanel(page, self.scene, self.source) if can_be_pushed else None
         self.marks = MarksPanel(page, self.source)
         self.gizmo: TargetGizmo | None = None
@@ -187,9 +192,9 @@ class RobotPage:
             return Signal(names, values)
 
         def loads(part: slice) -> Signal:
-            def values(moment: Moment) -> list[float] | None:  # known at the present state only
-                is_present = moment.t == self.now.t
-                return [float(np.linalg.norm(w[part])) for w in self.source.loads().values()] if is_present else None
+            def values(moment: Moment) -> list[float] | None:
+                found = self.source.loads(moment.t)
+                return None if found is None else [float(np.linalg.norm(w[part])) for w in found.values()]
 
             return Signal(self.source.loaded, values)
 

@@ -107,12 +107,12 @@ def test_a_log_plays_and_pauses_and_its_plots_are_there(stage):
     log.events.append(EventRecord(1.0, "half way", *log.at(1.0)))
     here = stage.show(lambda page: PlaybackPage(page, log))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
-    here.shown.clock.repeats = True
+    here.shown.source.repeats = True
     here.click(PLAY)
-    here.until(lambda: here.shown.clock.now > 0.2, "time goes on")
+    here.until(lambda: here.shown.now.t > 0.2, "time goes on")
     here.click(PLAY)
-    here.until(lambda: not here.shown.clock.is_playing, "time stands still")
-    assert len(here.browser.find_elements(By.CSS_SELECTOR, ".uplot canvas")) >= 4
+    here.until(lambda: not here.shown.is_playing, "time stands still")
+    assert here.browser.find_elements(By.CSS_SELECTOR, ".uplot canvas")
     here.keep("view-log")
 
 

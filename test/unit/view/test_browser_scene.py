@@ -16,7 +16,7 @@ from ada_tools.browser.demo_robots import DEMOS
 from ada_tools.browser.live import LocalRobot, StepRate, live_page
 from ada_tools.browser.overlays import KINDS, inertias
 from ada_tools.browser.parts import AROUND, parts_of, unit_solid
-from ada_tools.browser.playback import Clock, PlaybackPage
+from ada_tools.browser.playback import PlaybackPage, Recording
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.scene import Scene
@@ -135,21 +135,22 @@ def test_a_number_that_is_typed_is_not_overwritten_by_the_answer_to_its_first_di
     assert np.degrees(shown.posing.q[0]) == pytest.approx(11.0)
 
 
-def test_the_clock_stops_at_the_end_or_begins_again():
-    clock = Clock(1.0, 3.0)
-    clock.play()
-    clock.speed = 0.5
-    clock.advance(2.0)
-    assert clock.now == 2.0
-    clock.advance(9.0)
-    assert (clock.now, clock.is_playing) == (3.0, False)
-    clock.play()
-    assert clock.now == 1.0
-    clock.repeats = True
-    clock.advance(5.0)
-    assert (clock.now, clock.is_playing) == (1.5, True)
-    clock.jump(99.0)
-    assert clock.now == 3.0
+def test_a_recording_stops_at_the_end_or_begins_again(swing):
+    clock = ManualClock()
+    recording = Recording(swing, clock)
+
+    def after(seconds):
+        clock.advance(seconds)
+        return recording.newest().t, recording.is_running
+
+    recording.set_speed(0.5, print)
+    assert after(1.0) == (0.0, False)
+    recording.pause(False, lambda problem: None)
+    assert after(1.0) == (0.5, True)
+    assert after(9.0) == (1.0, False)
+    recording.pause(False, lambda problem: None)
+    recording.repeats = True
+    assert after(3.0) == (0.5, True)
 
 
 def test_a_log_is_shown_at_any_time_with_cursor_events_and_forces(page, swing):
@@ -157,23 +158,29 @@ def test_a_log_is_shown_at_any_time_with_cursor_events_and_forces(page, swing):
     shown.go_to(0.5)
     q, _ = swing.at(0.5)
     np.testing.assert_allclose(shown.scene.centre_of("bob"), [-np.sin(q[0]), 0, -np.cos(q[0])], atol=1e-12)
-    assert list(shown.events.options) == ["-", "1: 0.25 s, singular configuration", "2: 0.5 s, lowest"]
+    assert list(shown.events.options) == ["-", "1: 0.25 s, singular", "2: 0.5 s, lowest"]
     t, *_, cursor = page.gui.all("uplot")[0].data
-    assert t[np.argmax(cursor)] == 0.5
-    arrows, polygon = page.scene.below("/forces")
-    assert (len(arrows.points), len(polygon.points)) == (4, 3)
-    lengths = np.diff(arrows.points, axis=1)[:, 0]
+    assert t[np.nanargmax(cursor)] == 0.5 and len(t) > 100
+    shown.tick()
+    arrows = {mark.space: mark for mark in shown.source.marks(())}
+    assert set(arrows) >= {"contact", "support", "external"}
+    push = np.diff(arrows["external"].points, axis=0)[0]
     scale = shown.scene.size / (2.0 * shown.scene.weight)
-    np.testing.assert_allclose(lengths.sum(axis=0)[2], scale * (15.0 - 3.0 * np.sin(q[0])), rtol=1e-5)
-    shown.step(">")
-    assert shown.clock.now == pytest.approx(0.505)
-    shown.step("|<")
-    shown.step("<")
-    assert shown.clock.now == 0.0
+    np.testing.assert_allclose(push, scale * 3.0 * np.array([np.cos(q[0]), 0, -np.sin(q[0])]), rtol=1e-5, atol=1e-9)
+    for title in ("joint forces [N]", "joint torques [N m, N]"):
+        shown.plot.choice.set(title)
+        page.act()
+        assert np.isfinite(page.gui.named(title).data[1]).all()
+    shown.one_step()
+    shown.tick()
+    assert shown.now.t == pytest.approx(0.505)
+    shown.reset()
+    shown.tick()
+    assert shown.now.t == 0.0
     shown.toggle()
     page.clock.advance(0.3)
     shown.tick()
-    assert shown.clock.now == pytest.approx(0.3)
+    assert shown.now.t == pytest.approx(0.3)
     assert shown.slider.value == pytest.approx(0.3)
 
 
@@ -181,7 +188,7 @@ def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
 
     class Swing:
         model, step_length, t = ada.planar_chain(1), 1e-3, 0.0
-        stops = None
+        tau, stops, contact, dynamics = np.zeros(1), None, None, ada.Dynamics(model)
         q = property(lambda self: np.array([0.1 * np.sin(2.0 * np.pi * 2.3 * self.t)]))
         v = property(lambda self: np.array([1.445 * np.cos(2.0 * np.pi * 2.3 * self.t)]))
 
@@ -189,7 +196,7 @@ def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
             self.t += n * self.step_length
 
     robot = LocalRobot(Swing(), page.say, page.clock)
-    shown = RobotPage(page, robot, ada.Dynamics(Swing.model))
+    shown = RobotPage(page, robot, Swing.dynamics)
     for _ in range(60):  # two seconds of frames, whenever the plots are drawn
         robot.advance(33)
         shown.tick()
