@@ -395,15 +395,15 @@ def _loop_ends(loop: LoopJoint, links: dict[str, None], joints: dict[str, Joint]
 
 def rigid_loops(robot: Description) -> Iterator[Problem]:
     """Loops between links that are fixed to each other: mistakes in files, but allowed after joints were locked."""
-    welded = _welded(robot) if robot.loops else {}
+    tops = welded(robot) if robot.loops else {}
     for loop in robot.loops:
-        ends = [welded.get(end, end) for end in (loop.parent, loop.child)]
+        ends = [tops.get(end, end) for end in (loop.parent, loop.child)]
         if ends[0] == ends[1] and loop.parent != loop.child:
             message = f"its links {loop.parent!r} and {loop.child!r} are fixed to each other."
             yield _of(loop, "rigid-loop", message, "Remove it, or name links that move relative to each other.")
 
 
-def _welded(robot: Description) -> dict[str, str]:
+def welded(robot: Description) -> dict[str, str]:
     """For each link the ancestor to which it is fixed."""
     carrier = {joint.child: joint.parent for joint in robot.joints if JOINT_TYPES[joint.kind].nv == 0}
     found: dict[str, str] = {}

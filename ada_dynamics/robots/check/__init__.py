@@ -26,9 +26,8 @@ from ada_dynamics.model.description import (
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 from ada_dynamics.robots.catalogue import start_of
-from ada_dynamics.robots.check.joints import check_joints
-from ada_dynamics.robots.check.links import check_links
 from ada_dynamics.robots.check.motion import check_motion
+from ada_dynamics.robots.check.parts import check_joints, check_links
 from ada_dynamics.robots.check.report import CheckReport
 from ada_dynamics.robots.load import Document, Source, find_document, refuse_base, to_model
 from ada_dynamics.robots.readers import describe

@@ -14,7 +14,7 @@ from ada_dynamics.constraints.report import LARGEST, ConstraintReport, constrain
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.check.links import crosses
+from ada_dynamics.robots.check.parts import crosses
 from ada_dynamics.robots.check.report import CheckReport, listed
 
 _ROUNDING = 1e-11  # share of the inertia that a joint carries; less about its own axis is a rounding error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of SDFormat 1.4 to 1.12: one model, whose links and joints form a graph.
+"""Reader of SDFormat 1.5 to 1.12: one model, whose links and joints form a graph.
 
 If a link has two parents, the later joint in the file closes a loop. In the poses of the file all joints are at zero
 and all loops closed, which determines the parent-side frame of a loop joint. If a joint is not at its child's frame, a
@@ -32,8 +32,7 @@ from ada_dynamics.robots.readers.values import MOMENTS, ChildTexts, JointKindTab
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 
-AXES_IN_MODEL = ("1.4",)  # versions where an axis is in the model's frame
-VERSIONS = (*AXES_IN_MODEL, *(f"1.{minor}" for minor in range(5, 13)))
+VERSIONS = tuple(f"1.{minor}" for minor in range(5, 13))
 
 ACTUATED = "ada:actuated"
 
@@ -60,7 +59,7 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
     written = model.all("joint")
     joints = [joint for element in written if (joint := read_joint(element, sink)) is not None]
     frames = _frames(model, robot, joints, where, sink)
-    placed = [joint for joint in joints if resolve_frames(joint, frames, sink, version in AXES_IN_MODEL)]
+    placed = [joint for joint in joints if resolve_frames(joint, frames, sink)]
     _assemble(robot, model, placed, sink)
     for element in (*model.children, *(child for joint in written for child in joint.children)):
         read_drake(element, robot, sink)
@@ -358,24 +357,13 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
 
 
 def _pitch(values: ChildTexts) -> float | None:
-    """Read the pitch of a screw [m/rad], positive for right-handed screws.
-
-    <screw_thread_pitch> is in metres per revolution, positive for right-handed screws; its predecessor <thread_pitch>
-    is in radians per metre, positive for left-handed screws.
-    """
-    for tag in (SCREW_PITCH, "thread_pitch"):
-        element = values.child(tag)
-        if element is None:
-            continue
-        written = values.number(tag, math.nan)
-        if written == 0.0:
-            values.problem("thread-pitch", "is 0.", "Give it a value, or make the joint revolute.", element)
-        if not written or math.isnan(written):
-            return None
-        return written / (2.0 * math.pi) if tag == SCREW_PITCH else -1.0 / written
-    fix = "Add <screw_thread_pitch> in metres per revolution."
-    values.problem("missing-element", "is a screw without <screw_thread_pitch>.", fix)
-    return None
+    """Read the pitch [m/rad] of a screw, written in metres per revolution and positive for right-handed screws."""
+    written = values.number(SCREW_PITCH, math.nan)
+    if math.isnan(written):
+        fix = "Add <screw_thread_pitch> in metres per revolution; <thread_pitch> is not read."
+        values.problem("missing-element", "is a screw without <screw_thread_pitch>.", fix)
+        return None
+    return written / (2.0 * math.pi)
 
 
 def _read_motion(joint: Joint, values: ChildTexts) -> None:
@@ -427,14 +415,13 @@ def _mimic(values: ChildTexts) -> Mimic | None:
     return Mimic(source, multiplier, offset - multiplier * values.number("reference", 0.0))
 
 
-def resolve_frames(joint: SdfJoint, frames: SdfFrames, sink: Sink, axes_in_model: bool = False) -> bool:
+def resolve_frames(joint: SdfJoint, frames: SdfFrames, sink: Sink) -> bool:
     """Determine the links of a joint, its frame in both of them, and its axes; return True if all are valid.
 
     Args:
         joint: the joint.
         frames: frames of the model, including that of the joint.
         sink: callback for problems.
-        axes_in_model: if True, axes are in the model's frame, as before SDFormat 1.5.
     """
     record = joint.record
     if record.child == WORLD:
@@ -447,7 +434,7 @@ def resolve_frames(joint: SdfJoint, frames: SdfFrames, sink: Sink, axes_in_model
     joint.in_parent, joint.in_child = frames.relative(parent, record.name), frames.relative(child, record.name)
     values = ChildTexts(record.element, record.where, sink)
     tags = _AXES[: record.type.axes]
-    axes = [_direction(record.name, values, tag, frames, axes_in_model) for tag in tags]
+    axes = [_direction(record.name, values, tag, frames) for tag in tags]
     for tag, axis in zip(tags, axes, strict=True):
         if axis is None:
             return False
@@ -455,7 +442,7 @@ def resolve_frames(joint: SdfJoint, frames: SdfFrames, sink: Sink, axes_in_model
     return True
 
 
-def _direction(joint: str, values: ChildTexts, tag: str, frames: SdfFrames, axes_in_model: bool) -> Array | None:
+def _direction(joint: str, values: ChildTexts, tag: str, frames: SdfFrames) -> Array | None:
     axis = values.inside(tag)
     if axis is None:
         values.problem("missing-element", f"has no <{tag}>.", f"Add <{tag}><xyz>0 0 1</xyz></{tag}>.")
@@ -463,7 +450,7 @@ def _direction(joint: str, values: ChildTexts, tag: str, frames: SdfFrames, axes
     direction = axis.vector("xyz", (0.0, 0.0, 1.0))
     xyz = axis.child("xyz")
     expressed_in = "" if xyz is None else xyz.attributes.get("expressed_in", "")
-    if not expressed_in and (axes_in_model or axis.flag("use_parent_model_frame")):
+    if not expressed_in and axis.flag("use_parent_model_frame"):
         expressed_in = MODEL
     if not expressed_in or expressed_in == joint:
         return direction
