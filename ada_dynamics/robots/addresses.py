@@ -6,7 +6,7 @@ description. Packages are searched in this order:
 
 1. data of this distribution (`ada_dynamics`, `ada_controllers`, `ada_hardware`);
 2. parents of the description: a folder whose package.xml has that name, a folder of that name, or its sibling;
-3. prefixes of AMENT_PREFIX_PATH and folders below ROS_PACKAGE_PATH;
+3. prefixes of AMENT_PREFIX_PATH;
 4. robots installed by pip or conda: `share/` of this Python, example-robot-data, the cache of robot_descriptions.
 
 The first package that contains the file is used. The network is never accessed, and a path cannot leave its package.
@@ -33,7 +33,7 @@ _OWN = ("ada_dynamics", "ada_controllers", "ada_hardware")
 _FIND = re.compile(r"^(?:file://)?\$\((?:find|find-pkg-share) +([^()\s]+) *\)(.*)$", re.DOTALL)
 _NAME = re.compile(rb"<name[^>]*>\s*([^<\s]+)\s*</name>")
 _MANIFEST_BYTES = 1 << 16  # read from a package.xml
-_MAX_FOLDERS = 1000  # searched below a folder of ROS_PACKAGE_PATH or of a cache
+_MAX_FOLDERS = 1000  # searched below a cache
 _MAX_NAMED = 4  # paths named in a message
 
 
@@ -85,11 +85,9 @@ class AddressResolver:
 
     def _search_path(self) -> str:
         parents = f"in the parents of {self._near.absolute().parent}, " if self._near is not None else ""
-        ament, ros = (os.environ.get(name) or "not set" for name in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH"))
-        return (
-            f"{parents}in AMENT_PREFIX_PATH ({ament}), in ROS_PACKAGE_PATH ({ros}) or among the installed robots "
-            f"({', '.join(map(str, _shares()))}, {_cache()})"
-        )
+        ament = os.environ.get("AMENT_PREFIX_PATH") or "not set"
+        places = ", ".join(map(str, (*_shares(), _cache())))
+        return f"{parents}in AMENT_PREFIX_PATH ({ament}) or among the installed robots ({places})"
 
     def _places(self, wanted: Address) -> Iterator[Path]:
         if wanted.problem:
@@ -177,10 +175,6 @@ def _candidates(name: str, near: Path | None) -> Iterator[Path]:
     if near is not None:
         yield from _upwards(name, near)
     yield from (share / name for share in ament_shares())
-    for folder in _listed("ROS_PACKAGE_PATH"):
-        if folder.name == name or _declared_name(folder) == name:
-            yield folder
-        yield from (folder / name, *(inner / name for inner in _subfolders(folder)))
     for share in _shares():
         yield from (share / name, share / "example-robot-data" / "robots" / name)
     yield from (_cache() / name, *(inner / name for inner in _subfolders(_cache())))
@@ -197,7 +191,8 @@ def _upwards(name: str, near: Path) -> Iterator[Path]:
 
 def ament_shares() -> list[Path]:
     """Share folders of the prefixes of a sourced ROS 2."""
-    return [prefix / "share" for prefix in _listed("AMENT_PREFIX_PATH")]
+    prefixes = dict.fromkeys(os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))
+    return [Path(prefix) / "share" for prefix in prefixes if prefix]
 
 
 def _shares() -> list[Path]:
@@ -213,10 +208,6 @@ def _cache() -> Path:
         return path.expanduser()
     except RuntimeError:  # no home folder
         return path
-
-
-def _listed(variable: str) -> list[Path]:
-    return [Path(entry) for entry in dict.fromkeys(os.environ.get(variable, "").split(os.pathsep)) if entry]
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -19,7 +19,7 @@ SUMMARY = "write a robot with closed loops in another format"
 INEXPRESSIBLE = 1
 
 _STDOUT_NAMES = {"sidecar": "robot.loops.yaml", "mjcf": "robot.xml", "sdf": "robot.sdf"}
-_SPELLINGS = "\n".join(f"  {one.name:<12}{one.summary}" for one in SPELLINGS.values())
+_SPELLINGS = "\n".join(f"  {name:<12}{one.summary}" for name, one in SPELLINGS.items())
 
 DETAILS = f"""\
 Reads a robot of any format (URDF, xacro, MJCF, SDFormat; loops in any spelling, or in a separate file) and

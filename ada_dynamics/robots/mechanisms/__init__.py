@@ -13,13 +13,11 @@ from ada_dynamics.robots.mechanisms.planar_linkages import (
     ladder,
     parallel_gripper,
     slider_crank,
-    stephenson_six_bar,
     watt_six_bar,
 )
 from ada_dynamics.robots.mechanisms.spatial_linkages import (
     bennett,
     ring,
-    spherical_four_bar,
 )
 
 __all__ = [
@@ -36,8 +34,6 @@ __all__ = [
     "parallel_gripper",
     "ring",
     "slider_crank",
-    "spherical_four_bar",
-    "stephenson_six_bar",
     "stewart",
     "two_feet",
     "watt_six_bar",

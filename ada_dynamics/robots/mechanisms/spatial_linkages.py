@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spatial linkages of one loop: a ring, Bennett's linkage and the spherical four-bar."""
+"""Spatial linkages of one loop: a ring and Bennett's linkage."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.rotations import length, turned
 from ada_dynamics.robots.mechanisms.parts import (
     Mechanism,
     Z,
-    as_many,
     box,
     closed,
     positive,
@@ -115,52 +111,3 @@ def _second(twist: float, other: float, angle: float) -> float:
     """Angle of the second joint: tan(θ1/2) tan(θ2/2) = sin((β + α)/2) / sin((β - α)/2); θ3 = -θ1."""
     ratio = math.sin(0.5 * (other + twist)) / math.sin(0.5 * (other - twist))
     return float(2.0 * math.atan2(ratio * math.cos(0.5 * angle), math.sin(0.5 * angle)))
-
-
-def spherical_four_bar(
-    arcs: Sequence[float] = (0.7, 1.2, 1.0, 1.3),
-    radius: float = 0.5,
-    angle: float = 0.6,
-) -> Mechanism:
-    """Spherical four-bar linkage: four axes through the origin; mobility 1, three redundant constraints.
-
-    Joints `joint_1` to `joint_3` follow the chain; the loop joint `closing` joins the rocker to the base. The links are
-    uneven bars of 2 kg/m; all link frames are parallel and all angles zero at the start.
-
-    Args:
-        arcs: angles between consecutive axes: of crank, coupler, rocker and base [rad].
-        radius: radius of the sphere with the joints [m].
-        angle: angle between crank and base at the start [rad].
-
-    Raises:
-        InputError: a value is not positive, or coupler and rocker do not meet.
-    """
-    positive(arcs=arcs, radius=radius)
-    crank, coupler, rocker, base = as_many("arcs", arcs, 4)
-    first, last = np.array([0.0, 0.0, 1.0]), np.array([math.sin(base), 0.0, math.cos(base)])
-    second = np.array([math.sin(crank) * math.cos(angle), math.sin(crank) * math.sin(angle), math.cos(crank)])
-    third = _meeting(second, coupler, last, rocker)
-    builder = Builder("spherical_four_bar").link("base")
-    parent, at = "base", np.zeros(3)
-    for i, (axis, following) in enumerate(pairwise((first, second, third, last)), start=1):
-        bar = radius * following - radius * axis
-        builder.link(f"link_{i}", *uneven_bar(bar, 2.0 * length(bar)))
-        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", radius * axis - at, axis=axis)
-        parent, at = f"link_{i}", radius * axis
-    builder.loop("closing", "revolute", parent, "base", radius * last - at, child_xyz=radius * last, axis=last)
-    return closed(builder, {})
-
-
-def _meeting(a: Array, coupler: float, b: Array, rocker: float) -> Array:
-    """Direction at given angles from a and b, on the side of a x b."""
-    c, up = float(a @ b), np.cross(a, b)
-    square = float(up @ up)
-    x, y = (math.cos(coupler) - c * math.cos(rocker)) / square, (math.cos(rocker) - c * math.cos(coupler)) / square
-    in_plane = x * a + y * b
-    left = 1.0 - float(in_plane @ in_plane)
-    if left < 0.0:
-        raise InputError(
-            f"the spherical four-bar cannot be closed: arcs of {coupler:.6g} and {rocker:.6g} rad do not meet "
-            f"across {float(math.acos(np.clip(c, -1.0, 1.0))):.6g} rad. Change the arcs or the angle."
-        )
-    return np.asarray(in_plane + np.sqrt(left / square) * up)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
@@ -36,39 +37,31 @@ _log = logging.getLogger("ada_dynamics")
 _SIDECAR_ENDINGS = (".yaml", ".yml", ".json")
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """A format for models with loops.
+class Spelling(NamedTuple):
+    """A format for models with loops: one line on it, and the function that returns texts by file ending."""
 
-    Attributes:
-        name: name of the format.
-        summary: one line on the format.
-        make: function that returns the texts of a model by file ending.
-    """
-
-    name: str
     summary: str
     make: Callable[[Draft], dict[str, str]]
 
 
-_ALL = (
-    Spelling("sidecar", "a URDF and a YAML (or JSON) file with the loops; all loop types", sidecar),
-    Spelling(
-        "constraint", "<constraint> inside a URDF (ros/urdfdom#264); all loop types", with_elements(KINDS, constraint)
-    ),
-    Spelling(
-        "loop_joint", "<loop_joint> inside a URDF (Drake, Isaac Sim); all loop types", with_elements(KINDS, loop_joint)
-    ),
-    Spelling(
-        "urdf_plus",
-        "URDF+ <loop>; revolute, prismatic, planar, fixed",
-        with_elements(URDF_PLUS_KINDS, urdf_plus, GENERAL_FORMATS),
-    ),
-    Spelling("gazebo", "<gazebo><joint> inside a URDF; loops that are closed at zero joint positions", gazebo),
-    Spelling("mjcf", "MuJoCo's XML; revolute, spherical, fixed (soft constraints in MuJoCo)", mjcf),
-    Spelling("sdf", "SDFormat; loops that are closed at zero joint positions", sdf),
+SPELLINGS: Mapping[str, Spelling] = MappingProxyType(
+    {
+        "sidecar": Spelling("a URDF and a YAML (or JSON) file with the loops; all loop types", sidecar),
+        "constraint": Spelling(
+            "<constraint> inside a URDF (ros/urdfdom#264); all loop types", with_elements(KINDS, constraint)
+        ),
+        "loop_joint": Spelling(
+            "<loop_joint> inside a URDF (Drake, Isaac Sim); all loop types", with_elements(KINDS, loop_joint)
+        ),
+        "urdf_plus": Spelling(
+            "URDF+ <loop>; revolute, prismatic, planar, fixed",
+            with_elements(URDF_PLUS_KINDS, urdf_plus, GENERAL_FORMATS),
+        ),
+        "gazebo": Spelling("<gazebo><joint> inside a URDF; loops that are closed at zero joint positions", gazebo),
+        "mjcf": Spelling("MuJoCo's XML; revolute, spherical, fixed (soft constraints in MuJoCo)", mjcf),
+        "sdf": Spelling("SDFormat; loops that are closed at zero joint positions", sdf),
+    }
 )
-SPELLINGS: Mapping[str, Spelling] = MappingProxyType({spelling.name: spelling for spelling in _ALL})
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ MOTIONS = {
     "slider_crank": (1, 1),
     "five_bar": (2, 2),
     "bennett": (1, 3),
-    "spherical_four_bar": (1, 3),
     "parallel_gripper": (1, 1),
     "delta": (3, 3),
     "stewart": (6, 6),

@@ -19,8 +19,7 @@ ROBOT = """<robot name="r"><link name="l"><visual><geometry><mesh filename="{}"/
 
 @pytest.fixture(autouse=True)
 def no_ros(monkeypatch, tmp_path):
-    for name in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
 
 
@@ -72,19 +71,11 @@ def test_a_description_behind_a_link_is_looked_for_from_where_it_really_is_too(p
     assert AddressResolver(link).package("my_robot") is not None
 
 
-@pytest.mark.parametrize(("variable", "folder"), [("AMENT_PREFIX_PATH", "share/bot"), ("ROS_PACKAGE_PATH", "bot")])
-def test_packages_of_a_sourced_ros_are_found(variable, folder, tmp_path, monkeypatch):
-    mesh = made(tmp_path / folder / "meshes/a b.stl")
-    monkeypatch.setenv(variable, f"/nowhere{os.pathsep}{tmp_path}")
+def test_packages_of_a_sourced_ros_are_found(tmp_path, monkeypatch):
+    mesh = made(tmp_path / "share/bot/meshes/a b.stl")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere{os.pathsep}{tmp_path}")
     assert AddressResolver().file("package://bot/meshes/a b.stl") == mesh
     assert AddressResolver().file("package://bot/meshes/a%20b.stl") == mesh
-
-
-def test_a_package_path_may_be_the_package_or_hold_repositories(tmp_path, monkeypatch):
-    mesh = made(tmp_path / "repository/bot/a.stl")
-    for place in (tmp_path, tmp_path / "repository", tmp_path / "repository/bot"):
-        monkeypatch.setenv("ROS_PACKAGE_PATH", str(place))
-        assert AddressResolver().file("package://bot/a.stl") == mesh
 
 
 def test_the_first_package_that_has_the_file_wins(package, tmp_path, monkeypatch):
@@ -144,7 +135,7 @@ def test_meshes_that_are_missing_are_one_note_with_all_places_of_the_search(tmp_
     robot = made(tmp_path / "robot.urdf", ROBOT.format("package://gone/a.stl").replace("</link>", f"{visual}</link>"))
     (finding,) = ada.check(robot).findings
     assert (finding.code, finding.severity) == ("mesh-missing", "note")
-    for place in (str(tmp_path), "AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH", str(tmp_path / "cache")):
+    for place in (str(tmp_path), "AMENT_PREFIX_PATH", str(tmp_path / "cache")):
         assert place in finding.message
     many = missing_meshes({f"{i}.stl": f"no {i}" for i in range(100)}, 200)
     assert len(many.splitlines()) == 1 and len(many) < 200

@@ -132,7 +132,6 @@ ROWS = {
         (lambda: mechanisms.slider_crank(0.7, 0.3, angle=0.0), "slider-crank cannot be closed"),
         (lambda: mechanisms.five_bar(tip=(3.0, 0.0)), "left arm of the five-bar linkage cannot be closed"),
         (lambda: mechanisms.bennett(0.2, 0.5, 1.0), "0 < short"),
-        (lambda: mechanisms.spherical_four_bar((0.2, 0.3, 0.3, 1.5)), "spherical four-bar cannot be closed"),
         (lambda: mechanisms.hexa(position=(0, 0, -2)), "leg 'leg_1' cannot be closed"),
         (lambda: mechanisms.ladder(3, lean=-1.5), "cell 1 of the ladder cannot be closed"),
         (lambda: mechanisms.cassie_leg(knee=3.1), "rod of the leg cannot be closed"),

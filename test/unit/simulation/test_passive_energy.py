@@ -24,9 +24,7 @@ MECHANISMS = [
         (
             "four_bar",
             "watt_six_bar",
-            "stephenson_six_bar",
             "bennett",
-            "spherical_four_bar",
             "parallel_gripper",
             "delta",
             "hexa",
