@@ -153,7 +153,7 @@ endef
 $(READY): setup.py setup.cfg pyproject.toml $(EXPERIMENTS)
 	$(call install,$(EXTRAS),minutes and up to 2 GB,$(if $(EXPERIMENTS),--editable ./experiments))
 	@if [ -e $(VENV)/share/rosidl_generator_py ]; then \
-	  $(PROGRESS) "Building tf2_msgs" $(BIN)/python -m ada_robot.interfaces || true; \
+	  $(PROGRESS) "Building tf2_msgs" $(BIN)/python tools/build_interfaces.py || true; \
 	fi
 	@touch $@
 

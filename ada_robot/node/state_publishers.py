@@ -7,7 +7,6 @@ Slower computations are in load_publishers.py.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,8 +36,8 @@ def can_send_frames(node: Node) -> bool:
     if environment.can_send_tf():
         return True
     node.get_logger().warning(
-        f"no /tf: the package tf2_msgs is missing. Build it, and start again: {sys.executable} -m ada_robot.interfaces "
-        "(needs a C++ compiler: sudo apt install g++ python3-dev)."
+        "no /tf: the package tf2_msgs is missing. Build it in the checkout, and start again: python "
+        "tools/build_interfaces.py (needs a C++ compiler: sudo apt install g++ python3-dev)."
     )
     return False
 

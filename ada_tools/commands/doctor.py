@@ -209,7 +209,7 @@ def _check_ros(checks: Checks) -> None:
     came = f"rclpy {wheel} from PyPI" if wheel else f"{os.environ.get('ROS_DISTRO', 'sourced')}"
     lacking = [name for name in ("tf2_msgs", "launch") if importlib.util.find_spec(name) is None]
     more = f", without {' and '.join(lacking)} (docs/installing.md)" if lacking else ""
-    more += "; for /tf: python -m ada_robot.interfaces" if "tf2_msgs" in lacking else ""
+    more += "; for /tf: python tools/build_interfaces.py" if "tf2_msgs" in lacking else ""
     checks.ok("ROS 2", f"{came}, domain {os.environ.get('ROS_DOMAIN_ID') or 0}{more}")
 
 

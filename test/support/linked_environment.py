@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+TOOL = Path(__file__).parents[2] / "tools/build_interfaces.py"
 HAS_COMPILERS = all(map(shutil.which, ("gcc", "g++"))) and Path(sysconfig.get_path("include"), "Python.h").is_file()
 
 
@@ -33,7 +34,7 @@ def run(python, *arguments, code=0, **environment):
 
 
 def builder(*arguments):
-    return ("-m", "ada_robot.interfaces", *arguments)
+    return (TOOL, *arguments)
 
 
 def environment_of_links(root):

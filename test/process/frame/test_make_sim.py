@@ -39,7 +39,7 @@ echo "ada $*" >> asked
 ROS = "" if os.environ.get("ROS_DISTRO") else ",ros"
 LIGHT = f"pip --progress-bar off --editable .[view,record,xacro{ROS}]"
 FULL = f"pip --progress-bar off --editable .[test,tools,xacro,docs,dev,fuzz,mutants{ROS}]"
-BUILD = "-m ada_robot.interfaces"
+BUILD = "tools/build_interfaces.py"
 
 
 @pytest.fixture

@@ -13,9 +13,7 @@ pytest.importorskip("rosidl_generator_py", reason="the generators come with the 
 
 from linked_environment import HAS_COMPILERS, builder, definitions, environment_of_links, run, site_of
 
-from ada_dynamics.errors import InputError
 from ada_dynamics.simulation.record import messages
-from ada_robot.interfaces import check_environment, main
 
 WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
 pytestmark = [pytest.mark.ros, pytest.mark.skipif(not WHEELS, reason="ROS 2 is here, but not from wheels")]
@@ -78,39 +76,17 @@ def test_a_second_build_finds_it_there(built):
     assert files == {path: path.stat().st_mtime_ns for path in files}
 
 
-@pytest.fixture
-def unbuilt(tmp_path):
-    """Options of the builder for a package that is nowhere."""
-    return ["--from", str(definitions(tmp_path, shapes={"Box.msg": "float64 side\n"}))]
-
-
-def test_a_missing_compiler_is_named_with_the_apt_line(unbuilt, capsys, monkeypatch):
-    for name in ("CC", "CXX"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", "")
-    assert main(unbuilt) == 2
-    said = capsys.readouterr().err
-    assert "the compiler gcc and the compiler g++" in said
-    assert "sudo apt install g++" in said
-
-
-def test_an_environment_that_nothing_can_be_built_into_is_refused_with_the_fix(monkeypatch):
-    for prefix, environment, fix in (
-        (sys.base_prefix, {}, "python3 -m venv .venv"),
-        (sys.prefix, {"ROS_DISTRO": "jazzy"}, "sudo apt install ros-jazzy-tf2-msgs"),
-        ("/nowhere", {}, "pip install"),
-    ):
-        monkeypatch.setattr(sys, "prefix", prefix)
-        with pytest.raises(InputError) as refusal:
-            check_environment(environment)
-        assert fix in str(refusal.value)
-
-
-def test_folders_without_usable_packages_are_refused(tmp_path, capsys):
+@needs_compilers
+def test_what_prevents_a_build_is_named_with_the_fix(built, tmp_path):
+    package = definitions(tmp_path, shapes={"Box.msg": "float64 side\n"})
     (tmp_path / "empty").mkdir()
-    for folder in (tmp_path / "empty", tmp_path / "nowhere"):
-        assert main(["--from", str(folder)]) == 2
-        assert "has no interface packages" in capsys.readouterr().err
+    for arguments, environment, words in (
+        (["--from", package], {"CXX": "no_such_compiler"}, "sudo apt install g++"),
+        (["--from", package], {"ROS_DISTRO": "jazzy"}, "sudo apt install ros-jazzy-tf2-msgs"),
+        (["--from", tmp_path / "empty"], {}, "has no interface packages"),
+        (["--from", tmp_path / "nowhere"], {}, "has no interface packages"),
+    ):
+        assert words in run(built[0], *builder(*arguments), code=2, **environment)
 
 
 @needs_compilers

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build of message packages missing on PyPI (tf2_msgs), inside a virtual environment.
+"""Build message packages that PyPI lacks (tf2_msgs, for /tf) into the virtual environment of this Python.
 
 The ROS 2 wheels contain the generators, headers and libraries; the C and C++ compilers are those of the system.
+Packages that can be imported are left alone, unless they were built here from other sources or with other wheels.
 
-    python -m ada_robot.interfaces                 tf2_msgs, unless it can be imported
-    python -m ada_robot.interfaces --from DIR      DIR/PACKAGE/{msg,srv,action}/*
+    python tools/build_interfaces.py                 tf2_msgs
+    python tools/build_interfaces.py --from DIR      DIR/PACKAGE/{msg,srv,action}/*
 """
 
 from __future__ import annotations
@@ -25,21 +26,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ada_dynamics.errors import INTERRUPTED, USAGE_ERROR, AdaError, CompileError, InputError
-from ada_dynamics.resources import how_to_install
-from ada_robot.processes import posix_module, restore_sigint
-
-NAME = "python -m ada_robot.interfaces"
 TRANSFORMS = "# Interface of the package tf2_msgs (geometry2).\ngeometry_msgs/TransformStamped[] transforms\n"
 MARK = "built_by_ada_dynamics"  # file in a built package with its sources and tools; other packages are not modified
 ROOT, SITE = Path(sys.prefix), Path(sysconfig.get_path("platlib"))
 INDEX = "share/ament_index/resource_index/rosidl_interfaces"  # index of the installed packages
 _WHEELS = ("share/rosidl_generator_py/resource", "lib/librosidl_runtime_c.so")  # the last ones of the generators
-_WORK = ".ada_interfaces-"  # prefix of temporary folders
 _KINDS = ("msg", "srv", "action")
 _TYPE_OF_PACKAGE = re.compile(r"(?m)^\s*([a-z][a-z0-9_]*)/")
 # serialization, and description for the middleware; publishers need both
@@ -61,102 +56,53 @@ _RUNTIME = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the missing packages and return the exit code."""
-    if arguments is None:
-        restore_sigint()
-    parser = argparse.ArgumentParser(
-        NAME,
-        description="Build the message packages that PyPI lacks (tf2_msgs, for /tf) into this virtual environment, "
-        "with the generators of the ROS 2 wheels. Packages that can be imported already are left alone.",
-    )
+def main() -> None:
+    """Build the missing packages."""
+    parser = argparse.ArgumentParser(description="Build message packages that PyPI lacks, such as tf2_msgs for /tf.")
     parser.add_argument(
-        "--from",
-        dest="folder",
-        type=Path,
-        metavar="DIR",
-        help="folder of packages: DIR/PACKAGE/{msg,srv,action}/* (default: those that the nodes need)",
+        "--from", dest="folder", type=Path, metavar="DIR", help="packages: DIR/PACKAGE/{msg,srv,action}/*"
     )
     parser.add_argument("--generate", nargs=2, type=Path, help=argparse.SUPPRESS)  # of the separate process
-    options = parser.parse_args(arguments)
-    try:
-        if options.generate:
-            _generate(*options.generate)
-        elif options.folder is not None:
-            _build_missing(options.folder.resolve())
-        else:
-            with tempfile.TemporaryDirectory() as folder:
-                own = Path(folder, "tf2_msgs/msg/TFMessage.msg")
-                own.parent.mkdir(parents=True)
-                own.write_text(TRANSFORMS, encoding="utf-8")
-                _build_missing(Path(folder))
-    except AdaError as problem:
-        print(f"{NAME}: error: {' '.join(str(problem).split())}", file=sys.stderr)
-        return USAGE_ERROR
-    except KeyboardInterrupt:
-        print(f"{NAME}: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+    options = parser.parse_args()
+    if options.generate:
+        _generate(*options.generate)
+        return
+    with tempfile.TemporaryDirectory() as own:
+        folder = Path(own) if options.folder is None else options.folder.resolve()
+        if options.folder is None:
+            (folder / "tf2_msgs/msg").mkdir(parents=True)
+            (folder / "tf2_msgs/msg/TFMessage.msg").write_text(TRANSFORMS, encoding="utf-8")
+        packages = sorted(path for path in folder.iterdir() if _definition_files(path)) if folder.is_dir() else []
+        if not packages:
+            _fail(f"{folder} has no interface packages of the form PACKAGE/msg/Type.msg (or srv, action).")
+        for definitions in packages:
+            if _is_there(definitions):
+                print(f"{definitions.name}: there already")
+            else:
+                _build(definitions, _compilers())
+                print(f"{definitions.name}: built in {SITE / definitions.name}")
 
 
-def _build_missing(folder: Path) -> None:
-    packages = sorted(path for path in folder.iterdir() if _definition_files(path)) if folder.is_dir() else []
-    if not packages:
-        raise InputError(f"{folder} has no interface packages of the form PACKAGE/msg/Type.msg (or srv, action).")
-    for definitions in packages:
-        if not _is_there(definitions):
-            check_environment(os.environ)
-            compilers = _compilers(os.environ)
-            locking = posix_module("fcntl", "Building message packages")
-            with (ROOT / ".ada_interfaces.lock").open("w") as lock:  # concurrent builds wait for each other
-                locking.flock(lock, locking.LOCK_EX)
-                if not _is_there(definitions):
-                    _build(definitions, compilers)
-                    print(f"{definitions.name}: built in {SITE / definitions.name}")
-                    continue
-        print(f"{definitions.name}: there already")
+def _fail(text: str) -> NoReturn:
+    print(f"build_interfaces: error: {text}", file=sys.stderr)
+    raise SystemExit(2)
 
 
-def check_environment(environment: Mapping[str, str]) -> None:
-    """Check that packages can be built into the environment of this Python.
-
-    Args:
-        environment: environment variables, which show whether a ROS is sourced.
-
-    Raises:
-        InputError: if it is no virtual environment, a ROS is sourced, or the wheels are missing.
-    """
-    sourced = environment.get("ROS_DISTRO")
-    if sourced:
-        raise InputError(
-            f"ROS 2 {sourced} is sourced, and must not be mixed with other packages. Install the missing "
-            f"package there: sudo apt install ros-{sourced}-tf2-msgs"
-        )
+def _compilers() -> dict[str, list[str]]:
+    """Return the commands of the C and C++ compiler, from CC and CXX; fail where packages cannot be built."""
+    distribution = os.environ.get("ROS_DISTRO")
+    if distribution:
+        _fail(f"ROS 2 {distribution} is sourced; install it there: sudo apt install ros-{distribution}-tf2-msgs")
     if sys.prefix == sys.base_prefix:
-        raise InputError(
-            f"{sys.prefix} is no virtual environment; packages are not built into the system's Python. "
-            f"Create one: python3 -m venv .venv && . .venv/bin/activate && {how_to_install('ros')} "
-            "(a checkout: make setup)"
-        )
-    if not all(Path(sys.prefix, path).exists() for path in _WHEELS):
-        raise InputError(
-            f"the ROS 2 wheels with the message generators are missing in {sys.prefix}; they exist for Linux on x86-64 "
-            f"with Python 3.10 to 3.14. Install: {how_to_install('ros')} (a checkout: make setup)"
-        )
-
-
-def _compilers(environment: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the commands of the C and C++ compiler, from the variables CC and CXX.
-
-    Raises:
-        InputError: if a compiler or Python.h is missing; the message has the command that installs it.
-    """
-    commands = {name: shlex.split(environment.get(name) or usual) for name, usual in (("CC", "gcc"), ("CXX", "g++"))}
+        _fail(f"{sys.prefix} is no virtual environment. Create one: make setup")
+    if not all(Path(ROOT, path).exists() for path in _WHEELS):
+        _fail(f"the ROS 2 wheels (x86-64 Linux, Python 3.10 to 3.14) are missing in {ROOT}. Install them: make setup")
+    commands = {name: shlex.split(os.environ.get(name) or usual) for name, usual in (("CC", "gcc"), ("CXX", "g++"))}
     lacks = [f"the compiler {one[0]}" for one in commands.values() if not shutil.which(one[0])]
     if not Path(sysconfig.get_path("include"), "Python.h").is_file():
         lacks.append(f"Python.h (in {sysconfig.get_path('include')})")
     if lacks:
-        raise InputError(
+        _fail(
             f"not found: {' and '.join(lacks)}; without the built packages, nodes run and publish no /tf. On Debian "
             f"and Ubuntu: sudo apt install g++ python3-dev"
         )
@@ -187,33 +133,24 @@ def _mark_of(definitions: Path) -> str:
 
 
 def _build(definitions: Path, compilers: Mapping[str, Sequence[str]]) -> None:
-    """Generate, compile and install a package.
-
-    Raises:
-        InputError: if a definition is invalid, or uses an unknown package.
-        CompileError: if a compiler fails; the message contains its output.
-    """
-    for remains in ROOT.glob(f"{_WORK}*"):  # of killed builds
-        shutil.rmtree(remains, ignore_errors=True)
+    """Generate, compile and install a package."""
     print(f"{definitions.name}: building, which needs seconds to minutes", flush=True)
     texts = ((definitions / path).read_text(encoding="utf-8") for path in _definition_files(definitions))
     used = {name for text in texts for name in _TYPE_OF_PACKAGE.findall(text)} - {definitions.name}
     lacking = sorted(used - {path.name for path in (ROOT / INDEX).iterdir()})
     if lacking:
         wheels = " ".join(f"ros-{name.replace('_', '-')}" for name in lacking)
-        raise InputError(
-            f"{definitions} uses {', '.join(lacking)}, missing in {ROOT}. Install from PyPI: pip install {wheels}"
-        )
-    with tempfile.TemporaryDirectory(dir=ROOT, prefix=_WORK) as folder:
+        _fail(f"{definitions} uses {', '.join(lacking)}, missing in {ROOT}. Install from PyPI: pip install {wheels}")
+    with tempfile.TemporaryDirectory(dir=ROOT, prefix=".ada_interfaces-") as folder:
         work = Path(folder)
         # a separate process: the generators print, raise arbitrary exceptions and use AMENT_PREFIX_PATH
-        command = [sys.executable, "-m", "ada_robot.interfaces", "--generate", str(definitions), folder]
+        command = [sys.executable, __file__, "--generate", str(definitions), folder]
         environment = {**os.environ, "AMENT_PREFIX_PATH": str(ROOT)}
         result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if result.returncode:
             said = result.stderr.strip().splitlines() or ["no reason given"]
             read = re.findall(r"(?m)^Reading input file: (.*)$", result.stdout) or [definitions]
-            raise InputError(f"{read[-1]}: refused by the generators of ROS 2: {said[-1]}")
+            _fail(f"{read[-1]}: refused by the generators of ROS 2: {said[-1]}")
         _install(definitions, work, _compiled(definitions.name, work, compilers))
 
 
@@ -294,7 +231,7 @@ def _run(command: Sequence[str]) -> None:
     if result.returncode:
         said = result.stdout.strip().splitlines() or ["no output"]
         shown = next((line for line in said if "error" in line), said[-1])
-        raise CompileError(f"{command[0]} ended with code {result.returncode}: {shown.strip()}")
+        _fail(f"{command[0]} ended with code {result.returncode}: {shown.strip()}")
 
 
 def _install(definitions: Path, work: Path, library: Path) -> None:
@@ -330,4 +267,4 @@ def _replace(new: Path, place: Path, work: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
