@@ -127,13 +127,6 @@ def write_pose(pose: Array, place: Any, rotation: Any) -> None:
     rotation.w, rotation.x, rotation.y, rotation.z = to_quaternion(pose[:3, :3])
 
 
-def differ(one: Any, other: Any) -> float:
-    """Return the larger of distance [m] and angle [rad] between two pose messages."""
-    first, second = (matrix_of(each.position, each.orientation) for each in (one, other))
-    way, turn = apart(first, second)
-    return max(way, turn)
-
-
 def apart(one: Array, other: Array) -> tuple[float, float]:
     """Return distance [m] and angle [rad] between two 4x4 poses."""
     cosine = 0.5 * (float(np.trace(one[:3, :3].T @ other[:3, :3])) - 1.0)

@@ -201,13 +201,11 @@ def controller_node(values: SetupValues, parameters: Parameters, sensor_joint: s
     return _node("controller_node", values, own, heard)
 
 
-def target_node(values: SetupValues, parameters: Parameters | None = None) -> list[Process]:
-    """Target of a controller: given initially, or dragged in RViz; none without either."""
-    if parameters is None and not values.shows_rviz:
+def target_node(values: SetupValues, parameters: Parameters | None) -> list[Process]:
+    """Node that sends the initial target of a controller; none without one."""
+    if parameters is None:
         return []
-    own = {**values.use_sim_time, **(parameters or {})}
-    # A given target is not sent again.
-    return [_node("target_node", values, own, is_optional=True, respawns=parameters is None)]
+    return [_node("target_node", values, {**values.use_sim_time, **parameters}, is_optional=True)]
 
 
 def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameters | None = None) -> list[Process]:
@@ -267,15 +265,13 @@ def _rviz(values: SetupValues, picture: str, frame: str) -> Process:
 
 
 def topics(picture: str) -> list[str]:
-    """Topics and services of an RViz configuration, except those of TF.
+    """Topics of an RViz configuration, except those of TF.
 
     Args:
         picture: name of the configuration.
     """
     text = resources.find("config", f"{picture}.rviz").read_text(encoding="utf-8")
-    targets = re.findall(r"Interactive Markers Namespace: (/\S+)", text)
-    of_targets = [f"{one}/{name}" for one in targets for name in ("update", "feedback", "get_interactive_markers")]
-    return [*re.findall(r"^ +Value: (/\S+)", text, re.MULTILINE), *of_targets]
+    return re.findall(r"^ +Value: (/\S+)", text, re.MULTILINE)
 
 
 def displayed_joints(picture: str) -> list[str]:

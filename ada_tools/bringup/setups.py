@@ -404,7 +404,6 @@ def _hoap2_balance(values: SetupValues) -> list[Process]:
         dynamics_node(values, picture, own),
         *([controller_node(values, control)] if strategy != NONE else []),
         *watchers(values, picture, "world" if is_clamped else "odom"),
-        *(target_node(values) if strategy != NONE else []),
     ]
 
 
@@ -495,8 +494,7 @@ def _arm(values: SetupValues) -> list[Process]:
         own_settings = {f"{name}.{setting}": value for setting, value in settings.items()}
         control: Parameters = {"controller": values("controller"), "robot": model, **beside, **own_settings}
         found.append(controller_node(values, control, _SENSOR_JOINT))
-    found += watchers(values, picture)
-    return [*found, *(target_node(values) if name != NONE else [])]
+    return [*found, *watchers(values, picture)]
 
 
 def _arm_sensor(values: SetupValues) -> str:

@@ -57,7 +57,6 @@ class TargetSettings:
     """Parameters of the target node."""
 
     controller: str = setting("controller_node", "controller node", read_only=True)
-    scale: float = setting(0.3, "size of the handles in RViz", unit="m", lower=1e-3, upper=100.0, read_only=True)
     joints: tuple[str, ...] = setting((), "joints with an initial target; empty: none", read_only=True)
     positions: tuple[float, ...] = setting((), "initial target of each of these joints", unit="rad, m", read_only=True)
     pose: tuple[float, ...] = setting(

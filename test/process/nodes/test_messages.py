@@ -38,7 +38,6 @@ HARDWARE = (
 TARGET = (
     ({"joints": ["a"], "positions": [0.1, 0.2]}, "2 values and parameter joints 1 names"),
     ({"pose": [0.0, 1.0]}, "2 numbers; it must have 6"),
-    ({"scale": 0.0}, "scale is 0.0"),
 )
 
 

@@ -19,7 +19,6 @@ WRENCH = "/dynamics_node/wrench/"
 DISPLAYS = {
     "Axes": None,
     "Grid": None,
-    "InteractiveMarkers": None,
     "Marker": "Topic",
     "MarkerArray": "Topic",
     "Path": "Topic",
@@ -108,9 +107,6 @@ def test_robot_and_frames_are_shown_and_a_namespace_can_move_all_topics(name):
         for display in content_of(name)["Visualization Manager"]["Displays"]
         if DISPLAYS[plugin(display)] is not None
     }
-    for display in displays_of(name, "InteractiveMarkers"):
-        space = display["Interactive Markers Namespace"]
-        shown |= {f"{space}/update", f"{space}/feedback", f"{space}/get_interactive_markers"}
     assert sorted(topics(name.removesuffix(".rviz"))) == sorted(shown)
 
 
@@ -135,7 +131,5 @@ def test_each_choice_of_robot_publishes_what_its_configuration_shows(setup):
         assert what.robot["wrenches"] == joints
         markers = [display["Topic"]["Value"] for display in displays_of(shown.name, "MarkerArray")]
         assert markers == ["/dynamics_node/markers"]
-        has_target = what.process("target_node") is not None or not what.controller
-        assert has_target or not displays_of(shown.name, "InteractiveMarkers")
         model = load(str(what.robot["robot"]))
         assert set(joints) <= {*model.joints, *model.loop_names}
