@@ -8,21 +8,17 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from typing import TextIO
 
-from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import invalid
 
 FIRST_AFTER = 0.5  # [s] before the first output
-ANALYSIS_AFTER = 1.0  # [s] before the first output of an analysis
 REDRAW_AFTER = 0.1  # [s] between two updates on a terminal
 LINE_AFTER = 10.0  # [s] between two lines in a file, or
 LINE_SHARE = 0.1  # this fraction of the total, with at least
 LINE_NOT_BEFORE = 1.0  # [s] between two lines
 _BAR = 24  # characters
-_STILL = ManualClock()
-_analyses_are_shown: ContextVar[bool] = ContextVar("analyses_are_shown", default=False)
 
 
 class Progress:
@@ -44,7 +40,6 @@ class Progress:
         unit: str = "",
         *,
         start: float = 0.0,
-        first_after: float = FIRST_AFTER,
         stream: TextIO | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -55,14 +50,12 @@ class Progress:
             label: text in front of the bar.
             unit: unit of the total, such as "s" or "runs"; without one only the fraction is shown.
             start: amount done in an earlier run that is resumed.
-            first_after: time before the first output [s]; infinite for no output.
             stream: text stream; the standard error by default.
             clock: clock of the computation.
         """
         self.total, self.done = float(total), float(start)
         self._label, self._unit, self._text = label, unit, ""
-        self._first_after, self._clock = first_after, clock
-        self._began, self._first = clock(), float(start)
+        self._clock, self._began, self._first = clock, clock(), float(start)
         self._shown_at: float | None = None
         self._shown_share = self.share
         self._stream, self._is_terminal = sys.stderr if stream is None else stream, False
@@ -78,36 +71,25 @@ class Progress:
         """Set the amount that is done, and the text after the figures."""
         self.done, self._text = float(done), text
         now = self._clock()
-        if self._is_due(now):
+        since = now - (self._began if self._shown_at is None else self._shown_at)
+        if self._is_terminal:
+            is_due = self._shown_at is None or since >= REDRAW_AFTER
+        else:
+            is_due = since >= LINE_AFTER or (since >= LINE_NOT_BEFORE and self.share - self._shown_share >= LINE_SHARE)
+        if is_due and now - self._began >= FIRST_AFTER:
             self._show(now)
-
-    def advance(self, step: float = 1.0, text: str = "") -> None:
-        """Increase the amount that is done."""
-        self.update(self.done + step, text)
 
     def __call__(self, fraction: float, text: str = "") -> None:
         """Set the fraction that is done."""
         self.update(fraction * self.total, text)
 
-    def close(self) -> None:
-        """Show the final figures if any were shown, and end the line."""
-        if self._shown_at is not None:
-            self._show(self._clock(), is_last=True)
-        self._first_after = math.inf
-
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _is_due(self, now: float) -> bool:
-        if now - self._began < self._first_after:
-            return False
-        if self._is_terminal:
-            return self._shown_at is None or now - self._shown_at >= REDRAW_AFTER
-        since = now - (self._began if self._shown_at is None else self._shown_at)
-        return since >= LINE_AFTER or (since >= LINE_NOT_BEFORE and self.share - self._shown_share >= LINE_SHARE)
+        """Show the final figures if any were shown, and end the line."""
+        if self._shown_at is not None:
+            self._show(self._clock(), is_last=True)
 
     def _show(self, now: float, is_last: bool = False) -> None:
         self._shown_at, self._shown_share = now, self.share
@@ -150,25 +132,6 @@ def reporting(
         yield lambda done: tell(min(1.0, done / total), label)
     else:
         raise invalid("progress", progress, "None, 'auto', or a function of fraction and text")
-
-
-@contextmanager
-def showing_analyses() -> Iterator[None]:
-    """Show the progress of long analyses of loop constraints within the block."""
-    before = _analyses_are_shown.set(True)
-    try:
-        yield
-    finally:
-        _analyses_are_shown.reset(before)
-
-
-def analysis_progress(
-    label: str, total: float, unit: str = "", *, stream: TextIO | None = None, clock: Clock = SYSTEM_CLOCK
-) -> Progress:
-    """Progress of an analysis, which is quiet outside of `showing_analyses`; arguments as for `Progress`."""
-    if not _analyses_are_shown.get():  # library calls do not read the clock
-        return Progress(total, label, unit, first_after=math.inf, clock=_STILL)
-    return Progress(total, label, unit, first_after=ANALYSIS_AFTER, stream=stream, clock=clock)
 
 
 def duration_text(seconds: float) -> str:

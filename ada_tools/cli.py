@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 
 from ada_dynamics.errors import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR, AdaError
-from ada_dynamics.progress import showing_analyses
 from ada_robot.processes import restore_sigint
 from ada_tools.commands import parser
 
@@ -43,9 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command is None:
             top.print_help(sys.stderr)
             return USAGE_ERROR
-        # In the process of somebody else, nothing but the output of the command is written.
-        with showing_analyses() if arguments is None else contextlib.nullcontext():
-            code: int = options.run(options)
+        code: int = options.run(options)
         sys.stdout.flush()
         return code
     except SystemExit as end:  # from argparse, after --help or wrong usage

@@ -19,7 +19,6 @@ from ada_dynamics.constraints.rank import ROUNDED_GAP, STEP, ConstraintSubset, d
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.model import Model
-from ada_dynamics.progress import Progress, analysis_progress
 
 NEAR_SINGULAR = 0.05  # of the median relative singular value of the sample configurations
 SAMPLES = 6
@@ -109,29 +108,23 @@ def analyse(model: Model, q: Array | None = None) -> ConstraintAnalysis:
     refuse_open(constraints)
     constraints.trace()
     start = closed_near(model, constraints, model.home() if q is None else q)
-    with _progress(model, 3 * SAMPLES) as progress:
-        return _analyse_at(constraints, sample_configurations(constraints, start, progress), progress)
+    return _analyse_at(constraints, sample_configurations(constraints, start))
 
 
 def analyse_turned(analysis: ConstraintAnalysis) -> ConstraintAnalysis:
     """Analyse the same constraints with the axes of the other sides of the loop joints."""
     constraints = analysis.constraints.turned()
     constraints.trace()
-    with _progress(constraints.model, 2 * SAMPLES) as progress:
-        return _analyse_at(constraints, list(analysis.configurations), progress)
+    return _analyse_at(constraints, list(analysis.configurations))
 
 
-def _progress(model: Model, configurations: int) -> Progress:
-    return analysis_progress(f"analysing the loops of {model.name}", configurations)
-
-
-def _analyse_at(constraints: ConstraintSet, samples: list[Array], progress: Progress) -> ConstraintAnalysis:
+def _analyse_at(constraints: ConstraintSet, samples: list[Array]) -> ConstraintAnalysis:
     """Analyse the constraints in configurations that close the loops."""
     jacobians = [constraints.jacobian(q) / constraints.weights[:, None] for q in samples]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
     acts, strong = (largest > share * np.max(largest, initial=0.0) for share in (TRIVIAL, ROUNDED_ROW))
-    rank = _general_rank(ConstraintSubset(constraints, np.flatnonzero(acts)), samples, progress)
-    if strong.any() and _general_rank(ConstraintSubset(constraints, np.flatnonzero(strong)), samples, progress) == rank:
+    rank = _general_rank(ConstraintSubset(constraints, np.flatnonzero(acts)), samples)
+    if strong.any() and _general_rank(ConstraintSubset(constraints, np.flatnonzero(strong)), samples) == rank:
         acts = strong
     trivial, nontrivial = np.flatnonzero(~acts), np.flatnonzero(acts)
     whitened = [constraints.whitened(q)[:, nontrivial] for q in samples]
@@ -154,7 +147,7 @@ def nontrivial_constraints(constraints: ConstraintSet, q: Array) -> list[int]:
     return [int(c) for c in np.flatnonzero(largest > TRIVIAL * np.max(largest, initial=0.0))]
 
 
-def sample_configurations(constraints: ConstraintSet, start: Array, progress: Progress) -> list[Array]:
+def sample_configurations(constraints: ConstraintSet, start: Array) -> list[Array]:
     """The start and configurations reached from it by motions that keep the loops closed; deterministic.
 
     Any closed configurations would not do, as they can belong to another assembly mode with another mobility; a
@@ -165,7 +158,6 @@ def sample_configurations(constraints: ConstraintSet, start: Array, progress: Pr
     allowed = max(1e-11, min(ROUNDED_GAP, 10.0 * rows.size(start)))
     found, ranks = [start], [rank_at(rows, start)]
     for attempt in range(6 * SAMPLES):
-        progress.update(len(found))
         if len(found) >= SAMPLES:
             break
         i = int(rng.integers(len(found)))
@@ -192,12 +184,9 @@ def _moved(rows: ConstraintSubset, q: Array, rank: int, step: Array) -> Array | 
     return found if short > 0.25 * size and aside < size else None
 
 
-def _general_rank(rows: ConstraintSubset, samples: list[Array], progress: Progress) -> int:
+def _general_rank(rows: ConstraintSubset, samples: list[Array]) -> int:
     """Most frequent rank of the samples; the start, which may be singular, does not count if there are others."""
-    ranks = []
-    for q in samples[1:] or samples:
-        ranks.append(rank_at(rows, q))
-        progress.advance()
+    ranks = [rank_at(rows, q) for q in samples[1:] or samples]
     return max(ranks, key=lambda rank: (ranks.count(rank), rank))
 
 

@@ -18,7 +18,6 @@ from ada_dynamics.constraints.rank import CERTAIN, ROUNDED_GAP, ConstraintSubset
 from ada_dynamics.errors import BeyondLimitsWarning, InputError, ModelError, unknown_name
 from ada_dynamics.model.model import Model, within_limits
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.progress import Progress, analysis_progress
 
 CLOSED = 1e-11  # largest closure error of a closed loop, relative to the characteristic length
 _LONGEST_STEP = 0.6  # [rad], or in lengths of the mechanism
@@ -44,7 +43,6 @@ def gauss_newton(
     polish: int = 2,
     cut: float = _CUT,
     stalled: float = _STALLED,
-    report: Callable[[float], None] | None = None,
 ) -> ClosureResult:
     """Close the loops by Gauss-Newton steps with singular values, damped if the full step does not help.
 
@@ -57,7 +55,6 @@ def gauss_newton(
         cut: share of the largest singular value below which singular values are truncated.
         stalled: share to which the closure error must shrink in ten steps; otherwise the iteration stops, as in a local
             minimum.
-        report: function that is called with the share of the steps that is done.
     """
     model, weights = constraints.model, 1.0 / (constraints.weights * constraints.length)
     moved = np.arange(model.nv) if free is None else free
@@ -67,9 +64,7 @@ def gauss_newton(
 
     g = error(q)
     taken, before = 0, np.inf
-    for step in range(steps):
-        if report is not None:
-            report(step / steps)
+    for _ in range(steps):
         if taken % _PATIENCE == 0:
             now = float(np.linalg.norm(g))
             if now > stalled * before and now > ROUNDED_GAP:
@@ -127,28 +122,16 @@ def reversed_loops(tree: Tree, q: Array) -> list[str]:
 # --- closure from a guess --------------------------------------------------------------------------------------------
 def closed_near(model: Model, constraints: ConstraintSet, guess: Array, free: NDArray[np.intp] | None = None) -> Array:
     """Configuration near the guess that closes all loops; ModelError if none is found."""
-    with analysis_progress(f"closing the loops of {model.name}", 1 + _RESTARTS, "starts") as progress:
-        return _closed_near(model, constraints, guess, free, progress)
-
-
-def _closed_near(
-    model: Model, constraints: ConstraintSet, guess: Array, free: NDArray[np.intp] | None, progress: Progress
-) -> Array:
     rng = np.random.default_rng(20120301)
     best: ClosureResult | None = None
     opposite: list[str] = []
-    attempt = 0
-
-    def report(share: float) -> None:
-        progress.update(attempt + share, "" if best is None else f"smallest closure error {best.error:.1g} lengths")
-
     for attempt in range(1 + _RESTARTS):
         start = guess
         if attempt:
             push = np.zeros(model.nv)
             push[slice(None) if free is None else free] = rng.normal(size=model.nv if free is None else len(free))
             start = model.integrate(guess, push * min(1.5, 0.1 * attempt))
-        found = gauss_newton(constraints, start, free, report=report)
+        found = gauss_newton(constraints, start, free)
         if found.error < CLOSED:
             turned = reversed_loops(model.tree, found.q)
             if not turned:
@@ -260,9 +243,7 @@ def within_joint_limits(constraints: ConstraintSet, q: Array, guess: Array, free
         return q
     rng = np.random.default_rng(20120301)
     swung = np.isin(moved, np.r_[model.v_index(model.floating_joint)] if model.floating_joint else [], invert=True)
-    progress = analysis_progress(f"moving the joints of {model.name} within their limits", _STARTS, "starts")
     for attempt in range(_STARTS):
-        progress.update(attempt)
         start = q
         if attempt:
             push = np.zeros(model.nv)
@@ -275,7 +256,6 @@ def within_joint_limits(constraints: ConstraintSet, q: Array, guess: Array, free
             break
     else:
         _warn(model, q, moved)
-    progress.close()
     return q
 
 

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import re
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.progress import Progress, analysis_progress, showing_analyses
+from ada_dynamics.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -46,32 +45,11 @@ def test_a_file_gets_a_line_for_each_tenth_or_each_ten_seconds():
     assert 2 <= len(run(io.StringIO(), 3.0).splitlines()) <= 4  # no more than one per second
 
 
-def analysis_output(seconds: float, is_shown: bool) -> str:
-    stream, clock = io.StringIO(), ManualClock()
-    with (
-        showing_analyses() if is_shown else contextlib.nullcontext(),
-        analysis_progress("closing the loops of hexa", 25.0, "starts", stream=stream, clock=clock) as progress,
-    ):
-        for start in range(1, 26):
-            clock.advance(seconds / 25.0)
-            progress.update(start)
-    return stream.getvalue()
-
-
-def test_the_progress_of_an_analysis_is_shown_after_a_second_where_a_command_asks_for_it():
-    assert analysis_output(60.0, is_shown=False) == ""
-    assert analysis_output(0.9, is_shown=True) == ""
-    lines = analysis_output(60.0, is_shown=True).splitlines()
-    assert 9 <= len(lines) <= 13
-    assert lines[-1].startswith("closing the loops of hexa: 100 %, 25/25 starts, 1:00 passed")
-
-
 def test_a_stream_that_has_gone_does_not_end_the_run():
     stream = Terminal()
     stream.isatty()
     clock = ManualClock()
-    progress = Progress(1.0, stream=stream, clock=clock)
-    stream.close()
-    clock.advance(5.0)
-    progress.update(0.5)
-    progress.close()
+    with Progress(1.0, stream=stream, clock=clock) as progress:
+        stream.close()
+        clock.advance(5.0)
+        progress.update(0.5)
