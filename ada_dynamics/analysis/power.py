@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.passive import lost_efforts
-from ada_dynamics.analysis.balance import ContactFrames
 from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of, energy_of
 from ada_dynamics.analysis.sampled_signals import cumulative_integral, hermite
 from ada_dynamics.arrays import Array
@@ -78,7 +77,10 @@ class PowerBalance:
 
         NaN if some work is unknown. The reference is at least 1e-9 of the energies, to exclude rounding errors.
         """
-        return float(relative_residual(self.residual, self.kinetic, self.potential, *self.work.values()))
+        kinetic, potential = _largest(self.kinetic), _largest(self.potential)
+        moved = (_largest(x - x[:1]) for x in (self.potential, *self.work.values()))
+        scale = np.max([MIN_VARIATION * max(kinetic, potential), kinetic, *moved])
+        return float(_largest(self.residual) / (scale if scale > 0.0 else 1.0))
 
     @property
     def account(self) -> dict[str, float]:
@@ -117,16 +119,8 @@ class PowerBalance:
         return "; ".join([f"energy drift {drift}", *([", ".join(parts)] if parts else [])])
 
 
-def relative_residual(residual: Array, kinetic: Array, potential: Array, *works: Array) -> Array:
-    """`PowerBalance.worst` of one motion, (R,), or of many, (N, R)."""
-    moved = [kinetic, *(x - x[..., :1] for x in (potential, *works))]
-    floor = MIN_VARIATION * np.maximum(_largest(kinetic), _largest(potential))
-    scale = np.max([floor, *map(_largest, moved)], axis=0)
-    return np.asarray(_largest(residual) / np.where(scale > 0.0, scale, 1.0))
-
-
-def _largest(rows: Array) -> Array:
-    return np.asarray(np.max(np.abs(rows), axis=-1, initial=0.0))
+def _largest(rows: Array) -> float:
+    return float(np.max(np.abs(rows), initial=0.0))
 
 
 def loses_energy(model: Model) -> bool:
@@ -134,15 +128,7 @@ def loses_energy(model: Model) -> bool:
     return bool(np.any(np.asarray(_dissipated(model, np.ones(model.nv), FRICTION_SPEED)) != 0.0))
 
 
-def power_balance(
-    motion: StateTrajectory,
-    *,
-    stops: JointStops | None = None,
-    friction_speed: float | None = None,
-    contact_frames: ContactFrames | None = None,
-    is_held: bool | None = None,
-    efforts: ArrayLike | None = None,
-) -> PowerBalance:
+def power_balance(motion: StateTrajectory) -> PowerBalance:
     """Energies and powers along a motion.
 
     The work of damping, friction and stops is integrated over a cubic interpolation between the rows, which uses the
@@ -154,17 +140,14 @@ def power_balance(
     with the accelerations of the rows.
 
     Args:
-        motion: a `Log`, or a motion with model, t, q, v and optionally tau, external and contact wrenches.
-        stops: joint stops; by default those of the simulation that created a log.
-        friction_speed: speed below which Coulomb friction is viscous (see `joint_loads`); by default that of the
-            simulation for its logs, and f sign(v) for other motions.
-        contact_frames: link and point of each contact (see `balance`); those of the log by default.
-        is_held: True if the efforts are held from each row to the next, False for samples of a smooth signal; as
-            recorded in a log by default, else True.
-        efforts: efforts of the motors, (N, nv); `motion.tau` by default.
+        motion: a `Log`, or a motion with model, t, q, v and optionally tau, external and contact wrenches with
+            `contact_frames`. `info` contains `stops`, the settings of `JointStops`; `friction_speed`, below which
+            Coulomb friction is viscous (see `joint_loads`), else it is f sign(v); and `efforts`, "continuous" for
+            samples of a smooth signal instead of efforts that are held from each row to the next. Efforts that are
+            unknown in all rows count as zero.
 
     Raises:
-        InputError: a contact wrench has no frame, or efforts are unknown.
+        InputError: a contact wrench has no frame, or efforts are unknown in some rows.
 
     Warns:
         UnknownWorkWarning: some work is NaN; the message states which, from when on, the reason and the remedy.
@@ -172,11 +155,10 @@ def power_balance(
     dynamics, t = dynamics_of(motion), np.asarray(motion.t, dtype=np.float64)
     zeros = np.zeros(len(t))
     kinetic, potential = energy_of(motion)
-    tau = _efforts(motion, getattr(motion, "tau", None) if efforts is None else efforts)
-    friction_speed = _friction_speed(motion, friction_speed)
-    recorded = _info_of(motion).get("stops")
-    stops = stops or (None if recorded is None else JointStops(**recorded))
-    holds = _info_of(motion).get("efforts", "held") == "held" if is_held is None else is_held
+    tau, info = _efforts(motion, getattr(motion, "tau", None)), _info_of(motion)
+    friction_speed = info.get("friction_speed", FRICTION_SPEED if "integrator" in info else None)
+    stops = JointStops(**info["stops"]) if "stops" in info else None
+    holds = info.get("efforts", "held") == "held"
 
     def by_joints(q: Array, v: Array) -> Array:
         viscous, friction = _dissipated(motion.model, v, friction_speed)
@@ -190,12 +172,12 @@ def power_balance(
     else:
         lost_work, friction_work, stop_work = _work_of_steps(motion, stops, friction_speed, step).T
     external = zeros + external_power(dynamics, motion.q, motion.v, getattr(motion, "external", None) or {})
-    contact = zeros + _contact_power(dynamics, motion, contact_frames)
+    contact = zeros + _contact_power(dynamics, motion)
     given = _per_row(tau, motion.v)
     work = {
         "input": _held_work(motion, tau) if holds else cumulative_integral(t, given),
         "external": cumulative_integral(t, external),
-        "contact": cumulative_integral(t, contact) if step is None else _contact_work(dynamics, motion, contact_frames),
+        "contact": cumulative_integral(t, contact) if step is None else _contact_work(dynamics, motion),
         "stops": stop_work,
         "dissipated": lost_work,
     }
@@ -207,7 +189,7 @@ def power_balance(
         "dissipated": loses_energy(motion.model),
     }
     unknown = _unknown_work(motion, t, [name for name, acts in acting.items() if acts])
-    if holds and is_held is None:
+    if holds:
         unknown.append(_unknown_held_work(motion, t, tau))
     _mask_unknown_work(work, unknown, t)
     friction_work = np.where(np.isnan(work["dissipated"]), np.nan, friction_work)
@@ -249,11 +231,11 @@ def _work_of_steps(motion: Any, stops: JointStops | None, friction_speed: float 
     return np.vstack([np.zeros((1, 3)), np.cumsum(passed * rows, axis=0)])
 
 
-def _contact_work(dynamics: Dynamics, motion: StateTrajectory, contact_frames: ContactFrames | None) -> Array:
+def _contact_work(dynamics: Dynamics, motion: StateTrajectory) -> Array:
     """Work of wrenches that are held from row to row, (N,)."""
     mean = motion.v.copy()
     mean[:-1] = 0.5 * (motion.v[:-1] + motion.v[1:])
-    power = np.zeros(len(motion.t)) + _contact_power(dynamics, motion, contact_frames, mean)
+    power = np.zeros(len(motion.t)) + _contact_power(dynamics, motion, mean)
     return np.concatenate([[0.0], np.cumsum(np.diff(motion.t) * power[:-1])])
 
 
@@ -273,22 +255,12 @@ def _work_between(motion: StateTrajectory, powers: Callable[[Array, Array], Arra
 
 
 def _efforts(motion: StateTrajectory, tau: ArrayLike | None) -> Array:
-    if tau is None:
+    rows = np.zeros_like(motion.v) if tau is None else np.asarray(tau, dtype=np.float64)
+    if np.isnan(rows).all():
         return np.zeros_like(motion.v)
-    rows = np.asarray(tau, dtype=np.float64)
     if rows.shape != motion.v.shape or not np.isfinite(rows).all():
         raise invalid("tau", rows.shape, f"{motion.v.shape}, all finite", "shape of ")
     return rows
-
-
-def _friction_speed(motion: Any, given: float | None) -> float | None:
-    if given is not None and not 0.0 < given < np.inf:
-        raise invalid("friction_speed", given, "a positive speed [rad/s, m/s]")
-    if given is not None:
-        return given
-    info = _info_of(motion)
-    own = info.get("friction_speed", FRICTION_SPEED if "integrator" in info else None)
-    return None if own is None else float(own)
 
 
 def _dissipated(model: Model, v: ArrayLike, friction_speed: float | None) -> tuple[Array, Array]:
@@ -329,16 +301,14 @@ def external_power(dynamics: Dynamics, q: ArrayLike, v: ArrayLike, external: Map
     return total
 
 
-def _contact_power(
-    dynamics: Dynamics, motion: StateTrajectory, contact_frames: ContactFrames | None, v: Array | None = None
-) -> Any:
+def _contact_power(dynamics: Dynamics, motion: StateTrajectory, v: Array | None = None) -> Any:
     """Power of the contact wrenches of each row, with the velocities of the row or with given ones [W]."""
     v = motion.v if v is None else v
     wrenches = getattr(motion, "contact_wrenches", None) or {}
-    known = contact_frames if contact_frames is not None else getattr(motion, "contact_frames", None) or {}
+    known = getattr(motion, "contact_frames", None) or {}
     missing = [name for name in wrenches if name not in known]
     if missing:
-        text = f"contact {missing[0]!r} has a wrench without frame: give contact_frames={{name: (link, point in it)}}."
+        text = f"contact {missing[0]!r} has a wrench without frame: give the log contact_frames."
         raise InputError(text, field="contact_frames", value=missing[0])
     total: Any = 0.0
     for name, wrench in wrenches.items():

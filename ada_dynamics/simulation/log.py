@@ -165,7 +165,7 @@ class Log(NotebookDisplay, LogRows):
         """
         from ada_dynamics.analysis.power import power_balance
 
-        return power_balance(self, efforts=self.tau if np.isfinite(self.tau).any() else np.zeros_like(self.tau))
+        return power_balance(self)
 
     @property
     def energy_drift(self) -> float:
