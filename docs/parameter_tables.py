@@ -38,7 +38,7 @@ _HEAD = f"""\
 _SHOWN = {
     "dynamics_node": "publish_rate",
     "controller_node": "state_rate",
-    "target_node": "scale",
+    "target_node": "controller",
     "view_node": "host",
     "oracle_node": "rate",
     "hardware_node": "rate",
