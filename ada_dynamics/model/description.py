@@ -131,16 +131,6 @@ class Description:
         for joint in self.joints:
             joint.mimic = None
 
-    def refuse_mimics(self) -> None:
-        """Raise a ModelError if the description has mimic joints."""
-        mimics = [joint.name for joint in self.joints if joint.mimic is not None]
-        if mimics:
-            shown = ", ".join(map(repr, mimics[:8])) + (", ..." if len(mimics) > 8 else "")
-            raise ModelError(
-                f"{self.file}: {len(mimics)} joints mimic others ({shown}), which mimic='refuse' forbids. "
-                "Use mimic='keep' to tie them or mimic='free' to give them their own coordinates."
-            )
-
 
 def value_problems(robot: Description) -> Iterator[Problem]:
     """Yield the first invalid value of each link, joint and loop."""

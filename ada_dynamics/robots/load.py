@@ -65,8 +65,7 @@ def load(
             fixed.
         gravity: gravity vector in world axes [m/s²]. The default is that of the file (MJCF, SDFormat worlds) or of the
             catalogue (robots in space), else (0, 0, -9.81).
-        mimic: treatment of <mimic>: "keep" (the joint follows its leader), "free" (it has an independent coordinate) or
-            "refuse" (an error that names the joints).
+        mimic: treatment of <mimic>: "keep" (the joint follows its leader) or "free" (it has an independent coordinate).
         mappings: values of the <xacro:arg>s of a xacro file.
         loops: loop joints in addition to those of the document: path of a YAML or JSON file, or its content as a dict
             or a list of dicts; `docs/loops.md` shows all formats.

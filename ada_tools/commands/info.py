@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("robot", metavar="FILE|NAME", help="file of a robot, name from `ada list`, or - for stdin")
     parser.add_argument(
-        "--mimic", choices=("keep", "free", "refuse"), default="keep", help="treatment of <mimic> (default: keep)"
+        "--mimic", choices=("keep", "free"), default="keep", help="treatment of <mimic> (default: keep)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_robot_arguments(parser, start="zero, or from the catalogue")

@@ -13,7 +13,6 @@ from ada_dynamics.model.description import Description, welded
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
 from ada_dynamics.robots.check.report import CheckReport, listed
 from ada_dynamics.robots.readers.description_builder import zero_poses
-from ada_dynamics.robots.readers.urdf import STANDARD
 from ada_dynamics.robots.readers.values import MOMENTS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import BadNumber, to_float
@@ -270,14 +269,7 @@ def check_joints(robot: Description, out: CheckReport) -> None:
     for joint in robot.joints:
         _pose_units(joint, out)
         if joint.kind == "fixed":
-            mimic = joint.element.first("mimic")
-            if mimic is not None:
-                message = "it is fixed, so its <mimic> has no effect."
-                out.add("mimic-fixed", "note", joint.where, message, "Remove the <mimic>.", mimic.line)
             continue
-        if joint.kind not in STANDARD:
-            message = f"joint type {joint.kind} is an extension, unknown to other readers of URDF."
-            out.add("joint-type-extension", "note", joint.where, message, "", joint.line)
         _range(joint, out)
         if _can_have_motor(robot, joint):
             _effort_and_velocity(joint, powerless, out)

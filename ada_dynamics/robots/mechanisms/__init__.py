@@ -5,20 +5,18 @@ model, q = mechanisms.stewart()
 """
 
 from ada_dynamics.robots.mechanisms.legged import cassie_leg, hoap2_reaching, hoap2_standing, two_feet
-from ada_dynamics.robots.mechanisms.parallel_robots import delta, hexa, stewart
-from ada_dynamics.robots.mechanisms.parts import Mechanism
-from ada_dynamics.robots.mechanisms.planar_linkages import (
+from ada_dynamics.robots.mechanisms.linkages import (
+    bennett,
     five_bar,
     four_bar,
     ladder,
     parallel_gripper,
+    ring,
     slider_crank,
     watt_six_bar,
 )
-from ada_dynamics.robots.mechanisms.spatial_linkages import (
-    bennett,
-    ring,
-)
+from ada_dynamics.robots.mechanisms.parallel_robots import delta, hexa, stewart
+from ada_dynamics.robots.mechanisms.parts import Mechanism
 
 __all__ = [
     "Mechanism",

@@ -17,7 +17,7 @@ from ada_dynamics.robots.readers.sdf import describe_sdf
 from ada_dynamics.robots.readers.urdf import describe_urdf
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 
-MimicChoice: TypeAlias = Literal["keep", "free", "refuse"]
+MimicChoice: TypeAlias = Literal["keep", "free"]
 MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
 
 _READERS = {"mujoco": describe_mjcf, "sdf": describe_sdf}
@@ -59,8 +59,6 @@ def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: Loop
     note_open_frames(robot)
     if mimic == "free":
         robot.free_mimics()
-    elif mimic == "refuse":
-        robot.refuse_mimics()
     for problem in rigid_loops(robot):
         raise problem.error(robot.file)
     return robot

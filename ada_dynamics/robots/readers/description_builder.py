@@ -4,8 +4,8 @@
 In a description a link's frame is that of its joint. If they differ in a file, a massless link is inserted at the joint
 and joined rigidly to the link, which keeps its frame.
 
-Gazebo's joint springs and its plugins for mimic joints are read. Elements without counterpart in a model are listed as
-left out: Drake's bushings and springs, links without gravity or with velocity decay, and pairs of frames
+Gazebo's plugins for mimic joints are read. Elements without counterpart in a model are listed as
+left out: Drake's bushings, joint springs of Gazebo, links without gravity or with velocity decay, and pairs of frames
 `closing_NAME_1` and `closing_NAME_2` of Onshape's exporter, which mark a loop without its joint type.
 """
 
@@ -96,7 +96,6 @@ def read_actuated(robot: Description, attribute: str, sink: Sink) -> None:
 
 
 # --- elements of other programs -----------------------------------------------------------------------------------
-SPRING = ("springStiffness", "springReference")  # of <gazebo reference="JOINT">
 FOLLOWER = "mimicJoint"  # of Gazebo's plugins for mimicking joints
 
 _WITHOUT_LOADS = {"drake:collision_filter_group", "drake:controller_gains", "drake:gear_ratio", "drake:material"}
@@ -119,17 +118,12 @@ def read_drake(element: Element, robot: Description, sink: Sink) -> None:
 
 
 def read_reference(element: Element, robot: Description, sink: Sink) -> None:
-    """Read a <gazebo reference=...>: the spring of a joint, or gravity and velocity decay of a link."""
+    """List springs of joints, disabled gravity and velocity decay of links in a <gazebo reference=...> as left out."""
     name = element.attributes["reference"]
-    joint = next((one for one in robot.joints if one.name == name), None)
-    if joint is not None and element.first(SPRING[0]) is not None:
-        values = ChildTexts(element, joint.where, sink)
-        stiffness, rest = values.spring(*SPRING)
-        if stiffness and joint.stiffness:
-            message = "and <dynamics spring_stiffness> both give the spring of the joint."
-            values.problem("spring-twice", message, "Keep one of them.")
-        elif stiffness:
-            joint.stiffness, joint.rest = stiffness, rest
+    spring, joint = element.first("springStiffness"), next((one for one in robot.joints if one.name == name), None)
+    if spring is not None and joint is not None:
+        fix = "Write it as <dynamics spring_stiffness=...>."
+        _leave_out(robot, "spring", spring, joint.where, "its <springStiffness> is not read.", fix)
     if not any(link.name == name for link in robot.links):
         return
     values = ChildTexts(element, f"link {name!r}", sink)

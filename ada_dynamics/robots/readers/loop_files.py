@@ -80,10 +80,6 @@ class LoopFields(Fields):
             raise self.problem(key, "it is missing.", f"Add {key}: {example}.")
         return node
 
-    def name(self, key: str, example: str) -> str:
-        """Return a required name."""
-        return self.single(key, self.needed(key, example), "a name").text
-
     def names(self, key: str) -> list[tuple[str, int | None]]:
         """Return a list of names with their lines, empty without the key."""
         listing = self.node(key)
@@ -164,9 +160,9 @@ def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: 
 
 def _loop(node: Node, where: str, file: str) -> LoopJoint:
     fields = LoopFields(node, where, file, (*_LOOP_KEYS, *_CONSTANTS), _LOOP_EXAMPLE)
-    name = fields.name("name", "closing")
+    name = fields.scalar("name", "a name", "Add name: closing.").text
     fields.where = f"loop {name!r}"
-    written = fields.name("type", "revolute")
+    written = fields.scalar("type", "a name", "Add type: revolute.").text
     kind = loop_kind(written)
     if kind not in LOOP_KINDS:
         message = f"the type of loop joint {written[:40]!r} is unknown."
@@ -183,7 +179,7 @@ def _loop(node: Node, where: str, file: str) -> LoopJoint:
 def _end(fields: LoopFields, key: str) -> tuple[str, Array, Array]:
     node = fields.needed(key, _END_EXAMPLE)
     end = LoopFields(node, f"{fields.where}, {key}", fields.file, _END_FIELDS, f"{key}: {_END_EXAMPLE}")
-    link = end.name("link", "name")
+    link = end.scalar("link", "a name", "Add link: name.").text
     xyz, rpy = end.vector("xyz"), end.vector("rpy")
     return link, np.zeros(3) if xyz is None else xyz, UNIT if rpy is None else rpy_rotation(rpy)
 

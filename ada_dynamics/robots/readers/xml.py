@@ -19,10 +19,6 @@ MAX_DEPTH = 200
 MAX_TAG = 8 * 1024 * 1024  # [byte] of a tag with its attributes, or a comment
 
 _BLOCK = 1 << 20  # bytes per call of the parser; expat rescans an unfinished tag in each call
-_MARKS = {  # byte order marks of encodings that expat does not read
-    b"\xff\xfe\x00\x00": "UTF-32",
-    b"\x00\x00\xfe\xff": "UTF-32",
-}
 
 
 class Element:
@@ -98,9 +94,6 @@ def _checked(data: bytes | str, where: str) -> bytes:
         raise _error(where, f"it has {len(raw)} bytes; a robot description may have at most {MAX_BYTES}.")
     if not raw.strip():
         raise _error(where, "it is empty; a robot description starts with <robot name=...>.")
-    for mark, encoding in _MARKS.items():
-        if raw.startswith(mark):
-            raise _error(where, f"its encoding is {encoding}; save it as UTF-8.")
     is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
     is_usdz = raw.startswith(b"PK\x03\x04") and b".usd" in raw[:200]
     if is_usdz or raw[:64].lstrip().startswith((b"#usda", b"PXR-USDC")):

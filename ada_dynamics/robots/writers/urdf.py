@@ -21,7 +21,7 @@ from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoi
 from ada_dynamics.model.joints import Spherical
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import is_unit
-from ada_dynamics.robots.readers.description_builder import FOLLOWER, SPRING
+from ada_dynamics.robots.readers.description_builder import FOLLOWER
 from ada_dynamics.robots.readers.urdf import EXACT_TYPE, KINDS, STANDARD
 from ada_dynamics.robots.readers.urdf_loops import ELEMENTS
 from ada_dynamics.robots.readers.values import MOMENTS
@@ -163,7 +163,7 @@ def _extras(source: Element) -> list[Element]:
             continue
         without = element
         if element.tag == "gazebo":
-            without = _without(element, SPRING if "reference" in element.attributes else {"joint"})
+            without = element if "reference" in element.attributes else _without(element, {"joint"})
             without = _copy(without, [child for child in without.children if child.first(FOLLOWER) is None])
             if not without.children and not without.text:
                 continue

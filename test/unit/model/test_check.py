@@ -88,8 +88,6 @@ ODDITIES = {
     "vendor's attribute": ('effort="1"', 'effort="1" gear_velocity="1"', {}),
     "no name": (' name="arm"', "", {"no-name": "warning"}),
     "no inertial": (INERTIAL, "", {"massless": "warning", "singular": "error"}),
-    "our joint type": ('"revolute"', '"cylindrical"', {"joint-type-extension": "note"}),
-    "fixed mimic": ("</robot>", MORE_JOINT.format("fixed", '<mimic joint="pivot"/>'), {"mimic-fixed": "note"}),
     "mimic of nobody": ("</robot>", MORE_JOINT.format("continuous", '<mimic joint="x"/>'), {"mimic-unknown": "error", "massless": "warning"}),
     "mimic loop": ("</joint>", '<mimic joint="pivot"/></joint>', {"mimic-loop": "error"}),
     "second root": ("</robot>", '<link name="lost"/></robot>', {"several-roots": "error"}),

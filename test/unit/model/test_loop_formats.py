@@ -243,7 +243,7 @@ MISTAKES = {
     "welded_links": ("link: c", "link: tip", 2, "'b' and 'tip' are fixed to each other"),
     "same_link": ("link: b", "link: c", 2, "joins link 'c' to itself"),
     "name_of_a_joint": ("closing", "ja", 2, "loop 'ja'", "a joint in line", "unique"),
-    "no_name": ("name: closing", "name:", 2, "name", "is empty"),
+    "no_name": ("name: closing", "name:", 2, "name", "missing"),
     "actuated_unknown": ("[ja]", "[jaa]", 7, "actuated", "Did you mean 'ja'"),
     "actuated_twice": ("[ja]", "[ja, ja]", 7, "'ja' is listed twice"),
     "actuated_not_list": ("[ja]", "ja", 7, "'ja' and not a list of names"),

@@ -911,6 +911,6 @@ def test_all_that_is_left_out_is_noted_with_its_count_and_motors_on_tendons_coun
         '<sensor><jointpos joint="j"/><jointpos joint="k"/></sensor></mujoco>',
     )
     notes = "\n".join(notes_of(path))
-    left_out = "actuators", "act on no joint", "tendons", "sensors", "contact rules", "camera", "mocap"
+    left_out = "actuators", "act on no joint", "tendons", "<sensor>", "<contact>", "camera", "mocap"
     assert [word for word in left_out if word not in notes] == []
     assert assert_as_mujoco(path).actuated == ("j", "k")

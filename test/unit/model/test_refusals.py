@@ -167,7 +167,7 @@ NO_XML = [
     (b"<?xml version='1.0' encoding='no-such'?><robot name='r'/>", "encoding.*UTF-8|unknown encoding"),
     (b"<?xml version='1.0' encoding='rot13'?><robot name='r'/>", "encoding.*UTF-8|unknown encoding"),
     (b"<?xml version='1.0'?>", "no element|truncated"),
-    ("<robot name='r'/>".encode("utf-32"), "UTF-32"),
+    ("<robot name='r'/>".encode("utf-32"), "wrong encoding"),
 ]
 
 

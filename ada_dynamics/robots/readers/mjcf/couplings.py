@@ -206,23 +206,17 @@ class Equalities:
 
 
 # --- actuators, keyframes and notes -------------------------------------------------------------------------------
-_SECTIONS = {
-    "sensor": "sensors",
-    "contact": "contact rules",
-    "deformable": "deformable parts",
-    "custom": "custom data",
-    "extension": "extensions",
-}
+_SECTIONS = ("sensor", "contact", "deformable", "custom", "extension")
 _IN_BODIES = ("camera", "light")
 _SIZES = {"free": 7, "ball": 4}  # numbers in qpos
 
 
 def note_left_out(root: Element, robot: Description) -> None:
     """Add notes with the numbers of elements that have no effect on the motion."""
-    for tag, what in _SECTIONS.items():
+    for tag in _SECTIONS:
         found = Counter(child.tag for section in root.all(tag) for child in section.children)
         if found:
-            robot.notes.append(f"{counted(found)}: {what} are left out.")
+            robot.notes.append(f"{counted(found)} in <{tag}> are left out.")
     looks = Counter(one.tag for body in root.all("worldbody") for one in body.walk() if one.tag in _IN_BODIES)
     if looks:
         robot.notes.append(f"{counted(looks)}: cameras and lights are left out.")
