@@ -108,9 +108,11 @@ class FaultyDirection:
         times = (self._queue[0][0] if self._queue else math.inf, self._held.time if self._held else math.inf)
         return min(*times, self._next_noise)
 
-    def follow(self, now: float) -> None:
-        """Restart the noise after a change of its rate."""
-        self._next_noise = now + self._noise_interval()
+    def set(self, name: str, value: float, now: float) -> None:
+        """Set a fault of BOTH_WAYS at a time [s]."""
+        self.values[name] = value
+        if name == "noise":
+            self._next_noise = now + self._noise_interval()
 
     def clear(self) -> None:
         """Drop all pending frames."""
@@ -163,69 +165,6 @@ class FaultyDirection:
             self._next_noise += self._noise_interval()
 
 
-class WireFaults:
-    """Faults of both directions of a connection.
-
-    Attributes:
-        commands: direction to the device.
-        answers: direction to the host.
-        is_disconnected: the cable is unplugged.
-    """
-
-    def __init__(self, faults: Mapping[str, float] | None = None, *, is_stream: bool, seed: int = 0) -> None:
-        """Create the two directions.
-
-        Args:
-            faults: faults by name, see WIRE_FAULTS.
-            is_stream: stream of bytes; otherwise packets.
-            seed: seed of all random numbers.
-
-        Raises:
-            InputError: unknown fault or invalid value.
-        """
-        self.commands = FaultyDirection(2 * seed, is_stream=is_stream)
-        self.answers = FaultyDirection(2 * seed + 1, is_stream=is_stream)
-        self.is_disconnected = False
-        for name, value in (faults or {}).items():
-            self.set(name, value, 0.0)
-
-    def set(self, name: str, value: float, now: float) -> None:
-        """Set a fault, or clear it with 0.
-
-        Raises:
-            InputError: unknown fault or invalid value.
-        """
-        base = base_name(name)
-        if base is None:
-            raise unknown_name("fault of wires", name, WIRE_FAULTS)
-        value = _checked(name, base, value)
-        if base == "disconnect":
-            self.is_disconnected = value > 0.0
-            self.commands.clear()
-            self.answers.clear()
-            return
-        if base == "silence":
-            self.answers.values[base] = value
-            return
-        for way, suffix in ((self.commands, COMMANDS), (self.answers, ANSWERS)):
-            if name in (base, base + suffix):
-                way.values[base] = value
-                if base == "noise":
-                    way.follow(now)
-
-    def on(self) -> dict[str, float]:
-        """Active faults with their values."""
-        found = {name: 1.0 for name, is_on in (("disconnect", self.is_disconnected),) if is_on}
-        there, back = self.commands.values, self.answers.values
-        for name in WIRE_FAULTS:
-            values = there.get(name, 0.0), back.get(name, 0.0)
-            if name == "silence" or values[0] == values[1]:
-                found |= {name: values[1]} if values[1] else {}
-            else:
-                found |= {name + way: one for way, one in zip((COMMANDS, ANSWERS), values, strict=True) if one}
-        return found
-
-
 def base_name(name: str) -> str | None:
     """Return the entry of WIRE_FAULTS for a name with or without a direction; None if there is none."""
     if name in WIRE_FAULTS:
@@ -248,11 +187,13 @@ def _checked(name: str, base: str, value: object) -> float:
 
 
 class EmulatedLink:
-    """Device and connection faults; the owner advances the time.
+    """Device and connection with faults; the owner advances the time.
 
     Attributes:
         emulator: the device.
-        faults: faults of the connection.
+        commands: direction to the device.
+        answers: direction to the host.
+        is_disconnected: the cable is unplugged.
     """
 
     def __init__(
@@ -271,7 +212,10 @@ class EmulatedLink:
         """
         self.emulator = emulator
         self._normal = emulator.fault_values
-        self.faults = WireFaults(is_stream=emulator.WIRE == "stream", seed=seed)
+        is_stream = emulator.WIRE == "stream"
+        self.commands = FaultyDirection(2 * seed, is_stream=is_stream)
+        self.answers = FaultyDirection(2 * seed + 1, is_stream=is_stream)
+        self.is_disconnected = False
         self._now = now
         self._next_tick = now + self._tick()
         for name, value in (faults or {}).items():
@@ -280,14 +224,14 @@ class EmulatedLink:
     def put(self, data: bytes, now: float) -> None:
         """Send a frame or packet of the host."""
         self.run(now)
-        if not self.faults.is_disconnected:
-            self.faults.commands.send(data, self._now)
+        if not self.is_disconnected:
+            self.commands.send(data, self._now)
             self._deliver(self._now)
 
     def take(self, now: float) -> list[Arrival]:
         """Return all data that have arrived at the host since the last call."""
         self.run(now)
-        return self.faults.answers.arrived(self._now)
+        return self.answers.arrived(self._now)
 
     def run(self, now: float) -> None:
         """Advance to the present time: ticks of the device and arrivals at it, in order of time."""
@@ -295,7 +239,7 @@ class EmulatedLink:
         if self._now - self._next_tick > LONGEST_CATCH_UP:
             self._next_tick = self._now - LONGEST_CATCH_UP
         while True:
-            time = min(self._next_tick, self.faults.commands.next_time())
+            time = min(self._next_tick, self.commands.next_time())
             if time > self._now:
                 return
             self._deliver(time)
@@ -305,25 +249,45 @@ class EmulatedLink:
 
     def next_time(self) -> float:
         """Latest time of the next call of `take` [s]."""
-        return min(self._next_tick, self.faults.commands.next_time(), self.faults.answers.next_time())
+        return min(self._next_tick, self.commands.next_time(), self.answers.next_time())
 
+    # --- faults ---------------------------------------------------------------------------------------------------
     def fault(self, name: str, value: float) -> None:
         """Set a fault of connection or device, or clear it with 0.
 
         Raises:
             InputError: unknown fault or invalid value.
         """
+        base = base_name(name)
         if name in self.emulator.FAULTS:
             self._fault_device(name, value)
-        elif base_name(name) is not None:
-            self.faults.set(name, value, self._now)
-        else:
+            return
+        if base is None:
             raise unknown_name("fault", name, fault_names(type(self.emulator)))
+        value = _checked(name, base, value)
+        if base == "disconnect":
+            self.is_disconnected = value > 0.0
+            self.commands.clear()
+            self.answers.clear()
+        elif base == "silence":
+            self.answers.values[base] = value
+        else:
+            for way, suffix in ((self.commands, COMMANDS), (self.answers, ANSWERS)):
+                if name in (base, base + suffix):
+                    way.set(base, value, self._now)
 
     def on(self) -> dict[str, float]:
         """Active faults with their values."""
         own = self.emulator.fault_values
-        return {**{name: own[name] for name in own if own[name] != self._normal[name]}, **self.faults.on()}
+        found = {name: own[name] for name in own if own[name] != self._normal[name]}
+        found |= {"disconnect": 1.0} if self.is_disconnected else {}
+        for name in WIRE_FAULTS:
+            there, back = self.commands.values.get(name, 0.0), self.answers.values.get(name, 0.0)
+            if name == "silence" or there == back:
+                found |= {name: back} if back else {}
+            else:
+                found |= {name + way: one for way, one in ((COMMANDS, there), (ANSWERS, back)) if one}
+        return found
 
     def clear(self) -> None:
         """Clear all faults."""
@@ -343,17 +307,18 @@ class EmulatedLink:
                 f"fault {name} is {value!r:.80}; required is a number: {device.FAULTS[name]}.", field=name, value=value
             ) from None
 
+    # --- helpers --------------------------------------------------------------------------------------------------
     def _tick(self) -> float:
         return max(self.emulator.tick, SHORTEST_TICK)
 
     def _deliver(self, time: float) -> None:
-        for arrival in self.faults.commands.arrived(time):
+        for arrival in self.commands.arrived(time):
             self._send(self.emulator.receive(arrival.data, time), time)
 
     def _send(self, replies: list[Reply], time: float) -> None:
-        if not self.faults.is_disconnected:
+        if not self.is_disconnected:
             for reply in replies:
-                self.faults.answers.send(reply.data, time + reply.delay)
+                self.answers.send(reply.data, time + reply.delay)
 
 
 def fault_names(emulator: type[Emulator[Any]]) -> dict[str, str]:

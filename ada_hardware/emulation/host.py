@@ -357,7 +357,7 @@ class EmulatorHost:
         self._end.close()
 
     def _follow_cable(self) -> None:
-        if self.line.faults.is_disconnected:
+        if self.line.is_disconnected:
             self._end.disconnect()
         else:
             self._end.reconnect()

@@ -101,7 +101,7 @@ class _InProcess:
         raise NotImplementedError
 
     def _check(self) -> None:
-        if self._line.faults.is_disconnected:
+        if self._line.is_disconnected:
             raise TransportError(f"{self.url}: disconnected (fault disconnect).", field="state", value="gone")
 
 

@@ -7,18 +7,19 @@ import itertools
 import math
 
 import pytest
+from echo_device import EchoDeviceSettings, EchoStream
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_hardware.emulation.emulated_link import WIRE_FAULTS, Arrival, FaultyDirection, WireFaults, base_name
+from ada_hardware.emulation.emulated_link import Arrival, EmulatedLink, FaultyDirection, base_name, fault_names
 
 MANY = 20_000
 
 
 def way(is_stream: bool = False, seed: int = 1, **faults: float) -> FaultyDirection:
     one = FaultyDirection(seed, is_stream=is_stream)
-    one.values.update(faults)
-    one.follow(0.0)
+    for name, value in faults.items():
+        one.set(name, value, 0.0)
     return one
 
 
@@ -81,8 +82,8 @@ def test_packets_overtake_with_jitter_and_streams_never_do() -> None:
 @pytest.mark.parametrize("name", ["dorp", "silence_answers", "disconnect_commands", "", "_answers"])
 def test_an_unknown_fault_is_refused_with_those_that_there_are(name: str) -> None:
     assert base_name(name) is None
-    with refused(InputError, field="fault of wires", value=name, allowed=tuple(WIRE_FAULTS)):
-        WireFaults({name: 1.0}, is_stream=True)
+    with refused(InputError, field="fault", value=name, allowed=tuple(fault_names(EchoStream))):
+        EmulatedLink(EchoStream(EchoDeviceSettings()), 0.0, faults={name: 1.0})
 
 
 @pytest.mark.parametrize(
@@ -92,5 +93,5 @@ def test_an_unknown_fault_is_refused_with_those_that_there_are(name: str) -> Non
 )  # fmt: skip
 def test_a_value_that_a_fault_cannot_have_is_refused_with_what_is_allowed(name: str, value: float) -> None:
     with pytest.raises(InputError) as caught:
-        WireFaults({name: value}, is_stream=True)
+        EmulatedLink(EchoStream(EchoDeviceSettings()), 0.0, faults={name: value})
     assert caught.value.field == name and caught.value.value is value and caught.value.allowed
