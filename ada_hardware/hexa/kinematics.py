@@ -299,24 +299,14 @@ def _compiled(geometry: HexaGeometry, name: str) -> Callable[..., Any]:
 
 # --- arguments ------------------------------------------------------------------------------------------------------
 def _pose(given: ArrayLike) -> Array:
-    if given.__class__ is np.ndarray and given.dtype == np.float64 and given.shape == (4, 4):
-        pose: Array = given if given.flags.c_contiguous else np.ascontiguousarray(given)
-    else:
-        try:
-            pose = np.array(given, dtype=np.float64, order="C")
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"HEXA: the pose is not a matrix of numbers: {error}.", field="pose", value=type(given).__name__
-            ) from error
-        if pose.shape != (4, 4):
-            raise InputError(
-                f"HEXA: the pose has the shape {pose.shape}; required is a 4 x 4 matrix.",
-                field="pose",
-                value=pose.shape,
-            )
-    if not np.isfinite(pose).all():
-        text = "HEXA: the pose contains values that are not finite."
-        raise InputError(text, field="pose", value="not finite")
+    try:
+        pose = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        text = f"HEXA: the pose is not a matrix of numbers: {error}."
+        raise InputError(text, field="pose", value=type(given).__name__) from error
+    if pose.shape != (4, 4) or not np.isfinite(pose).all():
+        text = f"HEXA: the pose is {given!r:.120}; required is a 4 x 4 matrix of finite numbers."
+        raise InputError(text, field="pose", value=pose.tolist())
     return pose
 
 

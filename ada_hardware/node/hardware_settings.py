@@ -161,7 +161,7 @@ def mounted(plans: Sequence[DevicePlan]) -> list[DevicePlan]:
 
 
 def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
-    """Check that the frames of sensors form a tree.
+    """Check the frames of sensors and their poses.
 
     Args:
         plans: descriptions of all devices.
@@ -173,33 +173,19 @@ def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
     for plan in plans:
         _check_pose(plan)
     sensors = mounted(plans)
-    parents: dict[str, str] = {}
+    frames = [plan.frame for plan in sensors]
     for plan in sensors:
+        parent = plan.settings.parent
         if plan.frame == world_frame:
-            text = (
-                f"{_where(plan)}, which is the world frame and cannot have a parent. Set {plan.name}.frame to another "
-                "name."
-            )
+            text = f"{_where(plan)}, which is the world frame. Set {plan.name}.frame to another name."
             raise InputError(text, field=f"{plan.name}.frame", value=plan.frame)
-        if plan.frame in parents:
+        if frames.count(plan.frame) > 1 or parent in frames:
             text = (
-                f"{_where(plan)}, as for another sensor: a frame has one parent. Leave out {plan.name}.parent if both "
-                "use the same frame, or use two frames."
+                f"{_where(plan)}: sensors need different frames, and a parent that is not the frame of a sensor. Set "
+                f"it to the link of the robot that carries the sensor, or to the world frame {world_frame!r}; leave it "
+                "out if another sensor defines the frame."
             )
-            raise InputError(text, field=f"{plan.name}.parent", value=plan.settings.parent)
-        parents[plan.frame] = plan.settings.parent
-    for plan in sensors:
-        above, passed = plan.settings.parent, {plan.frame}
-        while above in parents and above not in passed:
-            passed.add(above)
-            above = parents[above]
-        if above in passed:
-            text = (
-                f"parameter {plan.name}.parent is {plan.settings.parent!r} for the frame {plan.frame!r}: the frames "
-                "form a cycle. Set it to the link of the robot that carries the sensor, or to the world frame "
-                f"{world_frame!r}."
-            )
-            raise InputError(text, field=f"{plan.name}.parent", value=plan.settings.parent)
+            raise InputError(text, field=f"{plan.name}.parent", value=parent)
 
 
 def refuse_links(plans: Sequence[DevicePlan], links: Container[str]) -> None:

@@ -25,7 +25,6 @@ _NAME = "\0ada_hardware "  # a leading zero selects the abstract namespace (man 
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
 _BACKLOG = 512  # backlog of connections made by `holder`, which are never accepted
 _LONGEST = 90  # characters of a program's description
-_CYCLE = "ada_robot.cycle"
 _log = logging.getLogger("ada_hardware")
 
 
@@ -104,15 +103,12 @@ def holder(place: str) -> Holder | None:
 
 
 def _program(pid: int) -> str:
-    """Describe a process; for a robot's cycle including its parent."""
+    """Describe a process."""
     if pid == os.getpid():
         return f"this program ({pid})"
     words = _command(pid)
     if not words:
         return f"process {pid}" if pid else "a program in another container"
-    if _CYCLE in words:
-        parent = _parent(pid)
-        return f"{_CYCLE} ({pid}), started by {_command(parent) or 'a program that has ended'} ({parent})"
     return f"{words} ({pid})"
 
 
@@ -123,11 +119,3 @@ def _command(pid: int) -> str:
         return ""
     text = " ".join(" ".join([Path(words[0]).name, *words[1:]]).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
-
-
-def _parent(pid: int) -> int:
-    try:
-        # the second field, a name in parentheses, may contain any character
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
