@@ -269,28 +269,6 @@ def test_a_broken_line_is_an_error_of_each_cycle_and_none_of_the_stop():
     step.driver.close()
 
 
-@pytest.mark.parametrize(("fault", "code"), [("emergency_stop", 0x110), ("limit_switch", 0x130)])
-def test_a_switch_is_an_alarm_that_needs_a_person_and_then_a_reset(fault, code):
-    step = arm()
-    step.start()
-    step.wire.fault(fault, 1)
-    feedback = step.cycle(Mode.VELOCITY, STILL)
-    assert [(alarm.code, alarm.joint, alarm.is_stop) for alarm in feedback.alarms] == [(code, "", True)]
-    assert not feedback.is_driven
-    step.driver.stop()
-    with refused(DeviceAlarm, field="alarm", value=code):
-        step.driver.start()
-    with refused(DeviceAlarm, field="alarm", value=code):
-        step.driver.reset()
-    step.wire.fault(fault, 0)
-    assert step.idle().alarms  # it stays until the reset
-    step.driver.reset()
-    assert step.idle().alarms == ()
-    step.start()
-    assert step.feedback.is_driven
-    assert violations(step) == []
-
-
 def test_silence_while_the_arm_was_driven_is_an_alarm_until_a_reset():
     step = arm()
     step.start()
@@ -333,15 +311,6 @@ def test_an_arm_that_was_switched_off_and_on_is_taken_up_again():
         assert step.emulator.state()["mode"] == "control"
         step.start()
         assert violations(step) == []
-
-
-def test_an_emergency_stop_while_servos_come_on_ends_the_start():
-    step = arm(servo_on_time=0.5)
-    step.tap.sent.clear()
-    step.tap.on_send = lambda packet: len(step.tap.sent) == 30 and step.wire.fault("emergency_stop", 1)
-    with refused(DeviceAlarm, field="alarm", value=0x110):
-        step.driver.start()
-    assert step.emulator.state()["mode"] == "stopped"
 
 
 def test_servos_that_do_not_come_on_are_told_and_the_brakes_stay_on():
