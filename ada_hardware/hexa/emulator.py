@@ -151,7 +151,6 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         "emergency_stop": "1: pressed",
         "over_current": "number of the axis (1 to 6) whose motor driver trips",
         "resolver": "number of the axis whose resolver fails, detected by the table",
-        "stuck_resolver": "number of the axis with a constant angle reading, undetected",
         "weak": "fraction by which motor torque is reduced",
         "mute": "1: operates, but does not answer",
         "power_cut": "1: off; back to 0: restart with brakes on",
@@ -191,7 +190,6 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self._target_pose = self.plant.pose
         self._target_rates, self._rates_age = np.zeros(LEGS), _RATES_LAST
         self._efforts = np.zeros(LEGS)
-        self._stuck: float | None = None
         self._on_since = self._done
         self.plant.brake()
 
@@ -239,23 +237,14 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             wanted_rates = self._target_rates if self._rates_age < _RATES_LAST else np.zeros(LEGS)
             self._rates_age += 1
             use, plant = self.settings, self.plant
-            state = self.target, wanted_rates, self._angles(), plant.rates, plant.weight_torques
+            state = self.target, wanted_rates, self.plant.angles, plant.rates, plant.weight_torques
             torques = servo_torques(use.stiffness, use.damping, *state)
         else:
             torques = self._efforts
         self.plant.drive((1.0 - self._faults["weak"]) * torques)
 
-    def _angles(self) -> Array:
-        """Angles measured by the resolvers."""
-        angles = self.plant.angles
-        axis = int(self._faults["stuck_resolver"])
-        if axis:
-            self._stuck = float(angles[axis - 1]) if self._stuck is None else self._stuck
-            angles[axis - 1] = self._stuck
-        return angles
-
     def _watch_axes(self) -> None:
-        angles, rates = self._angles(), self.plant.rates
+        angles, rates = self.plant.angles, self.plant.rates
         is_held = self.state_now is not State.POSITION or np.abs(self.target - angles).max() <= _FOLLOWING
         is_inside = angles.min() >= LOWER - _BEYOND and angles.max() <= UPPER + _BEYOND
         if is_held and is_inside and np.abs(rates).max() <= _OVER_SPEED * RATE_LIMIT:
@@ -322,7 +311,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         if self.state_now is not State.BRAKED:
             return
         self._session, self._number, self._last_command_time = command.session, command.number, now
-        self.target, self._target_pose = self._angles(), self.plant.pose
+        self.target, self._target_pose = self.plant.angles, self.plant.pose
         self._rates_age = _RATES_LAST
         self.state_now = State.POSITION
 
@@ -343,7 +332,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         """Execute a motion command of the host in control."""
         values = np.array(command.values)
         cycles = (command.number - self._number) % (1 << 32)
-        from_where = self.target if self.state_now is State.POSITION else self._angles()
+        from_where = self.target if self.state_now is State.POSITION else self.plant.angles
         problem = invalid_reason(command, from_where, cycles)
         if problem:
             self._report_violation(problem)
@@ -351,7 +340,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             return
         if command.request is Request.EFFORT:
             self.state_now, self._efforts = State.EFFORT, values
-            self.target, self._target_pose = self._angles(), self.plant.pose
+            self.target, self._target_pose = self.plant.angles, self.plant.pose
             return
         try:
             found = self.plant.kinematics.forward(values, self._target_pose)
@@ -376,7 +365,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             int(self._alarms),
             tuple(map(int, self._axis_alarms)),
             (self._done - self._on_since) * PERIOD,
-            tuple(self._angles().tolist()),
+            tuple(self.plant.angles.tolist()),
             tuple(self.plant.rates.tolist()),
             tuple(self.plant.torques.tolist()),
         )
@@ -387,8 +376,6 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         if name not in self._faults:
             raise unknown_name("fault of the HEXA", name, self.FAULTS)
         self._faults[name] = float(value)
-        if name == "stuck_resolver":
-            self._stuck = None
         if name == "power_cut":
             self._switch_on()
         self._show_faults()

@@ -13,15 +13,12 @@ an axis sag by 4e-5 rad, five angle counts, at steps of 1 ms.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation.integrator import Rate, explicit_step
 from ada_dynamics.simulation.methods import METHODS
@@ -50,8 +47,6 @@ class EmulatedArm:
         lower: Array,
         upper: Array,
         time_constant: float,
-        friction: float,
-        payload: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
     ) -> None:
         """Start at rest with brakes on.
 
@@ -61,13 +56,8 @@ class EmulatedArm:
             lower: lower limits [rad].
             upper: upper limits [rad].
             time_constant: time constant of the speed drives [s]; 0: no lag.
-            friction: viscous friction coefficient relative to the armature of each axis [1/s].
-            payload: mass [kg] and centre of mass [m] of a point mass on the flange.
         """
         robot = load(model)
-        if payload[0]:
-            flange = replace(robot.links["flange"], mass=payload[0], com=np.array(payload[1:]), has_inertial=True)
-            robot = with_parts(robot, flange)
         self._dynamics = Dynamics(robot)
         count = robot.nv
         self.q, self.v = np.array(start, dtype=np.float64), np.zeros(count)
@@ -75,8 +65,6 @@ class EmulatedArm:
         self.speeds, self.torques = np.zeros(count), np.zeros(count)
         self._lower, self._upper = lower - _BEYOND, upper + _BEYOND
         self._time_constant = time_constant
-        armature = np.array([robot.joints[name].armature for name in robot.joint_names if robot.joints[name].nv])
-        self._damping = friction * armature
         self._dynamics.forward(self.q, self.v, self.v)  # compile now: a later delay would act like a lost packet
         self._dynamics.inverse(self.q, self.v, self.v)
         self._dynamics.mass_matrix(self.q)
@@ -129,17 +117,17 @@ class EmulatedArm:
         given, driven = self.ways <= AT_SPEED, self.ways == AT_SPEED
         count, speeds, lag = len(given), self.speeds, self._time_constant or STEP
         pushed = np.where(self.ways == AT_TORQUE, self.torques, 0.0)
-        dynamics, damping, free = self._dynamics, self._damping, ~given
+        dynamics, free = self._dynamics, ~given
         inside = np.ix_(free, free)
 
         def rate(x: Array, t: float) -> Array:
             q, v = x[:count], x[count:]
             if not given.any():
-                return np.concatenate([v, dynamics.forward(q, v, pushed - damping * v)])
+                return np.concatenate([v, dynamics.forward(q, v, pushed)])
             a = np.where(driven, (speeds - v) / lag, 0.0)
             if free.any():
                 M, h = dynamics.mass_matrix(q), dynamics.bias(q, v)
-                a[free] = np.linalg.solve(M[inside], (pushed - damping * v - h - M @ a)[free])
+                a[free] = np.linalg.solve(M[inside], (pushed - h - M @ a)[free])
             return np.concatenate([v, a])
 
         return rate

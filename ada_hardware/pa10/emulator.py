@@ -4,7 +4,7 @@
 Documented (docs/pa10_hardware.md): the packets; S is needed after power-on and after a timeout; meaning of the status
 words; a timeout stops all axes; units of speeds and angles. Assumed: before S, C is answered with the status "not
 controllable"; an alarm of one axis does not stop the others unless they are set to stop together; S makes axes without
-an alarm controllable again; an axis can pass its limit only slightly (`limit_overrun`) and raises an alarm 1 deg beyond
+an alarm controllable again; an axis can pass its limit by 1 mrad and raises an alarm 1 deg beyond
 it; brakes close at once.
 """
 
@@ -44,6 +44,7 @@ from ada_hardware.pa10.variants import AXES, GEAR, arm, model_name, variant
 _ROUNDING = 1  # [counts] rounding error of the difference of two speeds
 STOPPED, CONTROL, TEACHING = "stopped", "control", "teaching"
 POSITION_LIMIT = 0x080
+_OVERRUN = 1e-3  # [rad] beyond its limit at which the controller stops an axis
 _BEYOND = math.radians(1.0)  # distance beyond a limit that raises an alarm
 _TOLERANCE = 1.02
 _PERIOD = 0.002  # [s] cycle of the controller
@@ -83,9 +84,6 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         "dead_man": "1: switch released; effective while the host has enabled its monitoring",
         "limit_switch": "1: a limit switch is actuated",
         "axis_alarm": "axis + code / 4096, such as 2 + 0x0F0 / 4096: an alarm of one axis",
-        "controller_alarm": "code of an alarm of the controller itself, such as 0x060",
-        "power_temperature": "1: power supply too warm, a warning",
-        "teaching_switch": "1: teaching switch on",
         "motor_power": "1: 100 V motor supply off: brakes close, servos do not switch on",
         "no_control": "1: the controller does not accept control: as after E, S has no effect",
         "off": "1: switched off; 0: on again, as after power-on",
@@ -120,8 +118,6 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             self._lower,
             self._upper,
             settings.speed_time_constant,
-            settings.friction,
-            settings.payload,
         )
         self._stuck_at = start
         self._watchdog = settings.watchdog or self._variant.watchdog
@@ -199,8 +195,8 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     def _is_outward(self, speeds: NDArray[np.float64]) -> Mask:
         """Axes beyond their limit that are commanded further outwards."""
-        q, overrun = self.arm.q, self.settings.limit_overrun
-        return ((q >= self._upper + overrun) & (speeds > 0)) | ((q <= self._lower - overrun) & (speeds < 0))
+        q = self.arm.q
+        return ((q >= self._upper + _OVERRUN) & (speeds > 0)) | ((q <= self._lower - _OVERRUN) & (speeds < 0))
 
     # --- alarms ---------------------------------------------------------------------------------------------------
     def _raise(self, slot: int, code: int) -> None:
@@ -237,9 +233,6 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         if name == "axis_alarm" and value:
             axis = int(value)
             self._raise(axis - 1, round((value - axis) * 4096))
-        elif name == "controller_alarm" and value:
-            self._controller_alarm = int(value)
-            self._stop_axes(np.ones(AXES, dtype=bool))
         elif name == "off":
             self._switch_on()
         elif name == "motor_power" and value:
@@ -329,13 +322,11 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._raise_switches()
         return packet.answer(packet.payload)
 
-    def _cycle(self, packet: Packet) -> Packet | None:
+    def _cycle(self, packet: Packet) -> Packet:
         command = decode_command(packet.payload, self._variant)
         self._check_command(command)
         if self.mode == CONTROL:
             self._follow(command)
-        elif self.mode == STOPPED and not self.settings.answers_before_start:
-            return None
         response = self._response()
         if self._has_alarm:
             self._alarm_reported_at = min(self._alarm_reported_at, self._time)
@@ -443,10 +434,8 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         faults = self._faults
         word = self._controller_alarm
         word |= Own.DEAD_MAN_ON * (not faults["dead_man"])
-        word |= Own.POWER_TEMPERATURE * bool(faults["power_temperature"])
         word |= Own.POWER_ON * (not faults["motor_power"])
         word |= Own.EMERGENCY_STOP_OPEN * (not faults["emergency_stop"])
-        word |= Own.TEACHING_ON * bool(faults["teaching_switch"])
         word |= Own.LIMIT_SWITCH_OPEN * (not faults["limit_switch"])
         word |= Own.NOT_CONTROLLABLE * (self.mode == STOPPED)
         return int(word)

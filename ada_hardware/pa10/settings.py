@@ -121,18 +121,8 @@ class Pa10EmulatorSettings:
     speed_time_constant: float = setting(
         0.005, "time constant of the first-order speed drives; 0: none", unit="s", lower=0.0, upper=1.0
     )
-    friction: float = setting(0.0, "viscous friction relative to the rotor inertia of each axis", unit="1/s", lower=0.0)
-    payload: tuple[float, ...] = setting(
-        (0.0, 0.0, 0.0, 0.0), "mass [kg] and centre of mass in the flange frame [m] of the payload"
-    )
-    limit_overrun: float = setting(
-        1e-3, "distance beyond its limit at which the controller stops an axis", unit="rad", lower=0.0, upper=0.01
-    )
     rated_torque: tuple[float, ...] = setting(
         RATED_TORQUE, "rated torques of the seven motors", unit="N m", lower=1e-3, upper=100.0, read_only=True
-    )
-    answers_before_start: bool = setting(
-        True, 'answer C before S with the status "not controllable"; otherwise do not answer (both undocumented)'
     )
     max_acceleration: float = setting(
         0.0,
@@ -153,7 +143,4 @@ class Pa10EmulatorSettings:
             if len(given) != AXES:
                 text = f"{name} has {len(given)} numbers; {AXES} are required, also for an arm of six axes."
                 raise InputError(text, field=name, value=len(given), allowed=AXES)
-        if len(self.payload) != 4 or not self.payload[0] >= 0.0:
-            text = f"payload is {self.payload}; required are a mass of 0 or more and x, y, z of its centre of mass."
-            raise InputError(text, field="payload", value=self.payload)
         _check_axes(self.axes, self.variant)

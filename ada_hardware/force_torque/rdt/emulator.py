@@ -27,7 +27,6 @@ _FAULTS = {
     **AXES,
     "status": "bits added to the status word",
     "frozen": "1: sends no records",
-    "deaf_starts": "number of following start requests that are ignored",
     "reboot": "1: restart: no stream, no zero, record numbers from 0",
 }
 
@@ -63,7 +62,6 @@ class _RdtEmulator(SensorEmulator[E]):
 
     def __init__(self, settings: E, scale: ArrayLike) -> None:
         super().__init__(settings, scale, settings.rate)
-        self._deaf = 0
 
     def _begin(self) -> None:
         self._number = 0
@@ -83,9 +81,6 @@ class _RdtEmulator(SensorEmulator[E]):
 
     def _execute(self, request: Request, now: float) -> None:
         if request.command == codec.START:
-            if self._deaf > 0:
-                self._deaf -= 1
-                return
             self._left = request.value or -1
             self._number = 0  # each start resets the sequence number
             self._stream(now)
@@ -119,12 +114,6 @@ class _RdtEmulator(SensorEmulator[E]):
     @abstractmethod
     def _measure(self) -> tuple[tuple[int, ...], int]:
         """Return counts and status word."""
-
-    def fault(self, name: str, value: float) -> None:
-        """Set or clear a fault, or set an axis of the load."""
-        super().fault(name, value)
-        if name == "deaf_starts":
-            self._deaf = int(value)
 
     def state(self) -> dict[str, object]:
         """State of load and stream."""

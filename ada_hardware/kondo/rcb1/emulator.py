@@ -115,7 +115,6 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
         "wrong_id": "offset added to the IDs of all boards",
         "silent_board": "board that does not reply: 1 first, 2 second, 3 both",
         "late": "additional delay of replies [s]",
-        "bad_checksum": "every n-th reply has a wrong last byte",
         "battery_low": "fraction by which servo speed is reduced; 1: loss of power, no replies",
         "reboot": "loss of power, no replies for this time [s]",
     }
@@ -127,7 +126,6 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
         self.boards = [self._board(0, settings.first_id)]
         if settings.second_id != settings.first_id:
             self.boards.append(self._board(1, settings.second_id))
-        self._answers = 0
 
     def _execute_received(self, data: bytes) -> list[Reply]:
         replies: list[Reply] = []
@@ -171,10 +169,6 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
 
     def _reply(self, command: c.CommandFrame, board_id: int, values: tuple[int, ...]) -> Reply:
         data = c.encode_reply(c.Reply(command.code, board_id % c.BOARDS, values))
-        self._answers += 1
-        spoil = int(self._faults["bad_checksum"])
-        if spoil and self._answers % spoil == 0:
-            data = data[:-1] + bytes((data[-1] ^ 0x15,))
         return Reply(data, self.settings.reply_delay + c.wire_time(command.code) + self._faults["late"])
 
     def _is_silent(self, board: EmulatedBoard) -> bool:
