@@ -186,14 +186,55 @@ def _checked(name: str, base: str, value: object) -> float:
     return float(value)
 
 
-class EmulatedLink:
-    """Device and connection with faults; the owner advances the time.
+class WireFaults:
+    """Connection with faults.
 
     Attributes:
-        emulator: the device.
         commands: direction to the device.
         answers: direction to the host.
         is_disconnected: the cable is unplugged.
+    """
+
+    def __init__(self, faults: Mapping[str, float] | None = None, *, is_stream: bool, seed: int = 0) -> None:
+        """Create the two directions.
+
+        Args:
+            faults: faults by name, see WIRE_FAULTS.
+            is_stream: stream of bytes; otherwise packets.
+            seed: seed of all random numbers.
+
+        Raises:
+            InputError: unknown fault or invalid value.
+        """
+        self.commands = FaultyDirection(2 * seed, is_stream=is_stream)
+        self.answers = FaultyDirection(2 * seed + 1, is_stream=is_stream)
+        self.is_disconnected = False
+        for name, value in (faults or {}).items():
+            self.set(name, value, 0.0)
+
+    def set(self, name: str, value: float, now: float) -> None:
+        """Set a fault, or clear it with 0; raises InputError."""
+        base = base_name(name)
+        if base is None:
+            raise unknown_name("fault of wires", name, WIRE_FAULTS)
+        value = _checked(name, base, value)
+        if base == "disconnect":
+            self.is_disconnected = value > 0.0
+            self.commands.clear()
+            self.answers.clear()
+        elif base == "silence":
+            self.answers.values[base] = value
+        else:
+            for way, suffix in ((self.commands, COMMANDS), (self.answers, ANSWERS)):
+                if name in (base, base + suffix):
+                    way.set(base, value, now)
+
+
+class EmulatedLink(WireFaults):
+    """Device on a connection with faults; the owner advances the time.
+
+    Attributes:
+        emulator: the device.
     """
 
     def __init__(
@@ -210,12 +251,9 @@ class EmulatedLink:
         Raises:
             InputError: unknown fault or invalid value.
         """
+        super().__init__(is_stream=emulator.WIRE == "stream", seed=seed)
         self.emulator = emulator
         self._normal = emulator.fault_values
-        is_stream = emulator.WIRE == "stream"
-        self.commands = FaultyDirection(2 * seed, is_stream=is_stream)
-        self.answers = FaultyDirection(2 * seed + 1, is_stream=is_stream)
-        self.is_disconnected = False
         self._now = now
         self._next_tick = now + self._tick()
         for name, value in (faults or {}).items():
@@ -258,23 +296,12 @@ class EmulatedLink:
         Raises:
             InputError: unknown fault or invalid value.
         """
-        base = base_name(name)
         if name in self.emulator.FAULTS:
             self._fault_device(name, value)
-            return
-        if base is None:
-            raise unknown_name("fault", name, fault_names(type(self.emulator)))
-        value = _checked(name, base, value)
-        if base == "disconnect":
-            self.is_disconnected = value > 0.0
-            self.commands.clear()
-            self.answers.clear()
-        elif base == "silence":
-            self.answers.values[base] = value
+        elif base_name(name) is not None:
+            self.set(name, value, self._now)
         else:
-            for way, suffix in ((self.commands, COMMANDS), (self.answers, ANSWERS)):
-                if name in (base, base + suffix):
-                    way.set(base, value, self._now)
+            raise unknown_name("fault", name, fault_names(type(self.emulator)))
 
     def on(self) -> dict[str, float]:
         """Active faults with their values."""

@@ -153,10 +153,6 @@ class AngleMap:
         """Joint names, in the order of the file."""
         return tuple(servo.joint for servo in self.servos.values())
 
-    def home(self) -> dict[str, float]:
-        """Joint positions of the home position [rad]."""
-        return {servo.joint: servo.position(servo.home) for servo in self.servos.values()}
-
     def positions(self, angles: ArrayLike) -> Array:
         """Convert servo angles [deg] to joint positions [rad], both in the order of the file."""
         values = np.asarray(angles, dtype=np.float64)

@@ -18,7 +18,6 @@ from ada_robot.processes import posix_module
 
 BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
 WRITE_MARGIN = 0.1  # [s] added to the transmission time as the timeout of a write
-_LATENCY_FILE = "sys/class/tty/{name}/device/latency_timer"  # of FTDI converters: 16 ms by default
 
 
 class SerialPort(ByteStream):
@@ -114,7 +113,8 @@ def open_port(path: str, serial: Serial) -> SerialPort:
         port.open()
     except (OSError, ValueError, termios.error) as problem:  # SerialException is an OSError
         raise _open_error(path, serial, problem) from None
-    _set_low_latency(port, path)
+    with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError):
+        port.set_low_latency_mode(True)  # ASYNC_LOW_LATENCY; with FTDI's driver it is the latency timer, too
     return SerialPort(path, port, serial)
 
 
@@ -180,23 +180,3 @@ def _open_error(path: str, serial: Serial, problem: Exception) -> TransportError
             value=serial.baud,
         )
     return TransportError(f"{path}: cannot open as a serial port: {problem}.", field="url", value=path)
-
-
-def _set_low_latency(port: Any, path: str) -> None:
-    """Reduce the input latency of a port if it supports that."""
-    with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError):
-        port.set_low_latency_mode(True)  # ASYNC_LOW_LATENCY; with FTDI's driver it is the latency timer, too
-    shorten_latency(path)
-
-
-def shorten_latency(path: str, root: Path = Path("/")) -> None:
-    """Set the latency timer of a USB converter to 1 ms if it has one and this user is permitted.
-
-    Args:
-        path: device file of the port.
-        root: root of the file system with /sys.
-    """
-    with contextlib.suppress(OSError, ValueError):
-        latency = root / _LATENCY_FILE.format(name=Path(path).resolve().name)
-        if latency.exists() and int(latency.read_text() or "1") > 1:
-            latency.write_text("1")

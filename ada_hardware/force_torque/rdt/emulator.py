@@ -66,7 +66,6 @@ class _RdtEmulator(SensorEmulator[E]):
     def _begin(self) -> None:
         self._number = 0
         self._sample = 0
-        self._left = 0  # records still to be sent; -1: endless
         super()._begin()
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
@@ -81,7 +80,6 @@ class _RdtEmulator(SensorEmulator[E]):
 
     def _execute(self, request: Request, now: float) -> None:
         if request.command == codec.START:
-            self._left = request.value or -1
             self._number = 0  # each start resets the sequence number
             self._stream(now)
         elif request.command == codec.STOP:
@@ -95,10 +93,6 @@ class _RdtEmulator(SensorEmulator[E]):
 
     def _records(self, due: int) -> list[Reply]:
         self._sample = (self._sample + due) % _WRAP
-        if self._left > 0:
-            due = min(due, self._left)
-            self._left -= due
-            self._is_streaming = self._left > 0
         skipped = max(due - _MOST_AT_ONCE, 0)
         self._number = (self._number + skipped) % _WRAP
         records = []

@@ -18,7 +18,7 @@ from refused import refused
 from waiting import LIMIT
 
 from ada_hardware.transport import ByteStream, Serial, open_stream
-from ada_hardware.transport.serial_line import ports, shorten_latency
+from ada_hardware.transport.serial_line import ports
 from ada_robot.errors import TransportError
 
 serial = pytest.importorskip("serial")
@@ -165,15 +165,6 @@ def test_the_line_is_set_as_asked_also_repeatedly(pty: Pty) -> None:
         # A pseudo-terminal has no parity; Linux keeps the bit off there, and odd parity must be off anyhow.
         assert not control & termios.PARODD and not control & termios.CSTOPB
         stream.close()
-
-
-@pytest.mark.parametrize(("before", "after"), [("16\n", "1"), ("1\n", "1\n"), ("?", "?")])
-def test_a_converter_that_gathers_bytes_is_set_to_the_shortest_latency(tmp_path: Path, before: str, after: str) -> None:
-    latency = tmp_path / "sys/class/tty/ttyUSB0/device/latency_timer"
-    latency.parent.mkdir(parents=True)
-    latency.write_text(before)
-    shorten_latency("/dev/ttyUSB0", tmp_path)
-    assert latency.read_text() == after
 
 
 def test_without_pyserial_the_extra_is_named(pty: Pty, monkeypatch: pytest.MonkeyPatch) -> None:

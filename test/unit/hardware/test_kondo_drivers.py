@@ -24,7 +24,7 @@ from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 from ada_robot.settings import checked
 
 MAPS = {name: resources.find("config", f"{name}_angle_map.yaml") for name in ("khr1", "khr3")}
-HOME = AngleMap.read(MAPS["khr1"]).home()
+HOME = {one.joint: one.position(one.home) for one in AngleMap.read(MAPS["khr1"]).servos.values()}
 BOTH = pytest.mark.parametrize("name", list(MAPS))
 
 
