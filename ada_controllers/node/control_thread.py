@@ -1,34 +1,123 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thread of the control loop in a configured node: receives states, publishes commands; imports rclpy."""
+"""Thread of the control loop in a configured node, its published topics and diagnostics; imports rclpy."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
+import numpy as np
+from geometry_msgs.msg import PoseStamped
 from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from ada_controllers.controller import Controller
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.following import Following
-from ada_controllers.node.outputs import Outputs
-from ada_controllers.node.state_inputs import StateInputs
-from ada_controllers.running.control_loop import ControlLoop, LoopSettings
-from ada_controllers.running.robot_phase import RobotPhase
+from ada_controllers.node.inputs import StateInputs
+from ada_controllers.running.control_loop import ControlLoop, LoopSettings, RobotPhase
+from ada_controllers.state import JointPath, JointReference, PoseReference, Reference, end_of
+from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
+from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.messages import Message
+from ada_dynamics.spatial.orientation import to_quaternion
 from ada_robot.contract import Command
+from ada_robot.messages.incoming import JOINT_TARGET, TARGET, write_pose
 from ada_robot.messages.outgoing import JointStateLayouts
 from ada_robot.ros import qos
+from ada_robot.ros.status import MOST_MISSED, Level, Status, period_values, since
 from ada_robot.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")
 PATIENCE = 5.0  # timeout of requests to the control thread [s]
 _ARRIVAL = Duration(seconds=1)  # timeout for the acknowledgment of the last command
+
+
+class Outputs:
+    """Publishers of ~/state, ~/target and ~/joint_target.
+
+    Attributes:
+        state_rate: maximum rate of each topic [Hz]; 0 for unlimited.
+    """
+
+    def __init__(self, node: Node, controller: Controller[Any], state_rate: float, prefix: str = "") -> None:
+        """Create the publishers.
+
+        Args:
+            node: node of the publishers.
+            controller: first controller.
+            state_rate: maximum rate of each topic [Hz]; 0 for unlimited.
+            prefix: prefix of frame names.
+        """
+        self._node, self._clock = node, node.get_clock()
+        self.state_rate = state_rate
+        self._states = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
+        self._poses = node.create_publisher(PoseStamped, f"~/{TARGET}", qos.STATES)
+        self._joints = node.create_publisher(JointState, f"~/{JOINT_TARGET}", qos.STATES)
+        self._frame = prefix + controller.model.root
+        self.follow()
+
+    def follow(self) -> None:
+        """Reset the message layout, after a change of the controller."""
+        self._state_sizes: dict[str, int] = {}
+        self._state_layout: Message | None = None
+        self._published_at = -np.inf
+
+    def close(self) -> None:
+        """Destroy the publishers; to be called by the thread that spins the node."""
+        for publisher in (self._states, self._poses, self._joints):
+            self._node.destroy_publisher(publisher)
+
+    # --- in the control thread --------------------------------------------------------------------------------------
+    def state(self, time: float, controller: Controller[Any], target: Reference | None, command: Command) -> None:
+        """Publish the quantities of a command, within the maximum rate.
+
+        Args:
+            time: time of the controller [s].
+            controller: running controller.
+            target: its reference.
+            command: its command.
+        """
+        if self.state_rate and 0.0 <= time - self._published_at < (1.0 - 1e-6) / self.state_rate:
+            return
+        self._published_at = time
+        vectors = state_vectors(time, controller, target, command)
+        sizes = {name: len(values) for name, values in vectors.items()}
+        if self._state_layout is None or sizes != self._state_sizes:
+            self._state_layout, self._state_sizes = messages.vectors(sizes), sizes
+        self._states.publish(self._state_layout.fill_one(0, np.concatenate(list(vectors.values()))))
+        if isinstance(target, PoseReference):
+            message = PoseStamped()
+            message.header.stamp, message.header.frame_id = self._clock.now().to_msg(), self._frame
+            write_pose(target.pose, message.pose.position, message.pose.orientation)
+            self._poses.publish(message)
+        elif isinstance(target, (JointReference, JointPath)) and self._joints.get_subscription_count():
+            shown = controller.target_positions(end_of(target))
+            joints = JointState(name=list(shown), position=list(shown.values()))
+            joints.header.stamp = self._clock.now().to_msg()
+            self._joints.publish(joints)
+
+
+def state_vectors(
+    time: float, controller: Controller[Any], target: Reference | None, command: Command
+) -> dict[str, Array]:
+    """Return the quantities of a command by name: t, reference, command, and the signals of the controller."""
+    commanded = [values for values in (command.effort, command.position, command.velocity) if values is not None]
+    reference = np.zeros(0)
+    if isinstance(target, PoseReference):
+        w, x, y, z = to_quaternion(target.pose[:3, :3])
+        reference = np.array([*target.pose[:3, 3], x, y, z, w])
+    elif target is not None:
+        reference = end_of(target)
+    signals = {name: np.ravel(values) for name, values in controller.signals().items()}
+    return {"t": np.array([time]), "reference": reference, "command": np.concatenate(commanded), **signals}
 
 
 class ControlThread:
@@ -170,3 +259,70 @@ class ControlThread:
             parts = command.position, command.velocity, command.effort
             stamp = int(self._clock.now().nanoseconds)
             self._commands.publish(self._layouts.filled(tuple(self.control.controller.joints), parts, stamp))
+
+
+# --- diagnostics ------------------------------------------------------------------------------------------------------
+def control_status(thread: ControlThread) -> Status:
+    """Return the status of the running controller and its inputs."""
+    control, inputs = thread.control, thread.inputs
+    controller, latest, now = control.controller, control.latest, time.monotonic()
+    values: dict[str, object] = {
+        "controller": controller.NAME,
+        "commands": controller.KIND,
+        "joints": ", ".join(controller.joints),
+        "active": control.is_active,
+        "state from": inputs.topic,
+        "references": " or ".join(kind.__name__ for kind in controller.REFERENCES) or "none",
+        "follows": type(control.target).__name__ if control.target is not None else "",
+        "commands that were cut to limits": controller.saturations,
+        "cut in the last command": ", ".join(controller.saturated),
+        "begun anew where the robot was": control.restarts,
+        "begun last because": control.begun_because,
+    }
+    if latest is not None:
+        values["newest state came [s ago]"] = control.age(now)
+        values["its age by its stamp [ms]"] = 1e3 * latest.age
+        values["measured wrench"] = latest.state.wrench is not None
+    values.update({f"refused: {reason}": count for reason, count in sorted(dict(control.refused).items())})
+    if control.last_refusal:
+        values["last refusal"] = control.last_refusal
+    if control.reason:
+        values["not active because"] = control.reason
+    if thread.loop.failure is not None:
+        return Status(Level.ERROR, f"the control thread has ended: {thread.loop.failure}", values)
+    if not control.is_active:
+        asked = control.reason in ("asked for", "not activated yet")
+        return Status(Level.OK if asked else Level.ERROR, f"not active: {control.reason}", values)
+    if control.age(now) > control.settings.state_timeout:
+        return Status(Level.WARN, f"{controller.NAME} waits for a state, {control.age(now):.3g} s so far", values)
+    if control.waits:
+        level = Level.WARN if control.is_silent else Level.OK
+        said = "no commands" if control.is_silent else "it is commanded to stay"
+        return Status(level, f"{controller.NAME} waits: {control.waits} ({said})", values)
+    if controller.saturated:
+        return Status(
+            Level.WARN, f"{controller.NAME} is cut to the limits of {', '.join(controller.saturated)}", values
+        )
+    if control.refused:
+        return Status(Level.WARN, f"{controller.NAME} is active; something was refused", values)
+    return Status(Level.OK, f"{controller.NAME} is active", values)
+
+
+class ControlPeriods:
+    """Timing status of the control thread."""
+
+    def __init__(self, thread: ControlThread) -> None:
+        """Args: control thread."""
+        self._loop = thread.loop
+        self._before = self._loop.statistics.summary()
+
+    def __call__(self) -> Status:
+        """Return the status."""
+        summary = self._loop.statistics.summary()
+        new, self._before = since(self._before, summary), summary
+        values = period_values(summary)
+        if new.slipped_s > 0.0:
+            return Status(Level.WARN, f"too slow: {new.slipped_s:.3g} s given up since the last report", values)
+        if new.missed > MOST_MISSED * max(new.count, 1):
+            return Status(Level.WARN, f"{new.missed} periods missed since the last report", values)
+        return Status(Level.OK, "in time", values)

@@ -14,12 +14,10 @@ from rclpy.lifecycle import TransitionCallbackReturn
 
 from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.controller import Controller
-from ada_controllers.node.control_thread import ControlThread
+from ada_controllers.node.control_thread import ControlPeriods, ControlThread, control_status
 from ada_controllers.node.controller_settings import ControllerSettings
-from ada_controllers.node.controller_status import ControlPeriods, control_status
-from ada_controllers.node.phase_input import PhaseInput
-from ada_controllers.node.reference_inputs import ReferenceInputs
-from ada_controllers.node.trajectory_action import TrajectoryAction, action_type
+from ada_controllers.node.inputs import PhaseInput
+from ada_controllers.node.requests import ReferenceInputs, TrajectoryAction, action_type
 from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.running.control_loop import LoopSettings
 from ada_controllers.state import State

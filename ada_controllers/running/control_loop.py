@@ -17,14 +17,13 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ActivationRefused, ReferenceRefused
 from ada_controllers.running.command_blend import CommandBlend, start_of, within_limits
-from ada_controllers.running.robot_phase import RobotPhase
 from ada_controllers.running.state_filter import ReceivedState, StateFilter, StateKind
 from ada_controllers.state import JointPath, Reference
 from ada_dynamics.errors import AdaError, InputError
@@ -36,8 +35,38 @@ HOLD, RELEASE, SILENT = "hold", "release", "silent"
 AUTO, MACHINE, STATES = "auto", "machine", "states"
 REFERENCE = "reference"  # counter of refused references
 
+ACTIVE = "active"
+_BEFORE = frozenset({"inactive", "starting"})  # not yet active, without a fault
+
 Source: TypeAlias = "Callable[[float], Reference | None]"
 """Returns the reference at the controller's time [s]; None for no change."""
+
+
+class RobotPhase(NamedTuple):
+    """Phase of a robot driven by another node, such as `hardware_node`; see `ada_robot.safety.phases`.
+
+    Attributes:
+        phase: "closed", "inactive", "starting", "active", "stopping" or "stopped".
+        reason: reason of the phase, or "".
+    """
+
+    phase: str
+    reason: str = ""
+
+    @property
+    def follows(self) -> bool:
+        """True if the robot follows commands."""
+        return self.phase == ACTIVE
+
+    @property
+    def can_begin(self) -> bool:
+        """True if the robot can become active without a reset."""
+        return self.phase in _BEFORE
+
+    @property
+    def words(self) -> str:
+        """Description of phase and reason."""
+        return f"the robot is {self.phase}" + (f": {self.reason}" if self.reason else "")
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from refused import refused
 import ada_dynamics as ada
 from ada_controllers import ActivationRefused, Command, JointReference, PoseReference, ReferenceRefused, State, make
 from ada_controllers.controller import Controller
-from ada_controllers.running.control_loop import ControlLoop, LoopSettings
-from ada_controllers.running.robot_phase import RobotPhase
+from ada_controllers.running.control_loop import ControlLoop, LoopSettings, RobotPhase
 from ada_controllers.running.state_filter import ReceivedState
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError

@@ -10,12 +10,9 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointPath, JointReference, ReferenceRefused, State, make
-from ada_controllers.node.following import Following
-from ada_controllers.node.joint_state_reader import JointStateReader
-from ada_controllers.node.tolerances import Tolerance, first_beyond, tolerances_of
-from ada_controllers.running.control_loop import ControlLoop, LoopSettings
-from ada_controllers.running.robot_phase import RobotPhase
-from ada_controllers.running.state_filter import ReceivedState
+from ada_controllers.node.following import Following, Tolerance, first_beyond, tolerances_of
+from ada_controllers.running.control_loop import ControlLoop, LoopSettings, RobotPhase
+from ada_controllers.running.state_filter import JointStateReader, ReceivedState
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Reason
 from ada_robot.trajectory.trajectory import OfferedTrajectory

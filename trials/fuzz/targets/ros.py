@@ -27,8 +27,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.following import Following
-from ada_controllers.node.phase_input import PhaseInput
-from ada_controllers.node.reference_inputs import ReferenceInputs
+from ada_controllers.node.inputs import PhaseInput
+from ada_controllers.node.requests import ReferenceInputs
 from ada_controllers.registry import make
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.state_filter import ReceivedState
@@ -216,7 +216,7 @@ def _pose(data: bytes) -> None:
 
 
 def _text(data: bytes) -> None:
-    _controlled().phase._hear(decoded(data, String))
+    _controlled().phase._report(decoded(data, String))
 
 
 # --- what is shown: the view node -------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions of measured quantities: joint_states, or the exact state of a simulated robot, and a wrench.
+"""Subscriptions of measured quantities, and of the phase of a real robot; imports rclpy.
 
-The control thread polls the latest message of each topic; imports rclpy.
+The control thread polls the latest joint_states, or the exact state of a simulated robot, and a wrench.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 
 from ada_controllers.node.controller_settings import ARM, CONTACT, JOINT_STATES, STATE
-from ada_controllers.node.joint_state_reader import JointStateReader
-from ada_controllers.running.state_filter import ReceivedState
+from ada_controllers.running.control_loop import RobotPhase
+from ada_controllers.running.state_filter import JointStateReader, ReceivedState
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_robot.messages.incoming import read_state
+from ada_robot.node_state import CLOSED, HardwareState, read_hardware_state
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.robot_settings import AUTO
@@ -126,3 +127,45 @@ class StateInputs:
             self._wrench = self._sign * np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
             self._wrench_at = now
         return None if self._wrench is None or now - self._wrench_at > self.wrench_timeout else self._wrench
+
+
+class PhaseInput:
+    """Subscription to HARDWARE/state.
+
+    Without a report for the robot that publishes the states, it counts as active, like a simulated robot.
+    """
+
+    def __init__(self, node: Node, hardware: str, states: str, take: Callable[[RobotPhase], None]) -> None:
+        """Subscribe.
+
+        Args:
+            node: node of the subscription.
+            hardware: name of the hardware node.
+            states: full name of the topic of the robot's states.
+            take: called with each new phase of the robot.
+        """
+        self._node, self._states, self._take = node, states, take
+        self._reported: RobotPhase | None = None
+        self._subscription = node.create_subscription(String, f"{hardware}/state", self._report, qos.LATCHED)
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._node.destroy_subscription(self._subscription)
+
+    def _report(self, message: String) -> None:
+        try:
+            phase = self._phase(read_hardware_state(message.data))
+        except InputError as problem:
+            self._node.get_logger().warning(f"{self._subscription.topic_name}: {problem}", throttle_duration_sec=5.0)
+            return
+        if phase is not None and phase != self._reported:
+            self._reported = phase
+            self._take(phase)
+
+    def _phase(self, said: HardwareState) -> RobotPhase | None:
+        for device in said.devices.values():
+            if device.is_robot and device.topics.get("states") == self._states:
+                return RobotPhase(device.phase, said.stopped or device.reason)
+        if self._reported is None:
+            return None  # the hardware node drives other robots
+        return RobotPhase(CLOSED, said.problem)
