@@ -5,6 +5,17 @@ The sensor measures the contact wrench w_fs = [f, n], in the frame of the hand w
 displaced by x_h = C_h w_h, C_h = K_h⁻¹: from a fixed target (mode `displaced`), or by moving the target as long as the
 force acts (mode `moved`). Mode `moved` oscillates in stiff contacts; with both (mode `relaxed`) the contact force
 decays without oscillation.
+
+Stability in contact: in one direction, measured from the wall, the hand is at x and the wall exerts f = k x. The
+controller reads both every T seconds, f possibly delayed and filtered (y), and commands the velocity
+v = P (d - y/K - x). For an ideal robot this is stable for
+
+    P T (1 + k/K) < 2               without delay
+    P T k/K < 1 (and P T < 2)       with a delay of one period
+
+The stiffest stable contact grows with K and decreases with P and T. A filter with time constant τ raises it by about
+1 + P τ, and causes oscillation on the approach to a constant force. A moving target (mode `moved`, time τ_m) causes
+oscillation for k > K P τ_m / 4, for any T; both together (mode `relaxed`) do not.
 """
 
 from __future__ import annotations
@@ -15,7 +26,6 @@ from typing import cast
 
 import numpy as np
 
-from ada_controllers.arm.contact_stability import stiffest_contact
 from ada_controllers.errors import StateRefused
 from ada_controllers.pose_servo import PoseServoBase, PoseServoSettings
 from ada_controllers.state import PoseReference, Reference, State
@@ -24,6 +34,8 @@ from ada_dynamics.dynamics.poses import inverse, length, moved, wrench_matrix
 from ada_dynamics.errors import InputError, unknown_name
 from ada_robot.contract import Command
 from ada_robot.settings import setting
+
+_STIFFEST = 1e12  # upper bound of the search for a stiff contact [N/m]
 
 
 @dataclass(frozen=True)
@@ -223,3 +235,47 @@ def _within(part: Array, most: float) -> Array:
     """Limit the magnitude of a vector."""
     size = length(part)
     return part if size <= most else part * (most / size)
+
+
+# --- stability in contact ---------------------------------------------------------------------------------------------
+def stiffest_contact(
+    *, gain: float, stiffness: float, period: float, delay: int = 0, filter_time: float = 0.0
+) -> float:
+    """Return the contact stiffness at the stability limit [N/m].
+
+    Args:
+        gain: gain P of the pose servo [1/s].
+        stiffness: desired stiffness K of the hand [N/m].
+        period: control period T [s].
+        delay: delay of the force in periods.
+        filter_time: time constant of the force filter [s].
+
+    Raises:
+        InputError: if the loop is unstable without contact.
+    """
+    share = 1.0 - math.exp(-period / filter_time) if filter_time > 0.0 else 1.0
+
+    def is_unstable(contact: float) -> bool:
+        step = np.zeros((2 + delay, 2 + delay))  # of the state (x, y, delayed forces, latest first)
+        step[1, 1 + delay if delay else 0] = share if delay else share * contact
+        step[1, 1] += 1.0 - share
+        step[0] = -period * gain / stiffness * step[1]
+        step[0, 0] += 1.0 - period * gain
+        if delay:
+            step[2, 0] = contact
+            step[range(3, 2 + delay), range(2, 1 + delay)] = 1.0
+        return float(np.max(np.abs(np.linalg.eigvals(step)))) > 1.0 + 1e-12
+
+    if is_unstable(0.0):
+        raise InputError(
+            f"gain {gain:g} 1/s is too large for a period of {period:g} s; reduce it.", field="gain", value=gain
+        )
+    low, high = 0.0, stiffness
+    while not is_unstable(high):
+        low, high = high, 2.0 * high
+        if high > _STIFFEST:
+            return math.inf
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if is_unstable(middle) else (middle, high)
+    return low

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serial arms: reach, pose and Jacobian, and stability in contact."""
+"""Serial arms: pose, Jacobian and reach; closed-form kinematics of the PA-10."""

@@ -53,9 +53,6 @@ Redundant = Literal["s1", "s3"]
 BRANCHES = tuple((a, b, c) for a in (1, -1) for b in (1, -1) for c in (1, -1))
 """Signs of the eight solutions in order: λ2 (S1 given) or λ1' (S3 given), λ4, sign of W1."""
 
-COLUMNS = {"s1": 0, "s3": 2}
-"""Column of the redundant joint in a solution."""
-
 TOLERANCE = 1e-12
 """Tolerance of reach [m; m² for S3], for rounded poses at the boundary of the workspace."""
 

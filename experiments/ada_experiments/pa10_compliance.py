@@ -70,7 +70,7 @@ class Setup:
 @experiment("compliance_on_wall")
 def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Press with several depths, be led away, and look for the stiffest wall on both sides of the limit."""
-    from ada_controllers.arm.contact_stability import stiffest_contact
+    from ada_controllers.compliance import stiffest_contact
 
     use = _setup(scenario)
     progress(0.0, "pressing against the wall")

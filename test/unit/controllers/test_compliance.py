@@ -11,8 +11,7 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import PoseReference, State, StateRefused, make
-from ada_controllers.arm.contact_stability import stiffest_contact
-from ada_controllers.compliance import Compliance
+from ada_controllers.compliance import Compliance, stiffest_contact
 from ada_dynamics.dynamics.poses import twist_between
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
