@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion and forces of a mechanism with loops in its actuated coordinates.
+"""Motion and forces of a robot in its actuated coordinates, for trees and mechanisms with loops.
 
 v = T(q) y are the velocities allowed by the loops, v̇ = T ẏ + Ṫ y, and E y are the velocities of the motors, E = S T,
 with the selection matrix S. Motor efforts τ are equivalent to generalized forces f if Eᵀ τ = Tᵀ f. If the number of
-motors equals the mobility, y are the motor velocities and E = 1. With redundant actuation, ẏ is the least-squares
-solution for the desired motor accelerations, and τ has minimum norm.
+motors equals the mobility, y are the motor velocities and E = 1; without loops T is constant. With redundant actuation,
+ẏ is the least-squares solution for the desired motor accelerations, and τ has minimum norm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +19,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import INDEPENDENT
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import SingularConfigurationError
-from ada_dynamics.model.model import Model
 
 _SINGULAR = 1e-4  # smallest relative singular value of E
 
 
-@dataclass(frozen=True)
-class Motions:
-    """Motions allowed by the loops in one state; T = E = 1 without loops.
+class Motions(NamedTuple):
+    """Motions allowed by the loops in one state.
 
     Attributes:
         T: tangent map, velocities of all joints per unit of y.
@@ -58,24 +54,29 @@ class Motions:
 
 
 class ActuatedCoordinates:
-    """Computes `Motions` of a mechanism.
+    """Computes `Motions` of a robot; without loops they are constant.
 
     Attributes:
-        dynamics: dynamics of the mechanism.
+        dynamics: dynamics of the robot.
+        are_all: whether the motors are all joints of a tree, in the order of the model.
     """
 
-    def __init__(self, model: Model, joints: Sequence[str], v_index: NDArray[np.intp]) -> None:
-        """Args: model; names of the actuated joints; their indices in v.
+    def __init__(self, controller: Controller[Any]) -> None:
+        """Args: controller of the motors.
 
         Raises:
             InputError: if the motors do not determine the motion; the message names a joint that can still move.
         """
+        model, self._joints, self._v_index = controller.model, list(controller.joints), controller.v_index
         self.dynamics = Dynamics(model)
-        self._joints, self._v_index = list(joints), v_index
-        surplus = self.dynamics.constraints.coordinates.refuse_missing(v_index.tolist(), "motors")
-        self._is_redundant = bool(surplus)
-        self._by = INDEPENDENT if surplus else self._joints
-        self._y_index = list(self.dynamics.constraints.indices(self._by))
+        constraints, motors = self.dynamics.constraints, self._v_index.tolist()
+        self._is_redundant = bool(constraints.coordinates.refuse_missing(motors, "motors"))
+        self.are_all = not model.loops and motors == list(range(model.nv))
+        self._constant: Motions | None = None
+        if not model.loops:
+            self._constant = Motions(np.eye(model.nv)[:, self._v_index], None, np.zeros(model.nv), self._v_index)
+        self._by = INDEPENDENT if self._is_redundant else self._joints
+        self._y_index = list(constraints.indices(self._by))
 
     def at(self, q: Array, v: Array) -> Motions:
         """Return the motions in a state.
@@ -83,6 +84,8 @@ class ActuatedCoordinates:
         Raises:
             SingularConfigurationError: if the configuration is singular; the error names a joint that can still move.
         """
+        if self._constant is not None:
+            return self._constant
         T, rate = self.dynamics.constraints.tangent_map_rate(q, v, self._by)
         drift = rate @ v[self._y_index]
         if not self._is_redundant:
@@ -103,17 +106,3 @@ class ActuatedCoordinates:
             joint=joint,
             field="q",
         )
-
-
-def actuated_coordinates(controller: Controller[Any]) -> ActuatedCoordinates | None:
-    """Return the actuated coordinates of a controller; None if they are all joints, in the order of the model.
-
-    Raises:
-        InputError: if the motors do not determine the motion of the robot.
-    """
-    model = controller.model
-    if not model.loop_names:
-        controller.refuse_free_joints()
-        if controller.v_index.tolist() == list(range(model.nv)):
-            return None
-    return ActuatedCoordinates(model, controller.joints, controller.v_index)

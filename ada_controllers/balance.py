@@ -163,7 +163,6 @@ class Balance(Controller[BalanceSettings]):
 
     def _prepare(self) -> None:
         model = self.model
-        self._refuse_other_robots()
         self._order = [self.joints.index(name) for name in JOINTS]  # indices of joint_1, ... in `joints`
         self.ankle_hip = ankle_hip_model(model)
         self._compiled = compiled(
@@ -176,37 +175,23 @@ class Balance(Controller[BalanceSettings]):
         self._signals = {"upper_body": np.zeros(2), "ankle": np.zeros(2)}
 
     def _commanded_joints(self) -> tuple[str, ...]:
-        missing = [name for name in JOINTS if name not in self.model.joints]
-        if missing:
-            raise InputError(
-                f"{self.NAME}: robot {self.model.name!r} has no joints {', '.join(missing)}; this law commands the ten "
-                "joints of two legs. Use 'hoap2_standing' or 'hoap2_reaching'.",
-                joint=missing[0],
-                field="model",
-                value=missing,
-                allowed=("hoap2_standing", "hoap2_reaching"),
-            )
-        return super()._commanded_joints()
-
-    def _refuse_other_robots(self) -> None:
         model = self.model
+        missing = [name for name in JOINTS if name not in model.joints]
         is_fixed = all(body.parent != WORLD or body.joint.nv == 1 for body in model.tree.bodies)
-        if set(self.joints) != set(JOINTS) or model.nv != len(JOINTS) or TRUNK not in model.links or not is_fixed:
+        is_legs = not missing and model.nv == len(JOINTS) and TRUNK in model.links and is_fixed
+        motors = super()._commanded_joints()
+        if not is_legs or len(model.loop_names) != 1 or set(motors) != set(JOINTS):
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} is not supported by two legs of five joints, {JOINTS[0]} to "
-                f"{JOINTS[-1]}, with a link {TRUNK!r}; use 'hoap2_standing' or 'hoap2_reaching'. The simulated robot "
-                "may be another one with joints of these names, such as 'hoap2_10dof'.",
+                f"{self.NAME}: robot {model.name!r} is not supported by two legs of five joints with motors, {JOINTS[0]} "
+                f"to {JOINTS[-1]}, with a link {TRUNK!r}, one foot as its base, and one loop at the other foot; use "
+                "'hoap2_standing' or 'hoap2_reaching'. The simulated robot may be another one with joints of these "
+                "names, such as 'hoap2_10dof'.",
+                joint=missing[0] if missing else None,
                 field="model",
                 value=model.name,
                 allowed=("hoap2_standing", "hoap2_reaching"),
             )
-        if len(model.loop_names) != 1:
-            raise InputError(
-                f"{self.NAME}: robot {model.name!r} has {len(model.loop_names)} loops; expected one foot as its "
-                "base and one loop at the other foot, as in 'hoap2_standing'.",
-                field="model",
-                value=model.name,
-            )
+        return motors
 
     def _begin(self, state: State, time: float) -> None:
         self._recovery = Recovery()

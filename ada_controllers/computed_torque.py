@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computed torque: joint efforts by inverse dynamics for a desired acceleration.
 
-With loops, references and gains refer to the actuated joints; the other joints follow from the loops (`actuated`).
+References and gains refer to the actuated joints; with loops the other joints follow from them (`actuated`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.actuated import ActuatedCoordinates, actuated_coordinates
+from ada_controllers.actuated import ActuatedCoordinates
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
 from ada_dynamics.arrays import Array
@@ -21,7 +21,6 @@ from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 from ada_robot.settings import setting
@@ -54,11 +53,12 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
         self._stiffness = self.per_joint("stiffness", self.settings.stiffness)
         self._damping = self.per_joint("damping", self.settings.damping)
         self._zero = np.zeros(len(self.joints))
-        coordinates = actuated_coordinates(self)
-        if coordinates is None:
-            self._efforts = _efforts(self.model)
-        else:
-            self._efforts = _efforts_of_motors(coordinates, self.q_index, self.v_index)
+        coordinates = ActuatedCoordinates(self)
+        self._efforts = (
+            _efforts(coordinates.dynamics)
+            if coordinates.are_all
+            else _efforts_of_motors(coordinates, self.q_index, self.v_index)
+        )
 
     def _law(self, state: State, time: float) -> Command:
         position, velocity, acceleration = self.reference  # type: ignore[misc]
@@ -85,11 +85,11 @@ def desired_acceleration(
     ]
 
 
-def _efforts(model: Model) -> Callable[..., Array]:
+def _efforts(dynamics: Dynamics) -> Callable[..., Array]:
     """Compile the law as one kernel, or as two if the robot is too large for generated code."""
     names = ("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd")
+    model = dynamics.model
     inputs = dict.fromkeys(names, model.nv)
-    dynamics = Dynamics(model)
     if kernels_of(dynamics).generic:
         desired = compiled("desired_acceleration", inputs, lambda **given: {"a": desired_acceleration(**given)})
         return lambda q, v, *rest: dynamics.inverse(q, v, desired(q, v, *rest))

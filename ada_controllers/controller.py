@@ -148,23 +148,6 @@ class Controller(ABC, Generic[S]):
             )
         return np.full(counts[-1], values[0]) if len(values) == 1 else np.array(values)
 
-    def refuse_free_joints(self) -> None:
-        """Refuse a robot without loops whose motors do not determine its motion.
-
-        Raises:
-            InputError: if a joint has no motor, or the base is not fixed.
-        """
-        model, motors = self.model, len(self.joints)
-        if model.nv != motors:
-            raise InputError(
-                f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {motors} motors; this law requires a "
-                "fixed base and motors that determine the motion of all joints. Give each joint a motor, "
-                "or close loops.",
-                field="model",
-                value=model.name,
-                allowed="a motor at every joint and a fixed base, or loops by which the other joints follow",
-            )
-
     # --- use --------------------------------------------------------------------------------------------------------
     def reset(self, state: State, time: float, command: Command | None = None) -> None:
         """Start in a measured state, which becomes the first reference, so that the command does not jump.

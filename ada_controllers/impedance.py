@@ -14,8 +14,8 @@ x̃ = [p* - p, axis times angle of R* Rᵀ]. With inertia shaping, by the full d
 
 J̄ = M⁻¹ Jᵀ Λ, Λ = (J M⁻¹ Jᵀ + δ²)⁻¹, N = 1 - J̄ J, the dynamically consistent null-space projector.
 
-With loops, joints are the actuated ones, and M, J and forces refer to the independent coordinates y, v = T y
-(`actuated`): Tᵀ M T, J T, Tᵀ f.
+Joints are the actuated ones. M, J and forces refer to the independent coordinates y, v = T y (`actuated`): Tᵀ M T, J T,
+Tᵀ f; without loops these are the joints.
 """
 
 from __future__ import annotations
@@ -24,21 +24,18 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ada_controllers.actuated import Motions, actuated_coordinates
+from ada_controllers.actuated import ActuatedCoordinates, Motions
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import pose_difference
 from ada_dynamics.errors import unknown_name
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
 JOINTS, LINK = "joints", "link"
-Places = NDArray[np.intp] | slice
 
 
 @dataclass(frozen=True)
@@ -108,10 +105,8 @@ class Impedance(Controller[ImpedanceSettings]):
 
     def _prepare(self) -> None:
         model = self.model
-        self._coordinates = actuated_coordinates(self)
-        whole = slice(None)  # for arrays of motors only
-        self._q_of: Places = self.q_index if self._coordinates else whole
-        self._v_of: Places = self.v_index if self._coordinates else whole
+        self._coordinates = ActuatedCoordinates(self)
+        self._dynamics = self._coordinates.dynamics
         own = self.settings
         self.link = own.link or model.link_names[-1]
         if self.link not in model.link_names:
@@ -128,7 +123,6 @@ class Impedance(Controller[ImpedanceSettings]):
         self._link_damping = np.diag(self._own_link_damping)
         self._link_inertia = np.repeat([own.linear_inertia, own.angular_inertia], 3)
         self._zero, self._no_twist, self._at_rest = np.zeros(len(self.joints)), np.zeros(6), np.zeros(model.nv)
-        self._dynamics = self._coordinates.dynamics if self._coordinates else Dynamics(model)
         self._posture = self._zero
         self._error = self._zero if self._in_joints else self._no_twist
         self._compile()
@@ -141,22 +135,17 @@ class Impedance(Controller[ImpedanceSettings]):
         )
 
     def _compile(self) -> None:
-        """Compile the kernels before the first update."""
-        q, v, dynamics = self.model.neutral(), self._at_rest, self._dynamics
-        dynamics.gravity(q), dynamics.bias(q, v), dynamics.mass_matrix(q), dynamics.pose(self.link, q)
+        """Compile the kernels before the first update, in a configuration with closed loops."""
+        v, dynamics, analysis = self._at_rest, self._dynamics, self._dynamics.constraints.coordinates.analysis
+        q = self.model.neutral() if analysis is None else analysis.configurations[0]
+        dynamics.inverse(q, v, v), dynamics.mass_matrix(q), dynamics.pose(self.link, q)
         dynamics.jacobian(self.link, q), dynamics.jacobian_rate(self.link, q, v)
-
-    def _motions(self, state: State) -> Motions | None:
-        """Return the motions in actuated coordinates; None if these are all joints."""
-        return None if self._coordinates is None else self._coordinates.at(state.q, state.v)
 
     # --- references -----------------------------------------------------------------------------------------------
     def _begin(self, state: State, time: float) -> None:
         self._posture = state.q[self.q_index]
-        own, M = self.settings, self._dynamics.mass_matrix(state.q)
-        motions = self._motions(state)
-        if motions is not None:
-            M = motions.T.T @ M @ motions.T
+        own, motions = self.settings, self._coordinates.at(state.q, state.v)
+        M = motions.T.T @ self._dynamics.mass_matrix(state.q) @ motions.T
         if self._in_joints:
             self._damping = np.diag(self._own_damping) + self._joint_damping(M, motions)
         else:
@@ -165,22 +154,19 @@ class Impedance(Controller[ImpedanceSettings]):
             self._link_damping = np.diag(self._own_link_damping) + damping
         self._error = self._zero if self._in_joints else self._no_twist
 
-    def _joint_damping(self, M: Array, motions: Motions | None) -> Array:
+    def _joint_damping(self, M: Array, motions: Motions) -> Array:
         """Return the damping matrix of the motors from the inertia in actuated coordinates."""
-        own = self.settings
+        own, K = self.settings, np.diag(self._stiffness)
         if own.shape_inertia:
-            return damping_of(np.diag(self._inertia), np.diag(self._stiffness), own.damping_ratio)
-        if motions is None or motions.E is None:
-            return damping_of(M, np.diag(self._stiffness), own.damping_ratio)
+            return damping_of(np.diag(self._inertia), K, own.damping_ratio)
+        if motions.E is None:
+            return damping_of(M, K, own.damping_ratio)
         E, back = motions.E, np.linalg.pinv(motions.E)
-        along = damping_of(M, E.T @ np.diag(self._stiffness) @ E, own.damping_ratio)
-        return np.asarray(back.T @ along @ back)
+        return np.asarray(back.T @ damping_of(M, E.T @ K @ E, own.damping_ratio) @ back)
 
-    def _moved_by_link(self, q: Array, M: Array, motions: Motions | None) -> Array:
+    def _moved_by_link(self, q: Array, M: Array, motions: Motions) -> Array:
         """Return Λ of the link, bounded by the mass of the robot in singular directions."""
-        J = self._dynamics.jacobian(self.link, q)
-        if motions is not None:
-            J = J @ motions.T
+        J = self._dynamics.jacobian(self.link, q) @ motions.T
         least = 1.0 / np.repeat([self.model.total_mass, M.diagonal().max()], 3)
         return np.asarray(np.linalg.inv(J @ np.linalg.solve(M, J.T) + np.diag(least)), dtype=np.float64)
 
@@ -211,56 +197,45 @@ class Impedance(Controller[ImpedanceSettings]):
 
     def _at_joints(self, state: State, desired: JointReference) -> Array:
         q, v, _ = state
-        own_q, own_v = q[self._q_of], v[self._v_of]
+        own_v = v[self.v_index]
         rate = -own_v if desired.velocity is None else desired.velocity - own_v
-        error = desired.position - own_q
+        error = desired.position - q[self.q_index]
         pull = self._stiffness * error + self._damping @ rate
         self._error = error
         if not self.settings.shape_inertia:
             return self._carried(q) + pull
-        motions = self._motions(state)
+        motions = self._coordinates.at(q, v)
         outer = self._outer_efforts(state, motions)
         ahead = self._zero if desired.acceleration is None else desired.acceleration
-        a = ahead + (pull + outer) / self._inertia
-        if motions is not None:
-            a = motions.acceleration(a)
-        return self._dynamics.inverse(q, v, a)[self._v_of] - outer
+        a = motions.acceleration(ahead + (pull + outer) / self._inertia)
+        return self._dynamics.inverse(q, v, a)[self.v_index] - outer
 
     def _at_link(self, state: State, desired: PoseReference) -> Array:
         q, v, _ = state
-        dynamics, motions = self._dynamics, self._motions(state)
-        J, M = dynamics.jacobian(self.link, q), dynamics.mass_matrix(q)
+        dynamics, motions = self._dynamics, self._coordinates.at(q, v)
+        whole_J = dynamics.jacobian(self.link, q)
+        J, M = whole_J @ motions.T, motions.T.T @ dynamics.mass_matrix(q) @ motions.T
         error = pose_error(desired.pose, dynamics.pose(self.link, q))
-        rate = (self._no_twist if desired.twist is None else desired.twist) - J @ v
+        rate = (self._no_twist if desired.twist is None else desired.twist) - whole_J @ v
         pull = self._link_stiffness * error + self._link_damping @ rate
-        free = self._null_stiffness * (self._posture - q[self._q_of]) - self._null_damping * v[self._v_of]
-        if motions is not None:
-            J, M, free = J @ motions.T, motions.T.T @ M @ motions.T, motions.along(free)
+        posture = self._null_stiffness * (self._posture - q[self.q_index]) - self._null_damping * v[self.v_index]
+        free = motions.along(posture)
         inverse_M_Jt = np.linalg.solve(M, J.T)
         mobility = J @ inverse_M_Jt + self.settings.singular_damping**2 * np.eye(6)
         self._error = error
         if not self.settings.shape_inertia:
             # Nᵀ τ_0, N = 1 - J̄ J
             forces = J.T @ pull + free - J.T @ np.linalg.solve(mobility, inverse_M_Jt.T @ free)
-            return self._carried(q) + (forces if motions is None else motions.efforts(forces))
+            return self._carried(q) + motions.efforts(forces)
         outer = self._outer_efforts(state, motions)
         push = np.zeros(6) if state.wrench is None else self._wrench_in_base(state)
-        drift = dynamics.jacobian_rate(self.link, q, v) @ v
-        if motions is not None:
-            drift = drift + dynamics.jacobian(self.link, q) @ motions.drift
-        desired_acceleration = (pull + push) / self._link_inertia - drift
-        a = free + inverse_M_Jt @ np.linalg.solve(mobility, desired_acceleration - J @ free)
-        if motions is None:
-            return np.asarray(M @ a + dynamics.bias(q, v) - outer)
-        return dynamics.inverse(q, v, motions.T @ a + motions.drift)[self._v_of] - outer
+        drift = dynamics.jacobian_rate(self.link, q, v) @ v + whole_J @ motions.drift
+        a = free + inverse_M_Jt @ np.linalg.solve(mobility, (pull + push) / self._link_inertia - drift - J @ free)
+        return dynamics.inverse(q, v, motions.T @ a + motions.drift)[self.v_index] - outer
 
     def _carried(self, q: Array) -> Array:
         share = self.settings.gravity
-        if not share:
-            return self._zero
-        if self._coordinates is None:
-            return share * self._dynamics.gravity(q)
-        return share * self._dynamics.inverse(q, self._at_rest, self._at_rest)[self._v_of]
+        return share * self._dynamics.inverse(q, self._at_rest, self._at_rest)[self.v_index] if share else self._zero
 
     def _wrench_in_base(self, state: State) -> Array:
         """Rotate a wrench measured at the link's origin from link axes to base axes."""
@@ -268,12 +243,12 @@ class Impedance(Controller[ImpedanceSettings]):
         wrench = cast(Array, state.wrench)
         return np.concatenate([R @ wrench[:3], R @ wrench[3:]])
 
-    def _outer_efforts(self, state: State, motions: Motions | None) -> Array:
+    def _outer_efforts(self, state: State, motions: Motions) -> Array:
         """Return the motor efforts equivalent to the measured wrench."""
         if state.wrench is None:
             return self._zero
         forces = self._dynamics.jacobian(self.link, state.q).T @ self._wrench_in_base(state)
-        return np.asarray(forces if motions is None else motions.efforts(motions.T.T @ forces))
+        return motions.efforts(motions.T.T @ forces)
 
 
 def pose_error(desired: Array, present: Array) -> Array:

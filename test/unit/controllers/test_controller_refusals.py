@@ -17,10 +17,10 @@ from ada_dynamics.model import Builder, Limits
 
 FOUR_BAR = {"loops": "loops/parallel_four_bar.yaml"}
 UPPER = np.triu(np.ones((6, 6))).ravel().tolist()
-UNHELD = {"field": "model", "value": "hoap2_10dof"}
+UNHELD = {"joint": "root_joint", "field": "coordinates", "value": 10}
 ONE_OR_SEVEN = "1 or 7 numbers"
 CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
-    ("balance", "pa10", {}, {"field": "model", "value": [f"joint_{i}" for i in range(1, 11)]}),
+    ("balance", "pa10", {}, {"joint": "joint_1", "field": "model", "value": "pa10"}),
     ("balance", "hoap2_10dof", {}, {"field": "model", "value": "hoap2_10dof"}),
     ("balance", "hoap2_standing", {"strategy": "step"}, {"field": "strategy", "value": "step"}),
     ("compliance", "pa10", {"stiffness": [1.0, 2.0]}, {"field": "stiffness", "allowed": "6 or 36 numbers"}),
