@@ -30,7 +30,6 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model, link_poses
 from ada_dynamics.model.tree import WORLD
-from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 from ada_robot.settings import setting
@@ -182,9 +181,9 @@ class Balance(Controller[BalanceSettings]):
         motors = super()._commanded_joints()
         if not is_legs or len(model.loop_names) != 1 or set(motors) != set(JOINTS):
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} is not supported by two legs of five joints with motors, {JOINTS[0]} "
-                f"to {JOINTS[-1]}, with a link {TRUNK!r}, one foot as its base, and one loop at the other foot; use "
-                "'hoap2_standing' or 'hoap2_reaching'. The simulated robot may be another one with joints of these "
+                f"{self.NAME}: robot {model.name!r} is not supported by two legs of five joints with motors, "
+                f"{JOINTS[0]} to {JOINTS[-1]}, with a link {TRUNK!r}, one foot as its base and one loop at the other. "
+                "Use 'hoap2_standing' or 'hoap2_reaching'. The simulated robot may be another one with joints of these "
                 "names, such as 'hoap2_10dof'.",
                 joint=missing[0] if missing else None,
                 field="model",
@@ -237,33 +236,6 @@ class Balance(Controller[BalanceSettings]):
     def signals(self) -> dict[str, Array]:
         """Return `upper_body`, its rotation about z (α) and y (β) [rad], and `ankle`, θ̇_a^ref of eq. 6.12 and θ̇_a."""
         return self._signals
-
-    def continuous(self, reference: JointReference) -> CompiledController:
-        """Return the law for a fixed reference as part of the equations of motion, without limits, for sweeps.
-
-        Raises:
-            InputError: if the law has two phases, which need memory.
-        """
-        if self.settings.phases == "two":
-            raise InputError(
-                f"{self.NAME}: phases 'two' depend on earlier rotations of the upper body, which a continuous law does "
-                "not store; use phases 'merged', or sample the controller.",
-                field="phases",
-                value="two",
-                allowed=("merged",),
-            )
-        self.check(reference)
-        zero = self._zero if reference.velocity is None else reference.velocity
-        position, velocity = tuple(reference.position.tolist()), tuple(zero.tolist())
-
-        def law(_: Scalar, q: Vector, v: Vector) -> list[Scalar]:
-            tau = self._equations(q, v, position, velocity, (0.0,))["tau"]
-            efforts: list[Scalar] = [0.0] * self.model.nv
-            for i, effort in zip(self.v_index, tau, strict=True):
-                efforts[i] = effort
-            return efforts
-
-        return CompiledController(law)
 
 
 class Recovery:

@@ -27,7 +27,7 @@ from typing import cast
 import numpy as np
 
 from ada_controllers.errors import StateRefused
-from ada_controllers.pose_servo import PoseServoBase, PoseServoSettings
+from ada_controllers.pose_servo import PoseServo, PoseServoSettings
 from ada_controllers.state import PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.poses import inverse, length, moved, wrench_matrix
@@ -77,7 +77,7 @@ class ComplianceSettings(PoseServoSettings):
     period: float = setting(1e-3, "between two calls, for that", unit="s", lower=1e-6)
 
 
-class Compliance(PoseServoBase[ComplianceSettings]):
+class Compliance(PoseServo):
     """Pose servo with the target T_d exp(C_h w_h).
 
     Each state needs a wrench. `reset` chooses the target such that the hand keeps its pose under the present force.

@@ -8,7 +8,7 @@ wrist to hand by ʰH_w2 (sec. 4.2.4) is exact, and the motion does not depend on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,14 +66,19 @@ class PoseServoSettings:
     )  # fmt: skip
 
 
-S = TypeVar("S", bound=PoseServoSettings)
+class PoseServo(Controller[Any]):
+    """q̇ = J* (P T^∨ + twist of the target) + self-motion.
 
+    J* is the inverse by singular values, with small ones damped. If a velocity limit is exceeded, all joints are scaled
+    down equally, so that the direction of motion is kept. Joints at a position limit are held, and the remaining ones
+    follow as far as possible.
+    """
 
-class PoseServoBase(Controller[S]):
-    """Base class of `PoseServo` and of controllers derived from it."""
-
-    KIND: ClassVar[Any] = "velocity"
+    NAME = "pose_servo"
+    SUMMARY = "pose of a link with joint velocities, also in singular configurations"
+    KIND = "velocity"
     REFERENCES = (PoseReference, JointReference)
+    SETTINGS: ClassVar[type[Any]] = PoseServoSettings
 
     def _prepare(self) -> None:
         model = self.model
@@ -234,16 +239,3 @@ class PoseServoBase(Controller[S]):
             "scale": np.array([self._scale]),
             "held": self._held.astype(np.float64),
         }
-
-
-class PoseServo(PoseServoBase[PoseServoSettings]):
-    """q̇ = J* (P T^∨ + twist of the target) + self-motion.
-
-    J* is the inverse by singular values, with small ones damped. If a velocity limit is exceeded, all joints are scaled
-    down equally, so that the direction of motion is kept. Joints at a position limit are held, and the remaining ones
-    follow as far as possible.
-    """
-
-    NAME = "pose_servo"
-    SUMMARY = "pose of a link with joint velocities, also in singular configurations"
-    SETTINGS = PoseServoSettings

@@ -127,8 +127,17 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._damping = self.per_joint("joint_damping", chosen.joint_damping)
         self._pose_stiffness = self.numbers("pose_stiffness", chosen.pose_stiffness, 6)
         self._pose_damping = self.numbers("pose_damping", chosen.pose_damping, 6)
-        by_pose = bool(self._pose_stiffness.any() or self._pose_damping.any())
-        self._link = self._checked_link(by_pose)
+        self._link = chosen.link or None
+        if self._link is None and (self._pose_stiffness.any() or self._pose_damping.any()):
+            raise InputError(
+                f"{self.NAME}: pose_stiffness and pose_damping need a link; set link to one of "
+                f"{', '.join(model.link_names)}.",
+                field="link",
+                value="",
+                allowed=tuple(model.link_names),
+            )
+        if chosen.link and chosen.link not in model.links:
+            raise unknown_name("link", chosen.link, model.links)
         law = Law(self.mechanism, self._link, chosen.feedback, chosen.hold > 0.0)
         self._loops = np.array([chosen.loop_stiffness, chosen.loop_damping])
         self._gains = np.array([chosen.path_stiffness, chosen.path_damping])
@@ -141,10 +150,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._is_path = chosen.feedback == PATH
         weights = self._stiffness, self._pose_stiffness
         self._targets = Targets(self.NAME, law, self._manifold, weights, chosen.reach)
-        self._moves_all = model.nv == len(self.joints)
-        self._is_open = self._moves_all and not model.loops
-        # also passive joints, and a base that stands, have an error; a floating base has none
-        self._is_plain = model.nv == len(self.joints) + self.mechanism.base
+        self._is_open = model.nv == len(self.joints) and not model.loops
         self._rest, self._no_twist = np.zeros(model.nv), np.zeros(6)
         self._time = 0.0
         self._result: tuple[Array, ...] = ()
@@ -166,22 +172,6 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
                 allowed=("held",),
             )
         return Pressing(self.NAME, carrier, self.settings.friction, self.settings.sole)
-
-    def _checked_link(self, by_pose: bool) -> str | None:
-        link = self.settings.link
-        if link:
-            if link not in self.model.links:
-                raise unknown_name("link", link, self.model.links)
-            return link
-        if by_pose:
-            raise InputError(
-                f"{self.NAME}: pose_stiffness and pose_damping need a link; set link to one of "
-                f"{', '.join(self.model.link_names)}.",
-                field="link",
-                value="",
-                allowed=tuple(self.model.link_names),
-            )
-        return None
 
     # --- references --------------------------------------------------------------------------------------------------
     def _begin(self, state: State, time: float) -> None:
@@ -235,14 +225,13 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         joints, pose = self._joint_reference, self._pose_reference
         target, rate, forward = self._target, self._rest, self._rest
         if isinstance(reference, PoseReference):
-            twist = self._no_twist if reference.twist is None else np.asarray(reference.twist)
-            pose = flat_pose(np.asarray(reference.pose)), twist
+            pose = flat_pose(reference.pose), self._no_twist if reference.twist is None else reference.twist
         elif isinstance(reference, JointReference):
             joints = reference
         if self._is_path:
             found = self._targets.of(reference, self._target, self._way)
-            target, rate, forward = found.q, self._targets.rate(reference, found), self._targets.forward(reference)
-            self._way = found.motions
+            target, self._way = found.q, found.motions
+            rate, forward = self._targets.feedforward(reference, found)
         self._follow(joints, pose, target, rate, forward)
 
     def _follow(
@@ -278,12 +267,9 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
 
     def _way_left(self, q: Array) -> Array:
         """Return the difference to the target; zero for a floating base, whose motion follows from the joints."""
-        if self._is_open:
-            return self._target - q
-        if not self._is_plain:
-            return self.model.difference(q, self._target)
-        left = np.zeros(self.model.nv)
-        left[self.v_index] = self._target[self.q_index] - q[self.q_index]
+        model = self.model
+        left = model.difference(q, self._target) if model.has_manifold_coordinates else self._target - q
+        left[: self.mechanism.base] = 0.0
         return left
 
     def _by_numbers(self, q: Array, v: Array, *given: Array) -> tuple[Array, ...]:
@@ -297,11 +283,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             given = (given[0] - step, *given[1:])
         desired = self._desired_call(at, rate, *given)[0]
         a = self._branch.acceleration(at, rate, desired, self._is_path, self._loops, self._time)
-        return self._efforts_of_tree(at, rate, a), a, signals
-
-    def _efforts_of_tree(self, q: Array, v: Array, a: Array) -> Array:
         dynamics = self.mechanism.dynamics
-        return np.asarray(dynamics.mass_matrix(q) @ a + dynamics.bias(q, v), dtype=np.float64)
+        return np.asarray(dynamics.mass_matrix(at) @ a + dynamics.bias(at, rate)), a, signals
 
     def _pose_of_link(self, q: Array) -> Array:
         assert self._link is not None
@@ -352,7 +335,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         Args:
             reference: reference; None for the present one.
         """
-        if self._is_path or not self._moves_all or self.model.loops:
+        if self._is_path or not self._is_open:
             raise InputError(
                 f"{self.NAME}: a continuous law needs feedback: force, and a robot with a motor at every joint and "
                 "without loops.",

@@ -234,59 +234,6 @@ class Target(NamedTuple):
     motions: Array
 
 
-def nearest(manifold: Manifold, start: Array, residual: Residual, before: Array | None = None) -> Target:
-    """Return the configuration on the constraint manifold near a start with the least residual.
-
-    Damped least-squares steps along the loops, also at dead centres, where the Jacobian along the loops vanishes and
-    the steps halve the distance.
-
-    Args:
-        manifold: constraint manifold of the mechanism.
-        start: initial configuration, possibly with a closure error.
-        residual: residual of the reference.
-        before: motions, as columns, that continue from there in a singular configuration.
-    """
-    q = manifold.closed(start, 20)
-    here = manifold.motions(q, before)
-    motions = here.columns
-    if before is None and here.sigma < LOST:
-        left, J = residual(q)
-        way = manifold.crossing(q, -J.T @ left)
-        motions = motions if way is None else way
-    for _ in range(STEPS):
-        found = _better(manifold, q, motions, residual)
-        if found is None:
-            break
-        q, length = found
-        motions = manifold.motions(q, motions).columns
-        if length < _FINE:
-            break
-    return Target(q, residual(q)[0], motions)
-
-
-def _better(manifold: Manifold, q: Array, motions: Array, residual: Residual) -> tuple[Array, float] | None:
-    """Return a configuration with a smaller residual and the step length, or None."""
-    model = manifold.mechanism.virtual
-    left, J = residual(q)
-    A = J @ motions
-    curvature = A.T @ A
-    largest = float(np.max(np.diag(curvature), initial=0.0))
-    if not largest > 0.0:
-        return None
-    for damping in _DAMPINGS:
-        step = -np.linalg.lstsq(curvature + damping * largest * np.eye(len(curvature)), A.T @ left, rcond=1e-12)[0]
-        move = motions @ step
-        length = float(np.max(np.abs(move), initial=0.0))
-        if length > _LONGEST:
-            move, length = move * (_LONGEST / length), _LONGEST
-        if length < _FINE:
-            return None
-        candidate = manifold.closed(model.integrate(q, move), 20)
-        if float(np.linalg.norm(residual(candidate)[0])) < float(np.linalg.norm(left)):
-            return candidate, length
-    return None
-
-
 class Targets:
     """Converts references to targets of a mechanism."""
 
@@ -313,7 +260,7 @@ class Targets:
         Raises:
             ReferenceRefused: if the residual exceeds the tolerance.
         """
-        found = nearest(self._manifold, start, self._residual(reference), before)
+        found = self._nearest(start, self._residual(reference), before)
         missing = float(np.linalg.norm(found.left))
         if missing > self._reach:
             raise ReferenceRefused(
@@ -328,7 +275,58 @@ class Targets:
 
     def near(self, positions: Array, start: Array) -> Array:
         """Return the configuration on the constraint manifold nearest to given positions of the actuated joints."""
-        return nearest(self._manifold, start, self._residual(JointReference(positions))).q
+        return self._nearest(start, self._residual(JointReference(positions))).q
+
+    def _nearest(self, start: Array, residual: Residual, before: Array | None = None) -> Target:
+        """Return the configuration on the constraint manifold near a start with the least residual.
+
+        Damped least-squares steps along the loops, also at dead centres, where the Jacobian along the loops vanishes
+        and the steps halve the distance.
+
+        Args:
+            start: initial configuration, possibly with a closure error.
+            residual: residual of the reference.
+            before: motions, as columns, that continue from there in a singular configuration.
+        """
+        manifold = self._manifold
+        q = manifold.closed(start, 20)
+        here = manifold.motions(q, before)
+        motions = here.columns
+        if before is None and here.sigma < LOST:
+            left, J = residual(q)
+            way = manifold.crossing(q, -J.T @ left)
+            motions = motions if way is None else way
+        for _ in range(STEPS):
+            found = self._better(q, motions, residual)
+            if found is None:
+                break
+            q, length = found
+            motions = manifold.motions(q, motions).columns
+            if length < _FINE:
+                break
+        return Target(q, residual(q)[0], motions)
+
+    def _better(self, q: Array, motions: Array, residual: Residual) -> tuple[Array, float] | None:
+        """Return a configuration with a smaller residual and the step length, or None."""
+        model = self._manifold.mechanism.virtual
+        left, J = residual(q)
+        A = J @ motions
+        curvature = A.T @ A
+        largest = float(np.max(np.diag(curvature), initial=0.0))
+        if not largest > 0.0:
+            return None
+        for damping in _DAMPINGS:
+            step = -np.linalg.lstsq(curvature + damping * largest * np.eye(len(curvature)), A.T @ left, rcond=1e-12)[0]
+            move = motions @ step
+            length = float(np.max(np.abs(move), initial=0.0))
+            if length > _LONGEST:
+                move, length = move * (_LONGEST / length), _LONGEST
+            if length < _FINE:
+                return None
+            candidate = self._manifold.closed(model.integrate(q, move), 20)
+            if float(np.linalg.norm(residual(candidate)[0])) < float(np.linalg.norm(left)):
+                return candidate, length
+        return None
 
     def _residual(self, reference: Reference) -> Residual:
         if isinstance(reference, PoseReference):
@@ -349,26 +347,20 @@ class Targets:
         error, columns = self._law.pose_error(q.tolist(), desired.tolist())
         return np.array(error, dtype=np.float64), np.array(columns, dtype=np.float64).T
 
-    def rate(self, reference: Reference, target: Target) -> Array:
-        """Return the velocities of all joints, along the loops, nearest to those of a reference."""
-        if isinstance(reference, PoseReference) and reference.twist is not None:
-            weights, desired = self._of_pose, reference.twist
-            J = self._pose_error(target.q, np.zeros(12))[1]
-        elif isinstance(reference, JointReference) and reference.velocity is not None:
-            weights, desired = self._of_joints, reference.velocity
-            J = np.eye(len(self._rest))[self._v_index]
+    def feedforward(self, reference: Reference, target: Target) -> tuple[Array, Array]:
+        """Return velocities of all joints, along the loops, nearest to those of a reference, and its accelerations."""
+        velocity, acceleration = self._rest, self._rest
+        if isinstance(reference, PoseReference):
+            weights, desired, J = self._of_pose, reference.twist, self._pose_error(target.q, np.zeros(12))[1]
         else:
-            return self._rest
-        A = weights[:, None] * (J @ target.motions)
-        return np.asarray(target.motions @ np.linalg.lstsq(A, weights * desired, rcond=1e-9)[0], dtype=np.float64)
-
-    def forward(self, reference: Reference) -> Array:
-        """Return the feedforward accelerations of all joints."""
-        if not isinstance(reference, JointReference) or reference.acceleration is None:
-            return self._rest
-        whole = np.zeros(len(self._rest))
-        whole[self._v_index] = reference.acceleration
-        return whole
+            assert isinstance(reference, JointReference)
+            weights, desired, J = self._of_joints, reference.velocity, np.eye(len(self._rest))[self._v_index]
+            if reference.acceleration is not None:
+                acceleration = J.T @ reference.acceleration
+        if desired is not None:
+            A = weights[:, None] * (J @ target.motions)
+            velocity = np.asarray(target.motions @ np.linalg.lstsq(A, weights * desired, rcond=1e-9)[0])
+        return velocity, acceleration
 
 
 def flat_pose(pose: Array) -> Array:

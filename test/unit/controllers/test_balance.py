@@ -109,15 +109,3 @@ def test_recovery_begins_where_the_upper_body_turns_back(
 ) -> None:
     controller = Balance(standing, {"strategy": "springs", "phases": "two", "carry_weight": False})
     assert after_turns(controller, yaws, RATES) == pytest.approx(-damping * RATES, abs=1e-12)
-
-
-def test_continuous_law_is_the_sampled_one(standing: ada.Model) -> None:
-    controller = Balance(standing, {"strategy": "upper_body_rotation"})
-    rng = np.random.default_rng(3)
-    q, v = rng.uniform(-0.1, 0.1, (2, 10))
-    controller.reset(State(np.zeros(10), np.zeros(10)), 0.0)
-    effort = controller.update(State(q, v), None, 0.001).effort
-    law = controller.continuous(JointReference(np.zeros(10))).law(0.0, q.tolist(), v.tolist())
-    full = np.zeros(10)
-    full[controller.v_index] = effort
-    assert law == pytest.approx(full, abs=1e-12)
