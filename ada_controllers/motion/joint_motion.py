@@ -53,16 +53,11 @@ class Peaks(NamedTuple):
     lowest: Array
     highest: Array
 
-    def excess(self, bounds: Bounds) -> float:
-        """Return the largest ratio of a quantity to its limit, above 1 if a limit is exceeded."""
-        beyond = np.maximum(self.highest - bounds.upper, bounds.lower - self.lowest)
-        return float(
-            max(
-                np.max(self.speed / bounds.speed, initial=0.0),
-                np.max(self.acceleration / bounds.acceleration, initial=0.0),
-                1.0 + np.max(beyond, initial=0.0) if np.any(beyond > POSITION_ROUNDING) else 0.0,
-            )
-        )
+    def excess(self, bounds: Bounds) -> Any:
+        """Return the largest ratio of a quantity to its limit, above 1 if a limit is exceeded; one per row of peaks."""
+        beyond = np.maximum(self.highest - bounds.upper, bounds.lower - self.lowest).max(axis=-1, initial=0.0)
+        rates = np.maximum(self.speed / bounds.speed, self.acceleration / bounds.acceleration)
+        return np.maximum(rates.max(axis=-1, initial=0.0), np.where(beyond > POSITION_ROUNDING, 1.0 + beyond, 0.0))
 
 
 POSITION_ROUNDING = 1e-9  # tolerance of position limits [rad, m]

@@ -23,11 +23,10 @@ given there: such a path is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.motion.joint_motion import ALLOWED, POSITION_ROUNDING, Bounds, JointMotion, Point
@@ -41,8 +40,6 @@ PROFILES = ("quartic", "quintic")
 _QUINTIC_SPEED, _QUINTIC_ACCELERATION = 15.0 / 8.0, 10.0 / np.sqrt(3.0)
 _SHORTEST = 1e-6  # shortest acceleration time [s]
 _NOTHING = 1e-12  # distance that needs no time [rad, m]
-_TRIES = 4  # number of plans whose extrema are computed exactly
-_SAMPLES = np.linspace(0.0, 1.0, 11)  # normalized sample times of a piece, to discard bad plans
 
 
 # --- from rest --------------------------------------------------------------------------------------------------------
@@ -133,7 +130,7 @@ def _cruise(start: Point, goal: Array, t1: Array | float, rest: Array | float) -
     return np.asarray((goal - p0 - 0.5 * t1 * v0 - t1 * t1 / 12.0 * a0) / rest)
 
 
-def _to_speed(start: Point, speed: Array, t1: float) -> list[Array]:
+def _to_speed(start: Point, speed: Array, t1: Array | float) -> list[Array]:
     """Return the coefficients of positions whose velocity is the cubic from (v_0, a_0) to (speed, 0)."""
     p0, v0, a0 = start
     d, A = speed - v0, t1 * a0
@@ -178,11 +175,11 @@ def plan(
     """
     if start.is_at_rest:
         return from_rest(start.position, goal, bounds, profile, acceleration_time)
-    best, excess = least_excess(_in_motion(start, goal, bounds, acceleration_time), bounds)
+    best, excess = _in_motion(start, goal, bounds, acceleration_time)
     for halt in (stop(start, bounds), *([] if so_far is None else [so_far])):
         other = halt.then(from_rest(halt.final, goal, bounds, profile, acceleration_time))
         if excess > ALLOWED or other.end < best.end:
-            other_excess = halt.peaks().excess(bounds)
+            other_excess = float(halt.peaks().excess(bounds))
             if max(other_excess, ALLOWED) <= max(excess, ALLOWED):
                 best, excess = other, other_excess
     return best
@@ -192,7 +189,7 @@ def least_excess(motions: Iterable[JointMotion], bounds: Bounds) -> tuple[JointM
     """Return the first motion within the limits, or the one with the least excess."""
     best: tuple[JointMotion, float] | None = None
     for motion in motions:
-        excess = motion.peaks().excess(bounds)
+        excess = float(motion.peaks().excess(bounds))
         if best is None or excess < best[1]:
             best = motion, excess
         if excess <= ALLOWED:
@@ -202,42 +199,24 @@ def least_excess(motions: Iterable[JointMotion], bounds: Bounds) -> tuple[JointM
     return best
 
 
-def _in_motion(start: Point, goal: Array, bounds: Bounds, acceleration_time: float) -> Iterator[JointMotion]:
-    """Yield motions of a grid of t_1 and t_f that satisfy the limits at samples, the shortest first."""
-    p0, v0, a0 = start
-    slowest = 1.5 * float(np.max((np.abs(v0) + np.minimum(bounds.speed, 1e3)) / bounds.acceleration))
-    grid = slowest * np.geomspace(0.02, 1.2, 36)
+def _in_motion(start: Point, goal: Array, bounds: Bounds, acceleration_time: float) -> tuple[JointMotion, float]:
+    """Return the shortest motion of a grid of t_1 and t_f within limits, or that of least excess; and the excess."""
+    slowest = 1.5 * float(np.max((np.abs(start.velocity) + np.minimum(bounds.speed, 1e3)) / bounds.acceleration))
+    grid = slowest * np.geomspace(0.02, 1.2, 24)
     t1 = np.concatenate([[acceleration_time], grid]) if acceleration_time > 0.0 else grid
     way = np.abs(_cruise(start, goal, t1[:, None], 1.0))
     least = np.max(np.maximum(way / bounds.speed, 1.5 * way / (bounds.acceleration * t1[:, None])), axis=1)
     rest = np.maximum(least, t1)[:, None] * np.array([1.0, 1.15, 1.4, 2.0])
-    t1s, rests = np.repeat(t1, rest.shape[1])[:, None], rest.reshape(-1, 1)
-    speed = _cruise(start, goal, t1s, rests)
-    # the first part, sampled
-    d, A = speed - v0, t1s * a0
-    x = _SAMPLES[:, None, None]
-    velocity = v0 + x * (A + x * (3.0 * d - 2.0 * A + x * (A - 2.0 * d)))
-    acceleration = (A + x * (2.0 * (3.0 * d - 2.0 * A) + x * 3.0 * (A - 2.0 * d))) / t1s
-    position = p0 + t1s * x * (v0 + x * (0.5 * A + x * ((3.0 * d - 2.0 * A) / 3.0 + x * (A - 2.0 * d) / 4.0)))
-    excess = _sampled_excess(position, velocity, acceleration, bounds)
+    t1s, rests = np.repeat(t1, rest.shape[1]), rest.ravel()
+    # the first parts of all motions, as pieces of one; the others are within the limits
+    rows = _to_speed(start, _cruise(start, goal, t1s[:, None], rests[:, None]), t1s[:, None])
+    table = np.stack([*np.broadcast_arrays(*rows), np.zeros((len(t1s), len(goal)))], axis=1)
+    excess = JointMotion(np.concatenate([[0.0], np.cumsum(t1s)]), table, goal).peaks_of_pieces().excess(bounds)
     # t_1 other than a given one only if that fails
-    order = np.lexsort(((t1s + rests)[:, 0], (t1s[:, 0] != acceleration_time) & (acceleration_time > 0.0)))
-    for i in _promising(excess, order):
-        yield quartic(start, goal, float(t1s[i, 0]), float(t1s[i, 0] + rests[i, 0]))
-
-
-def _sampled_excess(position: Array, velocity: Array, acceleration: Array, bounds: Bounds) -> Array:
-    """Return the approximate `Peaks.excess` of each plan from samples, (samples, plans, joints) each."""
-    rates = np.maximum(np.abs(velocity) / bounds.speed, np.abs(acceleration) / bounds.acceleration)
-    beyond = np.max(np.maximum(position - bounds.upper, bounds.lower - position), axis=(0, 2))
-    return np.asarray(np.maximum(np.max(rates, axis=(0, 2)), np.where(beyond > 1e-9, 1.0 + beyond, 0.0)))
-
-
-def _promising(excess: Array, order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the first plans within the limits at the samples, then the one with the least excess."""
-    kept = order[excess[order] <= ALLOWED]
-    # every second one: if samples miss a peak, they miss those of neighbouring plans as well
-    return np.concatenate([kept[: 2 * _TRIES : 2], kept[-1:], [np.argmin(excess)]])
+    order = np.lexsort((t1s + rests, (t1s != acceleration_time) & (acceleration_time > 0.0)))
+    fitting = order[excess[order] <= ALLOWED]
+    i = int(fitting[0] if len(fitting) else np.argmin(excess))
+    return quartic(start, goal, float(t1s[i]), float(t1s[i] + rests[i])), float(excess[i])
 
 
 # --- through waypoints ------------------------------------------------------------------------------------------------
