@@ -6,9 +6,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ada_dynamics import resources
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.robots.catalogue import CATALOGUE
 
@@ -133,6 +135,14 @@ def _file(text: str) -> str:
     return _valid(str(path), path.is_file()) if text else text
 
 
+def _settings_file(text: str) -> str:
+    """As `_file`, also for the name of a file in config/."""
+    if text and not Path(text).expanduser().is_file():
+        with suppress(InputError):
+            return str(resources.find("config", text))
+    return _file(text)
+
+
 def _new_file(text: str) -> str:
     """Absolute path of an output file, or empty text."""
     path = Path(text).expanduser().absolute()
@@ -156,7 +166,7 @@ _CHECKS: Mapping[str, tuple[Callable[[str], str], str]] = {
         _namespace,
         "letters, digits and underscores, in parts that start with a letter, such as /cell_1/left",
     ),
-    "params_file": (_file, _EXISTING),
+    "params_file": (_settings_file, f"{_EXISTING}, or the name of one in config/"),
     "real_time_factor": (lambda text: _valid(text, 0.0 <= float(text) < math.inf), "a number, 0 or more"),
     "record": (_new_file, "a file in an existing folder"),
     "robot": (lambda text: text if text in CATALOGUE else _file(text), _EXISTING),

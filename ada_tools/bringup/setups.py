@@ -277,6 +277,10 @@ _EXACT = {"state_source": "state"}
         "initial target of the joints with motors, JOINT=POSITION,... [rad, m], such as "
         "shoulder=0.5,elbow=-0.2; empty: the initial configuration",
     ),
+    shorthands={
+        f"{robot}_control": {"robot": robot, "params_file": f"{robot}_control.yaml"}
+        for robot in ("five_bar", "delta", "stewart")
+    },
 )
 def _robot_control(values: SetupValues) -> list[Process]:
     own: Parameters = {"robot": values("robot"), "loops": values("loops"), "base": values("base"), **_EACH_STEP}
