@@ -5,16 +5,16 @@ With the constraints J v = 0 split into chosen velocities y and dependent ones p
 
     v = T y,  a = T a_y + Ṫ y:  T_y = 1,  T_p = -J_p⁺ J_y,  Ṫ_p = -J_p⁺ J̇ T,
 
-if J_p has full column rank, so that the chosen velocities determine the motion. All values are in units of the
+if J_p has full column rank, so that the chosen velocities determine the motion: then the rows N_y of a basis N of the
+null space of J are regular. All values are in units of the
 characteristic length: a slide by one length counts as a turn by one radian.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -210,7 +210,7 @@ def _places(model: Model, name: str) -> range:
 
 
 # --- tangent map ------------------------------------------------------------------------------------------------------
-SUSPICIOUS = 2.0 * SINGULAR  # lower bound of `share` below which singular values are computed
+SUSPICIOUS = 2.0 * SINGULAR  # inverse size of T below which singular values are computed
 
 
 def velocity_units(model: Model, length: float) -> Array:
@@ -265,61 +265,18 @@ def null_space(J: Array, mobility: int) -> NullSpace:
     return NullSpace(Vt.swapaxes(-1, -2), rank, sigma, np.asarray(rank - kept), U[..., rank - 1])
 
 
-@dataclass(frozen=True)
-class TangentMap:
-    """Tangent map T of v = T y, in one configuration or in a batch.
-
-    Attributes:
-        chosen: indices of y in v, in the order of the columns.
-        T: (..., nv, m).
-        inverse: J_p⁺.
-        share: lower bound of the distance from a configuration in which y does not determine the motion.
-    """
-
-    chosen: tuple[int, ...]
-    T: Array
-    inverse: Array
-    share: Array
-
-    @property
-    def is_suspicious(self) -> NDArray[np.bool_]:
-        """True where singular values have to be computed."""
-        return np.asarray(~(self.share > SUSPICIOUS))
-
-    def rate(self, J_rate: Array) -> Array:
-        """Ṫ, from J̇."""
-        whole = np.zeros_like(self.T)
-        whole[..., _others(self.T.shape[-2], self.chosen), :] = -self.inverse @ (J_rate @ self.T)
-        return whole
+def tangent_map(found: NullSpace, chosen: Sequence[int]) -> Array:
+    """T = N (N_y)⁻¹ from a basis N of the null space and its rows N_y of y, (..., nv, m)."""
+    N = found.basis()
+    T = N @ np.linalg.inv(N[..., list(chosen), :])
+    T[..., list(chosen), :] = np.eye(len(chosen))
+    return np.asarray(T)
 
 
-def solve_tangent_map(J: Array, chosen: tuple[int, ...]) -> TangentMap:
-    """Solve for the dependent velocities; J is (..., m, nv), `chosen` has as many indices as the mobility."""
-    nv, others = J.shape[-1], _others(J.shape[-1], chosen)
-    T = np.zeros((*J.shape[:-2], nv, len(chosen)))
-    T[..., chosen, range(len(chosen))] = 1.0
-    if not len(others):
-        return TangentMap(chosen, T, np.zeros((*J.shape[:-2], 0, J.shape[-2])), np.ones(J.shape[:-2]))
-    inverse = _pseudo_inverse(J[..., others])
-    T[..., others, :] = -inverse @ J[..., chosen]
-    squares = np.sum(J * J, axis=(-2, -1)) * np.sum(inverse * inverse, axis=(-2, -1))
-    return TangentMap(chosen, T, inverse, np.asarray(squares**-0.5))
-
-
-def _pseudo_inverse(A: Array) -> Array:
-    """Pseudo-inverse of matrices with full column rank; NaN for others."""
-    if A.shape[-2] == A.shape[-1]:
-        with contextlib.suppress(np.linalg.LinAlgError):
-            return np.asarray(np.linalg.inv(A))
-    Q, R = np.linalg.qr(A)
-    pivots = np.min(np.abs(np.diagonal(R, axis1=-2, axis2=-1)), axis=-1)
-    R[~(pivots > 0.0)] = np.nan
-    return np.asarray(np.linalg.inv(R) @ Q.swapaxes(-1, -2))
-
-
-@lru_cache(maxsize=256)
-def _others(nv: int, chosen: tuple[int, ...]) -> list[int]:
-    return [k for k in range(nv) if k not in chosen]
+def tangent_map_rate(J: Array, J_rate: Array, T: Array, chosen: Sequence[int]) -> Array:
+    """Ṫ: the solution of J Ṫ = -J̇ T and Ṫ_y = 0."""
+    along = -np.linalg.pinv(J, rcond=SINGULAR) @ (J_rate @ T)
+    return np.asarray(along - T @ along[..., list(chosen), :])
 
 
 def least_share(basis: Array, chosen: Sequence[int]) -> Array:

@@ -156,7 +156,6 @@ class Computation(StartingAtQ):
         *,
         kernel: KernelKind = "auto",
         solver: LoopSolver = "auto",
-        checked: bool = True,
         q0: ArrayLike | None = None,
         order: str | None = None,
         hybrid: Sequence[str] | str = "auto",
@@ -175,8 +174,6 @@ class Computation(StartingAtQ):
             solver: of the loop constraints: "robust" eliminates in an order whose pivots vanish in singular
                 configurations only, "rank-revealing" decomposes the constraint Jacobian by singular values in every
                 state (slow, to check results), and auto takes the fastest elimination that the state allows.
-            checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN, and
-                forward dynamics of loops is wrong in singular configurations, without fallback to the next solver.
             q0: configuration near one that closes the loops, in the assembly mode to be used; near the neutral
                 configuration by default.
             order: of assembly, for ada and dca: "chain", "balanced" (of depth O(log n)) or "few_handles", the default.
@@ -193,19 +190,17 @@ class Computation(StartingAtQ):
             refuse_unusable(model, model.uniform_tree if generic else model.tree)
         cuts = order if hybrid == "auto" else tuple(hybrid)  # one of the two is given at most
         self.model = model
-        self.checked = checked
         self._options: dict[str, Any] = {
             "algorithm": algorithm,
             "kernel": kernel,
             "solver": solver,
-            "checked": checked,
             "q0": q0,
             "order": order,
             "hybrid": hybrid,
             "device": device,
         }
         start = None if q0 is None else initial_configuration(model, q0)
-        self._kernels = Kernels(model, algorithm, generic, checked, start, cuts, solver)
+        self._kernels = Kernels(model, algorithm, generic, start, cuts, solver)
         self._ambient: Ambient | None = None
         self._entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
         self._seen: set[str] = set()  # methods whose first state has been checked for constraint violation
@@ -310,7 +305,7 @@ class Computation(StartingAtQ):
         if status and rescue is not None:
             self._check_state(arrays)
             return rescue(inputs, is_batch)
-        if self.checked and status:
+        if status:
             raise refusal(self.model, arrays)
         return result
 

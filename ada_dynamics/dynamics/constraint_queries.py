@@ -18,9 +18,11 @@ from ada_dynamics.constraints.coordinates import (
     INDEPENDENT,
     Coordinates,
     CoordinateSets,
-    TangentMap,
+    NullSpace,
+    least_share,
     null_space,
-    solve_tangent_map,
+    tangent_map,
+    tangent_map_rate,
 )
 from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
@@ -67,7 +69,7 @@ class ConstraintQueries(QueryGroup):
         """Tangent map T of v = T y, with y the velocities of `coordinates`, (nv, m) or (N, nv, m).
 
         Raises:
-            SingularConfigurationError: y does not determine v in this configuration (NaN if `Dynamics` is unchecked).
+            SingularConfigurationError: y does not determine v in this configuration.
         """
         name = f"tangent map {coordinates}"
         call = self._calls.get(name) or self._map_call(name, self.coordinates.indices(coordinates))
@@ -181,9 +183,9 @@ class ConstraintQueries(QueryGroup):
         return np.asarray(closed.violation(positions)[..., list(closed.plans.nontrivial)] / closed.weights)
 
     def _map_quantity(self, chosen: tuple[int, ...]) -> Quantity | None:
-        """T as a quantity; None for large and for unchecked models, whose kernels report no status."""
+        """T as a quantity; None for large models."""
         closed = self._closed
-        if closed is None or self._dynamics._kernels.large or not self._dynamics.checked:
+        if closed is None or self._dynamics._kernels.large:
             return None
         order = self.coordinates.map_order(chosen)
         if order is None:
@@ -194,9 +196,7 @@ class ConstraintQueries(QueryGroup):
         """The way to T: its kernel, and numbers where that refuses a state."""
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> Array:
-            return _in_parts(
-                inputs, is_batch, lambda first, q: (self._on_units(self._along(q, chosen, first).T, chosen),)
-            )[0]
+            return _in_parts(inputs, is_batch, lambda first, q: self._along(q, chosen, first)[:1])[0]
 
         of_position = self._map_quantity(chosen)
         if of_position is None:
@@ -207,10 +207,14 @@ class ConstraintQueries(QueryGroup):
         """T and its rate from those."""
 
         def compute(first: int, q: Array, v: Array) -> tuple[Array, ...]:
-            found = self._along(q, chosen, first)
-            rate = found.rate(self._jacobian_rate(q, v)) if self._dynamics.model.loops else np.zeros_like(found.T)
-            least = NEAR_BY_PIVOTS * (np.asarray(found.share)[..., None] / NEAR) ** 2
-            return self._on_units(found.T, chosen), self._on_units(rate, chosen), least
+            T, J, found = self._along(q, chosen, first)
+            rate = np.zeros_like(T)
+            if self._closed is not None:
+                J_rate = self._in_units(self._closed, "constraint_rates", q, v)
+                units = self._units_of(chosen)
+                rate = tangent_map_rate(J, J_rate, T / units, chosen) * units
+            share = np.minimum(found.sigma, least_share(found.basis(), chosen))
+            return T, rate, NEAR_BY_PIVOTS * (share[..., None] / NEAR) ** 2
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> tuple[Array, ...]:
             return _in_parts(inputs, is_batch, compute)
@@ -222,37 +226,28 @@ class ConstraintQueries(QueryGroup):
         return self._dynamics._quantity_call(name, make, ("q", "v"), rescue)
 
     # --- by singular values -----------------------------------------------------------------------------------------
-    def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> TangentMap:
-        """Tangent map in configurations that the kernel refuses; an error, or NaN, in singular ones."""
+    def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> tuple[Array, Array, NullSpace]:
+        """T, J and its null space in configurations that the kernel refuses; an error in singular ones."""
         J = self._jacobian(q)
-        found = solve_tangent_map(J, chosen)
-        for i in map(tuple, np.argwhere(found.is_suspicious)):
-            here = null_space(J[i], self.coordinates.mobility)
-            if self._dynamics.checked:
-                self.coordinates.refuse_singular(here, chosen, first + int(i[0]) if i else None)
-            elif self.coordinates.is_singular(here, chosen):
-                found.T[i], found.inverse[i] = np.nan, np.nan
-        return found
+        found = null_space(J, self.mobility)
+        for i in map(tuple, np.argwhere(self.coordinates.is_singular(found, chosen))):
+            self.coordinates.refuse_singular(null_space(J[i], self.mobility), chosen, first + int(i[0]) if i else None)
+        return tangent_map(found, chosen) * self._units_of(chosen), J, found
 
     def _jacobian(self, q: Array) -> Array:
-        closed = self._closed
-        if closed is None:
+        if self._closed is None:
             return np.zeros((*q.shape[:-1], 0, self._dynamics.model.nv))
-        J, _ = self._dynamics._run(
-            closed.constraint_kernel("constraint_terms"), {"q": q, "v": np.zeros(self._dynamics.model.nv)}
-        )
+        return self._in_units(self._closed, "constraint_terms", q, np.zeros(self._dynamics.model.nv))
+
+    def _in_units(self, closed: ClosedDynamics, name: str, q: Array, v: Array) -> Array:
+        """J or its rate, in units of the characteristic length."""
+        J, _ = self._dynamics._run(closed.constraint_kernel(name), {"q": q, "v": v})
         return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
 
-    def _jacobian_rate(self, q: Array, v: Array) -> Array:
-        closed = self._closed
-        assert closed is not None
-        J, _ = self._dynamics._run(closed.constraint_kernel("constraint_rates"), {"q": q, "v": v})
-        return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
-
-    def _on_units(self, T: Array, chosen: tuple[int, ...]) -> Array:
-        """T in units of the joints, from T in units of the characteristic length."""
+    def _units_of(self, chosen: tuple[int, ...]) -> Array:
+        """Factors of the entries of T in units of the joints, from T in units of the characteristic length."""
         units = self.coordinates.units
-        return np.asarray(T * (units[:, None] / units[list(chosen)]))
+        return np.asarray(units[:, None] / units[list(chosen)])
 
 
 def _in_parts(inputs: Sequence[Array], is_batch: bool, compute: Callable[..., tuple[Array, ...]]) -> tuple[Array, ...]:

@@ -169,8 +169,7 @@ class ForwardInverseDerivatives(Computation):
             make = lambda: of_equations(self._open_equations, "inverse_derivatives")  # noqa: E731
             return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
         arrays = self._arguments({"q": q, "v": v, "a": a})
-        if self.checked:
-            self._check_state(arrays)
+        self._check_state(arrays)
         inputs, is_batch = common_batch(arrays)
         kernel = self._kernels.get("inverse_along", lambda: inverse_along(self._tree))
         dq, dv = _column_by_column(kernel, inputs, self.model.nv, is_batch)

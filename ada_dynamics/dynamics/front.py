@@ -343,7 +343,7 @@ class Dynamics(ForwardInverseDerivatives):
         given = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
         solve = closed.solve_rows if is_batch else closed.solve
         found = solve(self._kernels.candidate, *given).acceleration
-        if self.checked and not np.isfinite(found).all():
+        if not np.isfinite(found).all():
             raise refusal(self.model, arrays)
         return found
 
@@ -358,7 +358,7 @@ class Dynamics(ForwardInverseDerivatives):
             wanted = self._run(self._kernels.inverse(external), dict(zip(arrays, inputs, strict=True)))
             return closed.efforts(q, v, wanted, a)
 
-        kernel = closed.inverse_kernel(external) if self.checked else None  # unchecked, it would refuse no state
+        kernel = closed.inverse_kernel(external)
         if kernel is None:
             return by_numbers(inputs)
         self._connect("inverse", kernel, arrays)
@@ -376,16 +376,15 @@ class Dynamics(ForwardInverseDerivatives):
     def _run_loop(self, name: str, arrays: Mapping[str, Array]) -> Array:
         inputs, is_batch = common_batch(arrays)
         external = "wrenches" in arrays
-        if self.checked:
-            self._check_state(arrays)
+        self._check_state(arrays)
         if not GenericKernel.available():
             result = self._loop_in_python(name, inputs)
         else:
             kernel = self._kernels.loop(name, external)
             if not external and name in self._entries:
-                kernel.connect(self._entries[name], self.checked, self._kernels.positions if self.checked else None)
+                kernel.connect(self._entries[name], self._kernels.positions)
             result = kernel.batch(*inputs) if is_batch else kernel.single(*map(np.ascontiguousarray, inputs))
-        if self.checked and not np.isfinite(result).all():
+        if not np.isfinite(result).all():
             raise refusal(self.model, arrays)
         return result
 

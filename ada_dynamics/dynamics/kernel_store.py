@@ -25,10 +25,9 @@ K = TypeVar("K")  # by which functions are told apart
 class KernelStore:
     """Kernels of one model, by name of the quantity."""
 
-    def __init__(self, model: Model, checked: bool, order: Order = None) -> None:
+    def __init__(self, model: Model, order: Order = None) -> None:
         self.model = model
         self.order = order
-        self._checked = checked
         self._kernels: dict[str, Kernel] = {}
 
     @property
@@ -59,7 +58,7 @@ class KernelStore:
             signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
             fingerprint = tree_fingerprint(self.model.full_tree) if of_links else self.fingerprint()
             key = f"{fingerprint}|{quantity.name}"
-            made = Kernel(signature, quantity.trace, key, checked=self._checked, quick=quick)
+            made = Kernel(signature, quantity.trace, key, quick=quick)
             kernel = self._kernels.setdefault(name, made)  # all threads use the same one
         return kernel
 
@@ -70,7 +69,7 @@ class KernelStore:
             return None
         made = quantity("positions", self.tree, ("q",), {}, lambda **_: {})
         signature = Signature(made.name, tuple(made.inputs.items()), ())
-        return Kernel(signature, made.trace, f"{self.fingerprint()}|{made.name}")  # used whatever is checked
+        return Kernel(signature, made.trace, f"{self.fingerprint()}|{made.name}")
 
 
 def run(kernel: Kernel, *inputs: Array) -> tuple[Any, int]:

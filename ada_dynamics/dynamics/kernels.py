@@ -54,12 +54,11 @@ class Kernels(KernelStore):
         model: Model,
         algorithm: str,
         generic: bool,
-        checked: bool,
         q0: Array | None = None,
         order: Order = None,
         solver: str = "auto",
     ) -> None:
-        super().__init__(model, checked, order)
+        super().__init__(model, order)
         self.generic = generic
         self._algorithm = algorithm
         self._loops: dict[tuple[str, bool], GenericKernel] = {}

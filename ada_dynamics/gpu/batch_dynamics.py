@@ -210,8 +210,7 @@ class DeviceDynamics(Dynamics):
 
     States that the kernel rejects are recomputed on the device by the robust kernel in double precision. States that
     this rejects too (singular configurations, non-finite values) are recomputed on the CPU with the warnings and errors
-    of `Dynamics`; for this the call blocks until the results are ready. With checked=False calls on device arrays do
-    not block, and the results of rejected states are NaN.
+    of `Dynamics`; for this the call blocks until the results are ready.
     """
 
     def __init__(self, model: Any, algorithm: Algorithm = "auto", *, device: str = "cuda", **options: Any) -> None:
@@ -399,8 +398,7 @@ class DeviceDynamics(Dynamics):
             self._look_once(name, _rows(arrays["q"], few), _rows(arrays["v"], few))
         results, rejected = self._staging.run(kernel, list(arrays.values()))
         if len(rejected):
-            if self.checked:
-                self._check_state(arrays)
+            self._check_state(arrays)
             again = on_cpu(
                 *(_rows(x, rejected) for x in list(arrays.values())[:3]), **_wrenches_of_rows(more, rejected)
             )
@@ -428,18 +426,15 @@ class DeviceDynamics(Dynamics):
         kernel = self.thread_kernel(name, "wrenches" in arrays, bits)
         places = None if out is None else self._places(kernel, out, arrays, number)
         results, rejected = launch(kernel, arrays, places, number)
-        if self.checked and "v" in arrays and self._is_first_batch(name):
+        if "v" in arrays and self._is_first_batch(name):
             few = range(min(CHECKED_STATES, rejected.count))
             self._look_once(name, *(self._states(arrays[key], few, number) for key in ("q", "v")))
-        if not self.checked:
-            rejected.redo()
-        else:
-            rows = rejected.rows()
-            if len(rows):
-                again = self._again(arrays, rows, lambda *x: on_cpu(*x, **_wrenches_of_rows(more, rows)), number)
-                own_places: Sequence[ArrayView | DeviceArray] = results if places is None else places
-                for place, part in zip(own_places, again, strict=False):
-                    put_rows(self.device, place, rows, part, number)
+        rows = rejected.rows()
+        if len(rows):
+            again = self._again(arrays, rows, lambda *x: on_cpu(*x, **_wrenches_of_rows(more, rows)), number)
+            own_places: Sequence[ArrayView | DeviceArray] = results if places is None else places
+            for place, part in zip(own_places, again, strict=False):
+                put_rows(self.device, place, rows, part, number)
         if out is not None:
             return out
         return results[0] if len(results) == 1 else tuple(results)

@@ -328,20 +328,19 @@ class GenericKernel:
         for _ in range(repeats):
             self._run(1, columns, result, count)
 
-    def connect(self, entry: Entry, checked: bool, positions: Kernel | None) -> None:
+    def connect(self, entry: Entry, positions: Kernel | None) -> None:
         """Let the builtins of an entry call this kernel for single states.
 
         Args:
             entry: addresses that the builtins read.
-            checked: whether numbers that are not finite are rejected.
             positions: kernel that rejects invalid configurations; None if all are valid.
         """
         with _lock:
             if entry.owner is None and self._workspace_size(1) <= MAX_ENTRY_WORKSPACE:
-                entry.owner = (self, self._entry(checked, positions), positions)
+                entry.owner = (self, self._entry(positions), positions)
                 entry.single = entry.owner[1].address(SINGLE)
 
-    def _entry(self, checked: bool, positions: Kernel | None) -> compiler.Library:
+    def _entry(self, positions: Kernel | None) -> compiler.Library:
         """Code that calls the kernel with the tables, and checks the state."""
         tables = dict(zip((field.name for field in fields(RobotTables)), self._tables.pointers, strict=True))
         state, joints = _arrays_of(self.signature), len(self._tables.kinds)
@@ -354,13 +353,12 @@ class GenericKernel:
         def inside(body: Body, workspace: str, places: Mapping[str, str]) -> str:
             given = ", ".join(f"ptr {place}" for place in (*places.values(), workspace, *state))
             status = body.emit(f"call i32 @{entry_point(1)}({given}, i64 {joints}, i64 1)")
-            if checked:
-                status = body.emit(f"or i32 {status}, {_status_of_numbers(body, zip(state, sizes, strict=True))}")
+            status = body.emit(f"or i32 {status}, {_status_of_numbers(body, zip(state, sizes, strict=True))}")
             if positions is not None:
                 status = body.emit(f"or i32 {status}, {body.emit(f'call i32 @positions(ptr {state[0]})')}")
             return status
 
-        key = f"{self._key}|{checked}|{positions is not None}|{joints}"
+        key = f"{self._key}|{positions is not None}|{joints}"
         return load_entry(key, self.signature, self._workspace_size(1), inside, tables, functions)
 
     def _run(self, width: int, inputs: Sequence[Array], result: Array, states: int) -> None:

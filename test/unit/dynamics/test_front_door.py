@@ -289,28 +289,17 @@ def test_an_empty_batch_has_an_empty_result(warmed: ada.Dynamics) -> None:
     assert warmed.forward(np.zeros((0, 7)), np.zeros(7), np.zeros(7)).shape == (0, 7)
 
 
-def test_unchecked_dynamics_give_nan_instead_of_an_error(kernel: str) -> None:
-    model = oblique()
-    dynamics = ada.Dynamics(model, kernel=kernel, checked=False)
-    q, v, tau = (x[0] for x in random_states(model, 1))
-    expected = ada.Dynamics(model, kernel=kernel).forward(q, v, tau)
-    assert np.array_equal(dynamics.forward(q, v, tau), expected)
-    assert np.isnan(dynamics.forward(q * np.nan, v, tau)).all()
-    with refused(ada.InputError, field="q", value=(model.nq - 1,)):  # this is always checked
-        dynamics.forward(q[:-1], v, tau)
-
-
 @pytest.mark.parametrize("robot", ["pa10", "four_bar"])
 def test_a_used_dynamics_goes_to_another_process_and_back(robot: str) -> None:
     model = ada.load(robot)
-    dynamics = ada.Dynamics(model, "aba", checked=False)
+    dynamics = ada.Dynamics(model, "aba")
     q, v = np.asarray(ada.close_loops(model)), np.zeros(model.nv)
     here = dynamics.forward(q, v, v + 1.0)
     method = pickle.loads(pickle.dumps(dynamics.forward))
     assert np.array_equal(method(q, v, v + 1.0), here)
     for there in (pickle.loads(pickle.dumps(dynamics)), copy.deepcopy(dynamics)):
         assert np.array_equal(there.forward(q, v, v + 1.0), here)
-        assert (there.algorithm, there.checked) == ("aba", False)
+        assert there.algorithm == "aba"
 
 
 def test_what_is_not_a_model_is_refused() -> None:

@@ -207,10 +207,6 @@ def test_singular_states_are_gathered_and_solved_here_and_named(device):
         with pytest.warns(SingularConfigurationWarning):
             found = there.forward(*states)
         agree(found, expected)
-    # unchecked they are what they are here, without a word
-    here, there = (ada.Dynamics(model, checked=False, **more) for more in ({}, {"device": device}))
-    found = there.forward(q, v, tau)
-    assert np.array_equal(found[[7, 19]], here.forward(q, v, tau)[[7, 19]])
 
 
 def taken_over(world: World, bits: int = 64, name: str = "forward") -> list[int]:
@@ -256,15 +252,6 @@ def test_in_single_precision_the_robust_order_computes_in_double_precision(legs)
     for states in (floats, legs.placed(*floats)):
         found = np.asarray(legs.there.forward(*states))
         assert np.array_equal(found[[1, 3]], expected[[1, 3]].astype(np.float32))
-
-
-def test_unchecked_the_robust_order_takes_over_too(legs):
-    there = ada.Dynamics(legs.model, q0=legs.states[0][0], device=options_of(legs.there)["device"], checked=False)
-    q, v, tau = (x.copy() for x in legs.states)
-    v[2, 0] = np.nan
-    found = np.asarray(there.forward(*legs.placed(q, v, tau)))
-    assert np.isnan(found[2]).all()
-    agree(np.delete(found, 2, axis=0), np.delete(legs.here.forward(*legs.states), 2, axis=0))
 
 
 def test_redundant_loops_stay_on_the_device_through_a_full_turn(device):

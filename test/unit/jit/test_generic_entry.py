@@ -70,14 +70,6 @@ def test_a_quaternion_off_unit_length_is_refused(call):
     assert np.array_equal(method(*given.values()), first)
 
 
-def test_without_checks_numbers_that_are_not_finite_go_through():
-    dynamics = ada.Dynamics(ada.planar_chain(4), checked=False, kernel="generic")
-    for name in ("forward", "com_jacobian"):
-        call, rest = getattr(dynamics, name), [np.zeros(4)] * (len(NAMES[name]) - 1)
-        for _ in range(2):
-            assert np.isnan(call(np.array([0.0, np.nan, 0.0, 0.0]), *rest)).any()
-
-
 def test_threads_do_not_meet_in_the_workspace(call):
     method, given, _ = call
     q, *rest = given.values()
