@@ -65,19 +65,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 # --- plain data -------------------------------------------------------------------------------------------------
+_LIMITS = ("lower", "upper", "velocity", "effort")
+_LOSSES = ("damping", "friction", "armature", "stiffness", "rest")
+
+
 def describe(model: Model) -> dict[str, Any]:
     """Model as plain data."""
-    low, high = extents(model)
     return {
-        "name": model.name,
-        "root": model.root,
-        "nq": model.nq,
-        "nv": model.nv,
-        "total_mass": model.total_mass,
-        "gravity": list(model.gravity),
-        "extents": {"low": low.tolist(), "high": high.tolist()},
+        **{key: getattr(model, key) for key in ("name", "root", "nq", "nv", "total_mass", "gravity")},
         "links": [
-            {"name": link.name, "mass": link.mass, "com": link.com.tolist(), "inertia": link.inertia.tolist()}
+            {"name": link.name, "mass": link.mass, "com": link.com, "inertia": link.inertia}
             for link in model.links.values()
         ],
         "joints": [_joint_data(model, joint) for joint in model.joints.values()],
@@ -85,42 +82,19 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def _joint_data(model: Model, joint: Joint) -> dict[str, Any]:
-    has_own = joint.name in model.joint_names
+    rows = [index(joint.name) for index in (model.q_index, model.v_index) if joint.name in model.joint_names]
+    q, v = [[one.start, one.stop] for one in rows] or [None, None]
     return {
-        "name": joint.name,
-        "type": joint.kind,
-        "parent": joint.parent,
-        "child": joint.child,
-        "axis": joint.axis.tolist(),
-        "q": [model.q_index(joint.name).start, model.q_index(joint.name).stop] if has_own else None,
-        "v": [model.v_index(joint.name).start, model.v_index(joint.name).stop] if has_own else None,
-        "lower": joint.limits.lower,
-        "upper": joint.limits.upper,
-        "velocity": joint.limits.velocity,
-        "effort": joint.limits.effort,
-        "damping": joint.damping,
-        "friction": joint.friction,
-        "armature": joint.armature,
-        "stiffness": joint.stiffness,
-        "rest": joint.rest,
+        **{"name": joint.name, "type": joint.kind, "parent": joint.parent, "child": joint.child, "axis": joint.axis},
+        **{"q": q, "v": v},
+        **{key: getattr(joint.limits, key) for key in _LIMITS},
+        **{key: getattr(joint, key) for key in _LOSSES},
         "mimic": None if joint.mimic is None else vars(joint.mimic),
     }
 
 
-def extents(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Bounding box corners of all link frames at the zero configuration [m]."""
-    poses = {model.root: (np.eye(3), np.zeros(3))}
-    for joint in model.joints.values():
-        if joint.child not in poses:
-            R, p = poses[joint.parent]
-            poses[joint.child] = (R @ joint.rotation, p + R @ joint.xyz)
-    points = np.array([p for _, p in poses.values()])
-    return points.min(axis=0), points.max(axis=0)
-
-
 # --- text -------------------------------------------------------------------------------------------------------
 def _summary(model: Model) -> list[str]:
-    low, high = extents(model)
     moving = sum(1 for joint in model.joints.values() if joint.kind != "fixed")
     mimics = sum(1 for joint in model.joints.values() if joint.mimic is not None)
     tied = f", {mimics} of them mimic others" if mimics else ""
@@ -128,7 +102,6 @@ def _summary(model: Model) -> list[str]:
     return [
         f"{model.name}: {len(model.links)} links, {len(model.joints)} joints ({moving} move{tied}){closed}",
         f"nq = {model.nq}, nv = {model.nv}, total mass {model.total_mass:.6g} kg",
-        "link frames at the zero configuration within " + " x ".join(f"{d:.4g}" for d in high - low) + " m",
     ]
 
 
@@ -172,27 +145,14 @@ def _link_text(model: Model, name: str) -> str:
 
 
 def _limit_table(model: Model) -> list[str]:
-    has_springs = bool(model.stiffness.any())
+    columns = [*_LIMITS, *(_LOSSES if model.stiffness.any() else _LOSSES[:3])]
+    moving = [joint for joint in model.joints.values() if joint.kind != "fixed"]
     rows = [
-        (
-            joint.name,
-            joint.kind,
-            joint.limits.lower,
-            joint.limits.upper,
-            joint.limits.velocity,
-            joint.limits.effort,
-            joint.damping,
-            joint.friction,
-            joint.armature,
-            *((joint.stiffness, joint.rest) if has_springs else ()),
-        )
-        for joint in model.joints.values()
-        if joint.kind != "fixed"
+        (joint.name, joint.kind, *(getattr(joint.limits if key in _LIMITS else joint, key) for key in columns))
+        for joint in moving
     ]
-    head = ["joint", "type", "lower", "upper", "velocity", "effort", "damping", "friction", "armature"]
-    head += ["stiffness", "rest"] if has_springs else []
     units = "SI units, angles in rad; - : unlimited"
-    return [*table(head, rows), units] if rows else ["no joint moves"]
+    return [*table(["joint", "type", *columns], rows), units] if rows else ["no joint moves"]
 
 
 def _shortened(lines: list[str]) -> list[str]:
@@ -222,13 +182,10 @@ def loops_section(model: Model, guess: NDArray[np.float64] | None = None) -> tup
 
 def _loop_data(model: Model, loop: LoopJoint) -> dict[str, Any]:
     return {
-        "name": loop.name,
-        "type": loop.kind,
-        "parent": loop.parent,
-        "child": loop.child,
-        "axis": loop.axis.tolist() if loop.type.axes else None,
-        "parent_xyz": loop.parent_xyz.tolist(),
-        "child_xyz": loop.child_xyz.tolist(),
+        **{"name": loop.name, "type": loop.kind, "parent": loop.parent, "child": loop.child},
+        "axis": loop.axis if loop.type.axes else None,
+        "parent_xyz": loop.parent_xyz,
+        "child_xyz": loop.child_xyz,
         "conditions": _conditions(model, loop),
     }
 
@@ -247,9 +204,9 @@ def _constraint_data(seen: ConstraintReport) -> dict[str, Any]:
         "mobility_in_pose": seen.state.mobility,
         "held_joints": list(seen.held),
         "redundant": analysis.redundant_names(),
-        "start": {"closes": seen.start_is_closed, "gap": seen.start_violation, "q": seen.start.tolist()},
+        "start": {"closes": seen.start_is_closed, "gap": seen.start_violation, "q": seen.start},
         "pose": {
-            "q": seen.q.tolist(),
+            "q": seen.q,
             "gap": seen.state.largest_violation,
             "moved": seen.moved,
             "sigma": seen.state.sigma,

@@ -117,19 +117,16 @@ def _energy(log: Log, usable: bool) -> dict[str, Any]:
 def _print(found: dict[str, Any]) -> None:
     span = f"t = {found['from']:g} ... {found['to']:g} s, mean step {found['mean_step']:g} s"
     print(f"{found['robot']}: {found['rows']} rows, {span}")
-    print(f"joints: {', '.join(found['joints'])}")
-    for key, what in (("loops", "loops"), ("external", "wrenches on"), ("contacts", "contacts")):
+    for key in ("joints", "loops", "external", "contacts"):
         if found[key]:
-            print(f"{what}: {', '.join(found[key])}")
+            print(f"{key}: {', '.join(found[key])}")
     if not found["all_finite"]:
         print("states: some are not finite")
     print(found["energy_words"])
     if found["loops"]:
-        print(f"loops: largest closure error {found['largest_gap']:.1e} [m, rad]")
+        print(f"largest closure error {found['largest_gap']:.1e} [m, rad]")
     for event in found["events"]:
         print(f"event at {event['t']:.6g} s: {event['name']}")
     if found["singular_at"]:
         print(f"singular configurations at t = {', '.join(f'{t:.3g}' for t in found['singular_at'])} s")
-    made = {key: value for key, value in found["info"].items() if key != "complete"}
-    if made:
-        print("created by: " + ", ".join(f"{key} {value}" for key, value in made.items()))
+    print("created by: " + ", ".join(f"{key} {value}" for key, value in found["info"].items() if key != "complete"))
