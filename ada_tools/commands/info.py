@@ -82,11 +82,11 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def _joint_data(model: Model, joint: Joint) -> dict[str, Any]:
-    rows = [index(joint.name) for index in (model.q_index, model.v_index) if joint.name in model.joint_names]
-    q, v = [[one.start, one.stop] for one in rows] or [None, None]
+    has_own = joint.name in model.joint_names
+    q, v = model.q_index(joint.name) if has_own else None, model.v_index(joint.name) if has_own else None
     return {
         **{"name": joint.name, "type": joint.kind, "parent": joint.parent, "child": joint.child, "axis": joint.axis},
-        **{"q": q, "v": v},
+        **{"q": q and [q.start, q.stop], "v": v and [v.start, v.stop]},
         **{key: getattr(joint.limits, key) for key in _LIMITS},
         **{key: getattr(joint, key) for key in _LOSSES},
         "mimic": None if joint.mimic is None else vars(joint.mimic),

@@ -34,10 +34,9 @@ runs are kept and not repeated.
 examples:
   ada sweep starts.yaml                           results in ./swept/starts; repeat to resume
   ada sweep starts.yaml --output starts --jobs 4 --limit 100
-  ada sweep starts.yaml --executor dask           a dask cluster on this machine
   ada sweep starts.yaml --address tcp://10.0.0.1:8786
   ada sweep status starts                         also while it runs
-  ada sweep export starts starts.csv              or .npz
+  ada sweep export starts starts.csv
 
 Exit code: 0 if all runs are complete, 1 if some are missing (or, with --strict, failed), 2 for wrong usage, 130 after
 Ctrl-C.
@@ -59,7 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="parallel runs (default: number of cores or workers)")
     parser.add_argument("--executor", choices=EXECUTORS, help="executor (default: local processes)")
-    parser.add_argument("--address", metavar="URL", help="address of a dask scheduler, such as tcp://10.0.0.1:8786")
+    parser.add_argument(
+        "--address",
+        metavar="URL",
+        help="dask scheduler, such as tcp://10.0.0.1:8786",
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="stop after N runs; the same command resumes")
     parser.add_argument("--restart", action="store_true", help="discard the results in the folder")
     parser.add_argument("--retry-failed", action="store_true", help="repeat failed runs")
@@ -78,12 +81,11 @@ def run(options: argparse.Namespace) -> int:
         return _export(Path(words[1]), Path(words[2]))
     _expect(words, 1)
     output = Path(HOME, Path(words[0]).stem) if options.output is None else options.output
-    executor = options.executor or ("dask" if options.address else "local")
     try:
         result = run_sweep(
             load(words[0]),
             output,
-            executor,
+            options.executor,
             options.jobs,
             "auto",
             address=options.address,
@@ -113,11 +115,10 @@ def _kept(output: Path) -> str:
 
 def _export(folder: Path, out: Path) -> int:
     result = read_result(folder)
-    writers = {".csv": result.to_csv, ".npz": result.to_npz}
-    if out.suffix.lower() not in writers:
-        raise InputError(f"OUT is {out}; its extension must be one of {', '.join(writers)}.")
+    if out.suffix.lower() != ".csv":
+        raise InputError(f"OUT is {out}; its extension must be .csv.")
     check_files({"OUT": out})
-    writers[out.suffix.lower()](out)
+    result.to_csv(out)
     print(f"{out}: {result.done + result.failed} of {result.total} runs")
     return 0
 

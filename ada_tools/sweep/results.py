@@ -148,16 +148,6 @@ class SweepResult:
             writer.writerow(columns)
             writer.writerows(zip(*columns.values(), strict=True))
 
-    def to_npz(self, path: PathLike) -> None:
-        """Write arrays with the titles of `to_csv`, for numpy.load.
-
-        Raises:
-            SweepError: the file cannot be written.
-        """
-        arrays: dict[str, Any] = {title: np.array(values) for title, values in self._columns().items()}
-        with atomic_write(Path(path), SweepError) as part, part.open("wb") as file:
-            np.savez_compressed(file, **arrays)
-
     def _columns(self) -> dict[str, list[Any]]:
         """Values of all rows by title."""
         rows = list(self.rows())
@@ -387,20 +377,13 @@ def _refuse_another(path: Path, header: Mapping[str, Any], sweep: Sweep) -> None
     old, new = flat(header.get("sweep") or {}), flat(json.loads(json.dumps(sweep.data())))
     missing = object()
     changed = [key for key in dict.fromkeys((*old, *new)) if old.get(key, missing) != new.get(key, missing)]
-    shown = "; ".join(_difference(key, old, new) for key in changed[:_SHOWN])
+    shown = "; ".join(f"{key} was {old.get(key)!r:.60}, is {new.get(key)!r:.60}" for key in changed[:_SHOWN])
     more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
     text = (
-        f"{path}: belongs to another sweep. Differences: {shown}{more}. Use another folder (--output), or restart "
-        "with --restart (restart=True)."
+        f"{path}: belongs to another sweep: {shown}{more} (robot: digest of all files of robot and controller). Use "
+        "another folder (--output), or restart with --restart (restart=True)."
     )
     raise SweepError(text, file=path, field="sweep", value=tuple(changed))
-
-
-def _difference(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    if key == "robot":
-        return "the robot description, or a file used by the robot or controller"
-    before, after = (f"{found[key]!r:.60}" if key in found else "nothing" for found in (old, new))
-    return f"{key} from {before} to {after}"
 
 
 def _line(data: Mapping[str, Any]) -> bytes:

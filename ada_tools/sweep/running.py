@@ -43,7 +43,7 @@ from ada_tools.sweep.sweep import Sweep, digest
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log, Simulation
 
-EXECUTORS = ("local", "threads", "dask")
+EXECUTORS = ("local", "threads")
 CHUNKS_PER_WORKER = 2  # one running, one queued
 CHUNK_SECONDS = 0.25  # after which a worker returns its rows
 MOST_IN_CHUNK = 500
@@ -81,11 +81,10 @@ def run_sweep(
     Args:
         sweep: sweep from `load`.
         output: folder for the results; created if missing.
-        executor: "local" processes (default), "threads", "dask", a dask client, or an executor with the interface of
-            concurrent.futures.
+        executor: "local" processes (default), "threads", or an executor with the interface of concurrent.futures.
         jobs: number of parallel runs; default: number of cores or cluster workers.
         progress: "auto" shows a bar on a terminal and lines otherwise; a function receives fraction and text.
-        address: address of a dask scheduler, such as "tcp://10.0.0.1:8786"; default: a local cluster.
+        address: address of a dask scheduler, such as "tcp://10.0.0.1:8786", in place of an executor.
         limit: maximum number of runs.
         restart: discard existing results.
         retry_failed: repeat failed runs.
@@ -267,10 +266,18 @@ class _Pool:
 @contextmanager
 def _opened_pool(executor: Any, jobs: int | None, address: str | None) -> Iterator[_Pool]:
     """Context with the workers of a sweep; arguments as `run_sweep`."""
-    if address is not None and executor != "dask":
-        raise InputError("address requires the executor 'dask'.", field="address", value=address)
+    if address is not None and executor is not None:
+        raise InputError("address replaces the executor; give one of them.", field="address", value=address)
     count = jobs or cores()
-    if executor is None or executor == "local":
+    if address is not None:
+        with _dask_client(address) as client:
+            threads = sum(client.nthreads().values())
+            if not threads:
+                words = f"the dask cluster has no workers; start one by: dask worker {address}."
+                raise SweepError(words, field="workers", value=0)
+            # Not pure: repeated runs must be executed again. No retries by dask: they would not be reported.
+            yield _Pool(client.get_executor(pure=False, retries=0), jobs or threads)
+    elif executor is None or executor == "local":
         # Not forked: threads of numpy and the compiler do not survive a fork.
         make = partial(ProcessPoolExecutor, count, multiprocessing.get_context("spawn"), begin)
         pool = _Pool(make(), count, make)
@@ -281,13 +288,8 @@ def _opened_pool(executor: Any, jobs: int | None, address: str | None) -> Iterat
             raise
         pool.executor.shutdown()
     elif executor == "threads":
-        with ThreadPoolExecutor(count, "sweep") as threads:
-            yield _Pool(threads, count)
-    elif executor == "dask":
-        with _dask_client(jobs, address) as client:
-            yield _of_client(client, jobs)
-    elif hasattr(executor, "get_executor"):
-        yield _of_client(executor, jobs)
+        with ThreadPoolExecutor(count, "sweep") as own_threads:
+            yield _Pool(own_threads, count)
     elif callable(getattr(executor, "submit", None)):
         yield _Pool(executor, jobs or int(getattr(executor, "_max_workers", 0)) or cores())
     else:
@@ -295,39 +297,19 @@ def _opened_pool(executor: Any, jobs: int | None, address: str | None) -> Iterat
         raise InputError(words, field="executor", value=executor, allowed=EXECUTORS)
 
 
-def _of_client(client: Any, jobs: int | None) -> _Pool:
-    threads = sum(client.nthreads().values())
-    if not threads:
-        words = "the dask cluster has no workers; start one by: dask worker ADDRESS."
-        raise SweepError(words, field="workers", value=0)
-    # Not pure: repeated runs must be executed again. No retries by dask: they would not be reported.
-    return _Pool(client.get_executor(pure=False, retries=0), jobs or threads)
-
-
-@contextmanager
-def _dask_client(jobs: int | None, address: str | None) -> Iterator[Any]:
-    """dask client for a scheduler address, or for a new local cluster."""
+def _dask_client(address: str) -> Any:
+    """dask client for a scheduler."""
     try:
-        from dask.distributed import Client, LocalCluster
+        from dask.distributed import Client
+
+        return Client(address, timeout=10)
     except ImportError:
         words = f"dask is not installed: {how_to_install('cluster')}, or use another executor."
-        raise InputError(words, field="executor", value="dask") from None
-    if address is None:
-        count = jobs or cores()
-        with (
-            LocalCluster(n_workers=count, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
-        return
-    try:
-        client = Client(address, timeout=10)
+        raise InputError(words, field="address", value=address) from None
     except (OSError, ValueError) as problem:
         reason = str(problem) or type(problem).__name__
         words = f"no dask scheduler at {address!r}: {reason}. Start one by: dask scheduler."
         raise SweepError(words, field="address", value=address) from None
-    with client:
-        yield client
 
 
 def cores() -> int:

@@ -46,12 +46,12 @@ def test_a_cluster_goes_on_with_what_threads_began_and_gives_the_same(
         output = tmp_path / "s"
         assert sweep.run_sweep(found, output, "threads", 1, limit=7).left == 53
         with distributed.Client(cluster) as client:
-            # A client is an executor, too.
-            assert sweep.run_sweep(found, output, client, limit=13).left == 40
+            # An executor of somebody else's.
+            assert sweep.run_sweep(found, output, client.get_executor(pure=False), limit=13).left == 40
             cluster.scale(0)  # not retired by hand as well: the cluster stumbles over workers that are gone twice
             until(lambda: not client.nthreads(), "a cluster without workers")
             with refused(sweep.SweepError, field="workers"):
-                sweep.run_sweep(found, output, client)
+                sweep.run_sweep(found, output, address=address)
             cluster.scale(2)
             client.wait_for_workers(2, timeout=120)
         assert main(["sweep", str(file), "--output", str(output), "--address", address, "--json"]) == 0

@@ -12,7 +12,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from refused import refused
 
@@ -270,17 +269,15 @@ def test_tables_have_units_in_their_titles_and_one_row_per_run(tmp_path: Path) -
     found = starts(parameters={J1: ["10 deg", "20 deg"], "integrator": ["rk4", "rkf45"], "step": ["1 ms", 2e-3]})
     result = run(found, tmp_path)
     result.to_csv(tmp_path / "t.csv")
-    result.to_npz(tmp_path / "t.npz")
     with (tmp_path / "t.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    arrays = np.load(tmp_path / "t.npz")
-    assert [int(row["run"]) for row in rows] == list(range(8)) == arrays["run"].tolist()
-    assert {float(row[f"{J1} [deg]"]) for row in rows} == {10.0, 20.0} == set(arrays[f"{J1} [deg]"].tolist())
+    assert [int(row["run"]) for row in rows] == list(range(8))
+    assert {float(row[f"{J1} [deg]"]) for row in rows} == {10.0, 20.0}
     assert {row["simulation.integrator"] for row in rows} == {"rk4", "rkf45"}
     # Two units: as they are written.
     assert {row["simulation.step"] for row in rows} == {"1 ms", "0.002"}
     drifts = [row["measures"]["energy_drift"] for row in result.rows()]
-    assert [float(row["energy_drift"]) for row in rows] == drifts == arrays["energy_drift"].tolist()
+    assert [float(row["energy_drift"]) for row in rows] == drifts
 
 
 class Counting(ThreadPoolExecutor):
@@ -309,7 +306,7 @@ def test_any_executor_will_do_and_gets_a_few_chunks_at_a_time(tmp_path: Path) ->
         ("executor", "cloud", {}),
         ("jobs", 0, {}),
         ("limit", 0, {}),
-        ("address", "tcp://127.0.0.1:1", {}),
+        ("address", "tcp://127.0.0.1:1", {"executor": "threads"}),
         ("progress", "loud", {"executor": "threads"}),
     ],
 )
