@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -26,11 +25,10 @@ _FACTOR_OVER = 1.0  # averaging time of the real-time factor [s]
 WIDEST_GAP = 1e-6  # tolerance of the closure error [m, rad]
 
 
-class PlantLoop:
-    """Runs a plant in a separate thread.
+class PlantLoop(DeadlineLoop):
+    """Runs a plant in a separate thread; `post` executes actions on it between two steps.
 
     Attributes:
-        loop: periodic thread.
         plant: the plant, which belongs to the physics thread: use `post` while it runs.
         latest: latest published state, readable from any thread.
         is_paused: whether steps are taken on request only.
@@ -67,53 +65,28 @@ class PlantLoop:
             on_failure: called with the exception that ended the physics thread, in that thread.
             clock: steady clock.
         """
+        self._step = plant.simulation.step_length
+        period = self._period(real_time_factor)
+        super().__init__(
+            period, self._take_steps, name="physics", priority=priority, on_failure=on_failure, clock=clock
+        )
         self.plant, self.latest = plant, plant.snapshot()
         self._publish, self._listen, self.every = publish, listen, every
-        self._stamps, self._clock = stamps, clock
-        self._step = plant.simulation.step_length
+        self._stamps = stamps
         self.requested_factor = real_time_factor
         self.is_paused = paused
         self.factor = 0.0
         self._left = every  # steps until the next published state
         self._published_at = -REST
         self._measured = clock.now(), plant.steps
-        self.loop = DeadlineLoop(
-            self._period(real_time_factor),
-            self._tick,
-            name="physics",
-            priority=priority,
-            on_failure=on_failure,
-            clock=clock,
-        )
 
     def _period(self, factor: float) -> float:
         return self._step / factor if factor > 0.0 else 0.0
 
     # --- from any thread ----------------------------------------------------------------------------------------
-    def start(self) -> None:
-        """Start."""
-        self.loop.start()
-
-    def run(self, duration: float = math.inf) -> None:
-        """Run in the calling thread; see `DeadlineLoop.run`."""
-        self.loop.run(duration)
-
-    def stop(self) -> bool:
-        """End after the present step; return whether the thread has ended."""
-        return self.loop.stop()
-
-    def post(self, action: Callable[[], T]) -> Future[T]:
-        """Execute an action on the plant in the physics thread, between two steps."""
-        return self.loop.post(action)
-
     def set_real_time_factor(self, factor: float) -> None:
         """Change the real-time factor."""
-        self.requested_factor, self.loop.period = factor, self._period(factor)
-
-    @property
-    def dropped(self) -> float:
-        """Simulated time dropped since the start because of overload [s]."""
-        return self.loop.statistics.summary().slipped_s
+        self.requested_factor, self.period = factor, self._period(factor)
 
     def pause(self, paused: bool) -> Future[None]:
         """Pause or resume."""
@@ -154,13 +127,13 @@ class PlantLoop:
         return self.post(act)
 
     # --- in the physics thread ----------------------------------------------------------------------------------
-    def _tick(self, due: int) -> None:
+    def _take_steps(self, due: int) -> None:
         if self._listen is not None:
             self._listen()
         if self.is_paused or self.plant.failure is not None:
             self._rest()
             return
-        self._advance(due, self.loop.deadline)
+        self._advance(due, self.deadline)
         self._measure()
 
     def _rest(self) -> None:
@@ -177,7 +150,7 @@ class PlantLoop:
             steps: number of steps.
             until: deadline of the last step on the steady clock [ns].
         """
-        plant, period = self.plant, self.loop.period * NANOSECONDS
+        plant, period = self.plant, self.period * NANOSECONDS
         while steps > 0 and plant.failure is None:
             count = min(steps, self._left)
             before = plant.steps
@@ -192,7 +165,7 @@ class PlantLoop:
         self._left = self.every
         snapshot = self.plant.snapshot()
         if self._stamps is not None:  # otherwise stamps are simulated time
-            snapshot = snapshot._replace(stamp=self._stamps.due(self.loop.deadline if due is None else due))
+            snapshot = snapshot._replace(stamp=self._stamps.due(self.deadline if due is None else due))
         self.latest = snapshot
         self._published_at = self._clock.now()
         self._publish(self.latest)
@@ -229,16 +202,14 @@ class PhysicsStatus:
     def __init__(self, loop: PlantLoop) -> None:
         """Args: physics thread."""
         self._loop = loop
-        self._before = loop.loop.statistics.summary()
-        self._dropped = 0.0
+        self._before = loop.statistics.summary()
 
     def __call__(self) -> Status:
         """Return the status."""
         loop = self._loop
-        summary = loop.loop.statistics.summary()
+        summary = loop.statistics.summary()
         new, self._before = since(self._before, summary), summary
-        before, self._dropped = self._dropped, loop.dropped
-        dropped = max(self._dropped - before, 0.0)
+        dropped = max(new.slipped_s, 0.0)
         values: dict[str, object] = {
             "simulated time [s]": loop.latest.t,
             "steps": loop.latest.step,
@@ -252,8 +223,8 @@ class PhysicsStatus:
         failure = loop.plant.failure
         if failure is not None:
             return Status(Level.ERROR, f"the motion has stopped: {failure} Reset it (service ~/reset).", values)
-        if loop.loop.failure is not None:
-            return Status(Level.ERROR, f"the physics thread has ended: {loop.loop.failure}", values)
+        if loop.failure is not None:
+            return Status(Level.ERROR, f"the physics thread has ended: {loop.failure}", values)
         if loop.is_paused:
             return Status(Level.OK, "paused", values)
         if dropped > 0.0:

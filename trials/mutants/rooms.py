@@ -83,7 +83,6 @@ ROOMS = {
             "test/unit/hardware/test_tool_rules.py",
             "test/unit/hardware/test_arming.py",
             "test/unit/nodes/test_commands.py",
-            "test/unit/nodes/test_messages.py",
             "test/unit/frame/test_pages.py",
             "test/process/hardware/test_flight_recorder.py",
         ),

@@ -101,7 +101,7 @@ def test_in_a_pause_states_are_those_of_the_simulation_bit_for_bit_and_requests_
     refused = call(ros, "step")
     assert not refused.success and "pause it first" in refused.message
     # parameters
-    assert set_parameter(ros, "real_time_factor", 0.5).successful and loop.loop.period == pytest.approx(2e-3)
+    assert set_parameter(ros, "real_time_factor", 0.5).successful and loop.period == pytest.approx(2e-3)
     for name, value, words in (
         ("real_time_factor", -1.0, "real_time_factor"),
         ("physics_rate", 500.0, "read-only"),

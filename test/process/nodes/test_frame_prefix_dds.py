@@ -31,7 +31,7 @@ def test_the_view_shows_a_robot_with_a_prefix_and_pushes_it_in_its_own_frame(ros
     target = ros.wait(view.controller.target_pose, what="the target")
     assert target.frame == ada.load("pa10").root
     view.link.watch_marks(True)
-    ros.wait(view.link.marks, what="marks that are in the robot's own world")
+    ros.wait(lambda: view.link.marks(()), what="marks that are in the robot's own world")
     ros.wait(lambda: ros.tester.count_subscribers("dynamics_node/external_wrench") > 1, what="the plant to listen")
 
     def is_turned():

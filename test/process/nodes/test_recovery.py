@@ -251,10 +251,10 @@ def test_a_subscriber_that_stands_still_does_not_hold_up_the_physics(ros):
 
     def pace():
         """Simulated time, and time given up, for each second that passes, over some time."""
-        began, first, lost = time.monotonic(), robot.latest.t, robot.dropped
+        began, first, lost = time.monotonic(), robot.latest.t, robot.statistics.summary().slipped_s
         ros.wait(lambda: time.monotonic() - began > 1.0, what="1 s")
         passed = time.monotonic() - began
-        return (robot.latest.t - first) / passed, (robot.dropped - lost) / passed
+        return (robot.latest.t - first) / passed, (robot.statistics.summary().slipped_s - lost) / passed
 
     before = pace()
     listener.signal(signal.SIGSTOP)

@@ -79,6 +79,12 @@ def test_a_command_that_breaks_a_rule_is_refused_for_that_rule():
     assert [refused(command)[0] for command, _ in BAD] == [reason for _, reason in BAD]
 
 
+def test_a_refusal_suggests_near_names_and_stays_short():
+    assert "Did you mean 'elbow'" in refused(Command(("elbov",), (0.1,)))[1]
+    for names in (("\ud800\x00\u202e" * 100_000,), ("elbow",) * 100_000):
+        assert len(refused(Command(names, (0.1,) * len(names)))[1]) < 1000
+
+
 @pytest.mark.parametrize("present", [{}, {"elbow": math.nan}, {"elbow": math.inf}])
 def test_a_position_is_refused_while_the_present_one_is_not_known(present):
     assert refused(Command(("elbow",), (0.1,)), present)[0] is Reason.JUMP
