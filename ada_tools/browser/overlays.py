@@ -18,6 +18,7 @@ from ada_tools.browser.scene import Scene
 _AXES = ((0.85, 0.2, 0.2, 1.0), (0.2, 0.65, 0.2, 1.0), (0.2, 0.35, 0.9, 1.0))  # red x, green y, blue z
 _TOUCHES = (0.2, 0.75, 0.35, 0.35)
 _MASSIVE = (0.75, 0.25, 0.75, 0.35)
+_MASS = (20, 20, 20)
 _LEVEL = np.array([1.0, 1.0, 0.0])  # the camera keeps its height
 _LENGTH, _THIN = 0.08, 0.004  # of the frame axes, as fractions of the robot size
 
@@ -85,6 +86,7 @@ class Overlays:
             follows: whether the camera follows the robot initially.
         """
         self._page, self._scene = page, scene
+        self._com = page.scene.add_icosphere("/com", 0.025 * scene.size, _MASS, visible=has_com)
         self._drawn: dict[str, Batches] = {}
         self._seen_at: Array | None = None
         self.boxes: dict[str, Any] = {}
@@ -97,11 +99,13 @@ class Overlays:
             page.add_screenshot()
         for box in (self.com, *self.boxes.values(), self.follow):
             page.when(box, refresh)
-        scene.overlays = self
 
-    def show(self, poses: Array) -> None:
-        """Draw the selected overlays at the link poses in the world, (n, 4, 4)."""
-        self._scene.has_com = bool(self.com.value)
+    def show(self, q: Array) -> None:
+        """Draw the selected overlays in the displayed configuration."""
+        poses = np.array(list(self._scene.poses.values()))
+        self._com.visible = bool(self.com.value)
+        if self.com.value:
+            self._com.position = self._scene.dynamics.com(q)
         for kind, box in self.boxes.items():
             if box.value and kind not in self._drawn:
                 self._drawn[kind] = self._made(kind)
@@ -113,6 +117,7 @@ class Overlays:
 
     def remove(self) -> None:
         """Remove the overlays from the scene; the checkboxes are removed with the page controls."""
+        self._com.remove()
         for batches in self._drawn.values():
             batches.remove()
         self._drawn.clear()

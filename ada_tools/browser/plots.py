@@ -141,7 +141,7 @@ class SignalPlot:
 
 def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
     """Plot styles of the time, the curves and the cursor."""
-    colours = [*PALETTE[: len(names)], _CURSOR]
+    colours = [*(PALETTE[i % len(PALETTE)] for i in range(len(names))), _CURSOR]
     lines = [
         {"label": name, "stroke": colour, "width": 1.5, "points": {"show": False}}
         for name, colour in zip([*names, "now"], colours, strict=True)

@@ -53,6 +53,7 @@ class PosePage:
     def refresh(self, remark: str = "") -> None:
         """Update the scene and all sliders to the present configuration."""
         self.scene.show(self.posing.q)
+        self.overlays.show(self.posing.q)
         with self.page.server.atomic():
             self._group.show()
             loops = f"loops: closure error **{self.scene.gap:.1e}** [m, rad]" if self.posing.model.loops else ""

@@ -23,7 +23,8 @@ DIRECTIONS = {
     "-z": (0.0, 0.0, -1.0),
 }
 _SHOWN = 0.4  # [s] display time of a push arrow
-_PULLED, _STRONGEST = 1.0, 0.3  # mouse spring: stiffness in robot weights per robot size, maximum in robot weights
+_PULLED = 1.0  # stiffness of the mouse spring: robot weights per robot size
+_STRONGEST = {True: 0.15, False: 0.5}  # maximum force in robot weights; a floating robot should not be thrown over
 
 
 class PushPanel:
@@ -90,7 +91,8 @@ class PushPanel:
         """Per-frame update: apply a spring force from the grabbed point to the pointer."""
         if self.pull is not None:
             weights = _PULLED / self._scene.size * (self.pull.pointer - self.pull.grabbed)
-            weights *= min(1.0, _STRONGEST / max(float(np.linalg.norm(weights)), _STRONGEST))
+            limit = _STRONGEST[floats(self._scene.model)]
+            weights *= limit / max(float(np.linalg.norm(weights)), limit)
             self._push_at(self.pull.link, self._scene.weight * weights, self.pull.grabbed)
 
     @property

@@ -307,7 +307,9 @@ class RobotPage:
                 self.pose_sliders.show()
 
     def _draw(self, t: float) -> None:
-        self.scene.show(self.now.q, self.pushes.arrows if self.pushes else ())
+        with self.page.server.atomic():
+            self.scene.show(self.now.q, self.pushes.arrows if self.pushes else ())
+            self.overlays.show(self.now.q)
         self.plot.add(self.now._replace(t=t))
         now = self.page.clock.now()
         if self.is_playing and now < self._plotted_at + 1.0 / _PLOTS_PER_SECOND:
@@ -402,6 +404,7 @@ class RobotPage:
         if self.gizmo:
             self.gizmo.remove()
         self.page.clear()
+        self.overlays.remove()
         self.scene.remove()
 
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import closure_colour
-from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Mark, MarkKind, arrow_mark
+from ada_dynamics.drawing.marks import FORCE, Mark, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
@@ -21,7 +21,6 @@ from ada_tools.browser.marks_layer import MarksLayer
 from ada_tools.browser.mouse_drag import DragTracker, MouseDrag
 from ada_tools.browser.parts import ShapePart, parts_of
 
-_MASS = (20, 20, 20)
 _VIEW = np.array([0.65, -1.0, 0.42])  # initial viewing direction
 _AWAY = 2.3  # initial camera distance in radii of the robot
 _STANDING = 0.2  # minimum height of the centre of mass of a robot that stands on its base, in robot sizes
@@ -36,16 +35,6 @@ class Arrow(NamedTuple):
     force: Array  # [N]
 
 
-class Layer(Protocol):
-    """Drawing that moves with a robot."""
-
-    def show(self, poses: Array) -> None:
-        """Draw at the link poses in the world, (n, 4, 4)."""
-
-    def remove(self) -> None:
-        """Remove the drawing from the scene."""
-
-
 class Scene:
     """One robot in the browser; `show` moves it.
 
@@ -55,7 +44,6 @@ class Scene:
         poses: displayed link poses in the world frame.
         parts: drawable parts.
         batches: scene nodes of the parts.
-        overlays: further drawing of the page; None without one.
     """
 
     def __init__(
@@ -80,25 +68,17 @@ class Scene:
         self.parts = parts_of(model)
         self.batches = Batches(server.scene, self.parts, rows)
         self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
-        self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
         self._forces = MarksLayer(server, "/forces")
-        self.overlays: Layer | None = None
         self._label: tuple[str, Any] | None = None  # a link and its name in the scene
         self._grid: Any = None
         self._is_set_up = False
 
-    def show(
-        self,
-        q: ArrayLike,
-        arrows: Sequence[Arrow] = (),
-        polygon: ArrayLike | None = None,
-    ) -> None:
+    def show(self, q: ArrayLike, arrows: Sequence[Arrow] = ()) -> None:
         """Display a configuration; all changes reach the browser in one message.
 
         Args:
             q: configuration.
             arrows: forces to draw.
-            polygon: ordered corners of the support polygon (n, 3).
         """
         at = np.asarray(q, dtype=np.float64)
         self.poses = self.dynamics.forward_kinematics(at)
@@ -109,13 +89,9 @@ class Scene:
             self.batches.move(stacked)
             if self._loops:
                 self._loops.move(at, stacked)
-            self._forces.show(self._marks(arrows, polygon))
+            self._forces.show(self._marks(arrows))
             if self._label:
                 self._label[1].position = self.centre_of(self._label[0])
-            if self.overlays:
-                self.overlays.show(stacked)
-            if self._com.visible:
-                self._com.position = self.dynamics.com(at)
 
     def label(self, link: str) -> None:
         """Write the name of a link beside it; the name of another link disappears."""
@@ -125,12 +101,10 @@ class Scene:
         """Remove everything drawn by this scene."""
         self.batches.remove()
         label = self._label[1] if self._label else None
-        for node in (*(self._loops.nodes if self._loops else ()), self._com, self._grid, label):
+        for node in (*(self._loops.nodes if self._loops else ()), self._grid, label):
             if node is not None:
                 node.remove()
         self._forces.remove()
-        if self.overlays:
-            self.overlays.remove()
 
     @property
     def gap(self) -> float:
@@ -141,15 +115,6 @@ class Scene:
     def gaps(self) -> Mapping[str, float]:
         """Closure error of each loop at the displayed configuration [m, rad]."""
         return self._loops.gaps if self._loops else {}
-
-    @property
-    def has_com(self) -> bool:
-        """Return True while the centre of mass is marked."""
-        return bool(self._com.visible)
-
-    @has_com.setter
-    def has_com(self, value: bool) -> None:
-        self._com.visible = bool(value)
 
     def part_positions(self) -> Array:
         """World positions of all parts, (n, 3)."""
@@ -238,18 +203,14 @@ class Scene:
         self._server.initial_camera.look_at = centre
         self._server.initial_camera.position = centre + _AWAY * radius * _VIEW / np.linalg.norm(_VIEW)
 
-    def _marks(self, arrows: Sequence[Arrow], polygon: ArrayLike | None) -> list[Mark]:
-        """Markers of forces and the support polygon; twice the robot weight is half a robot size long."""
+    def _marks(self, arrows: Sequence[Arrow]) -> list[Mark]:
+        """Markers of forces; the weight of the robot is half a robot size long, which is the maximum."""
         longest, scale = _LONGEST_ARROW * self.size, self.size / (2.0 * self.weight)
         marks = []
         for i, arrow in enumerate(arrows):
             reach = scale * np.asarray(arrow.force)
             reach *= min(1.0, longest / max(float(np.linalg.norm(reach)), 1e-12))
             marks.append(arrow_mark("force", i, arrow.at, reach, self.size, FORCE))
-        ring = np.zeros((0, 3)) if polygon is None else np.asarray(polygon, dtype=np.float64).reshape(-1, 3)
-        if len(ring):
-            around = np.concatenate([ring, ring[:1]])
-            marks.append(Mark("support", 0, MarkKind.LINE, around, (LINE_WIDTH * self.size,), SUPPORT))
         return marks
 
 

@@ -71,6 +71,11 @@ def test_frames_collision_shapes_and_inertias_are_seen_where_they_are(page):
         shown.overlays.boxes[kind].value = False
         shown.refresh()
         assert page.scene.below("/shown") == []
+    shown.overlays.com.value = True
+    shown.refresh()
+    ball = page.scene.named("/com")
+    np.testing.assert_allclose(ball.position, ada.Dynamics(model).com(np.full(7, 0.3)), atol=1e-12)
+    shown.overlays.remove()
     shown.scene.remove()
 
 
