@@ -193,7 +193,6 @@ NODE_ARGUMENTS = (
     ),
     Argument("params_file", "", "path of a YAML file with node parameters; given arguments override it"),
     Argument("log_level", "info", "minimum severity of log messages", ("debug", "info", "warn", "error", "fatal")),
-    Argument("respawn", "false", "restart optional nodes (views, oracle) when they exit", BOOLEANS),
 )
 
 

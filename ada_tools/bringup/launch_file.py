@@ -9,7 +9,7 @@ from typing import Any
 
 from ada_dynamics.errors import AdaError, unknown_name
 from ada_tools.bringup.arguments import assignments
-from ada_tools.bringup.processes import RESPAWN_DELAY, Machine, Process
+from ada_tools.bringup.processes import Machine, Process
 from ada_tools.bringup.setups import SETUPS, Setup, plan
 
 
@@ -63,7 +63,7 @@ def _node(process: Process) -> Any:
     """Action that starts a process; the launch fails when a required one exits."""
     from launch_ros.actions import Node
 
-    end = {"respawn": process.respawn, "respawn_delay": RESPAWN_DELAY} if process.optional else {"on_exit": _required}
+    end = {} if process.optional else {"on_exit": _required}
     return Node(
         package=process.package,
         executable=process.executable,

@@ -223,7 +223,7 @@ def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameter
         found.append(_node("record_node", values, own, is_optional=True))
     if values.flag("oracle"):
         own = {**values.use_sim_time, "description_timeout": 0.0}  # the first start compiles
-        found.append(_node("oracle_node", values, own, is_optional=True, respawns=True))
+        found.append(_node("oracle_node", values, own, is_optional=True))
     if values.shows_view:
         own = {
             **values.use_sim_time,
@@ -232,7 +232,7 @@ def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameter
             **({"plant": "hardware_node"} if values.is_driven else {}),
             **(view or {}),
         }
-        found.append(_node("view_node", values, own, values.tf, is_optional=True, respawns=True))
+        found.append(_node("view_node", values, own, values.tf, is_optional=True))
     if values.shows_rviz:
         found.append(_rviz(values, picture, frame))
     return found
@@ -260,7 +260,6 @@ def _rviz(values: SetupValues, picture: str, frame: str) -> Process:
         package="rviz2",
         arguments=("-d", str(file), *(("-f", wanted) if wanted != frame_of_file else ())),
         is_optional=True,
-        respawns=True,
     )
 
 
@@ -289,7 +288,6 @@ def _node(
     package: str = PACKAGE,
     arguments: Sequence[str] = (),
     is_optional: bool = False,
-    respawns: bool = False,
 ) -> Process:
     """Process of a node; the user's parameter file applies to nodes of this package only."""
     found = {key: one if isinstance(one, Parameter) else Parameter(one) for key, one in parameters.items()}
@@ -304,6 +302,5 @@ def _node(
         remappings=tuple(remappings),
         arguments=tuple(arguments),
         optional=is_optional,
-        respawn=respawns and values.flag("respawn"),
         log_level="" if values["log_level"] == "info" else values["log_level"],
     )

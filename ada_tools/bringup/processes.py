@@ -23,7 +23,6 @@ from ada_hardware.registry import DEVICES, SENSOR
 from ada_tools.nodes.executables import MODULES
 
 PACKAGE = "ada_dynamics"
-RESPAWN_DELAY = 2.0  # [s]
 PATIENCE = 10.0  # [s] timeout for queries to another Python interpreter
 
 ParameterValue = bool | int | float | str | list[str] | list[float]
@@ -44,7 +43,6 @@ class Process:
         remappings: topic remappings.
         arguments: command-line arguments before the ROS arguments.
         optional: the other processes continue when it exits.
-        respawn: restart it when it exits.
         log_level: minimum severity of log messages; "" for the default of the node.
     """
 
@@ -58,7 +56,6 @@ class Process:
     remappings: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
     optional: bool = False
-    respawn: bool = False
     log_level: str = ""
 
     @property

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shutil
@@ -20,7 +19,7 @@ from typing import Any, TextIO
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
 from ada_robot.processes import ChildProcess, ending_in_words
-from ada_tools.bringup.processes import PACKAGE, RESPAWN_DELAY, Plan, Process
+from ada_tools.bringup.processes import PACKAGE, Plan, Process
 
 # Shutdown signals, and the timeout of each [s].
 STAGES = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
@@ -76,7 +75,7 @@ class Child(ChildProcess):
         """
         self.process = process
         self.has_begun = False
-        self.ended = math.inf  # [s] time at which its exit was reported
+        self.is_reported = False  # whether its exit was reported
         self.address = ""  # address printed by the process, for example of the browser view
         self._console = console
         super().__init__(
@@ -125,7 +124,7 @@ class Starter:
             code = starter.run()
     """
 
-    stages, respawn_delay = STAGES, RESPAWN_DELAY  # overridden with shorter times in tests
+    stages = STAGES  # overridden with shorter times in tests
 
     def __init__(
         self, plan: Plan, console: Console, program: Program = program_of, clock: Clock = SYSTEM_CLOCK
@@ -186,16 +185,13 @@ class Starter:
             Exit code: 0, or that of the process that exited.
         """
         while not self.is_interrupted:
-            for i, child in enumerate(self.children):
+            for child in self.children:
                 code = child.code
                 if code is None:
                     continue
                 self._report_exit(child, code)
                 if not child.process.optional:
                     return (code if code >= 0 else 128 - code) or 1  # as in shells
-                if child.process.respawn and self._clock.now() >= child.ended + self.respawn_delay:
-                    self.children[i] = self._start(child.process)
-                    self.children[i].begin()
             if tick is None:
                 self._clock.sleep(TICK)
             elif tick():
@@ -236,13 +232,11 @@ class Starter:
 
     def _report_exit(self, child: Child, code: int) -> None:
         """Report the exit of a process once."""
-        if child.ended < math.inf:
+        if child.is_reported:
             return
-        child.ended = self._clock.now()
+        child.is_reported = True
         child.close()  # print its last output first
         rest = "the others continue" if child.process.optional else "stopping all"
-        if child.process.respawn:
-            rest = f"restarting in {self.respawn_delay:g} s"
         self._console.say(f"{child.process.name} exited ({ending_in_words(code)}); {rest}")
 
     def _listen(self) -> None:

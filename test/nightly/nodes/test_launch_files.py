@@ -167,20 +167,6 @@ def test_a_required_node_that_ends_by_itself_ends_the_launch_with_1_and_all_othe
 
 
 @pytest.mark.ros
-def test_a_view_that_ends_is_started_again_where_that_is_wished_and_the_robot_goes_on(start_launch, ros):
-    process = start_launch("closed_chain", "view:=true", "view_port:=0", "rviz:=false", "respawn:=true")
-
-    def views():
-        return re.findall(r"\[view_node-\d\]: process started with pid \[(\d+)\]", process.output)
-
-    ros.wait(lambda: views() or not process.is_running, what="the view")
-    os.kill(int(views()[0]), signal.SIGKILL)
-    ros.wait(lambda: len(views()) == 2 or not process.is_running, what="another view")
-    assert process.is_running, process.output
-    assert process.stop() == 0, process.output
-
-
-@pytest.mark.ros
 def test_an_unusable_argument_and_a_node_that_fails_end_a_launch_with_the_reason(start_launch, tmp_path):
     robot = tmp_path / "broken.urdf"
     robot.write_text("<robot name='broken'><link name='a'/><link name='b'/></robot>")

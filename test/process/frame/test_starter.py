@@ -41,10 +41,9 @@ FAILING = "import sys; print('no robot'); sys.exit(5)"
 
 
 class Impatient(Starter):
-    """Restarts soon, and ends soon with force."""
+    """Ends soon with force."""
 
     stages = ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 60.0))
-    respawn_delay = 0.1
 
 
 class Runner:
@@ -106,15 +105,6 @@ def test_an_optional_process_may_end(tmp_path):
         assert starter.run(runner.has(said)) == 0
         assert starter.children[0].code is None
     assert runner.lines.count(said) == 1
-
-
-def test_a_process_that_may_be_is_started_again(tmp_path):
-    runner = Runner(tmp_path, talk=TALK, failing=FAILING)
-    view = Process("failing", "view", optional=True, respawn=True)
-    with runner.starter(Process("talk", "robot"), view, kind=Impatient) as starter:
-        starter.begin()
-        assert starter.run(tick(lambda: runner.lines.count("[view] no robot") == 3, "three starts")) == 0
-        assert [child.process.name for child in starter.children] == ["robot", "view"]
 
 
 def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):

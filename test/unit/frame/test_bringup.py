@@ -19,7 +19,7 @@ from ada_tools.bringup.processes import params_text
 from ada_tools.nodes.settings import OracleSettings
 
 EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
-EVERYWHERE |= {"frame_prefix", "log_level", "respawn"}
+EVERYWHERE |= {"frame_prefix", "log_level"}
 OF_ROBOTS = {"oracle", "idle", "real_time_factor", "base_pose"}
 SENSORS = {"ft_sensor"}  # setups without a robot
 template = docs_module("parameter_tables")
