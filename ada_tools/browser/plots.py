@@ -27,7 +27,9 @@ _CURSOR = "#888888"
 class LivePlot:
     """Curves of the last seconds of a running motion; with a cursor at a selected time, if there is one."""
 
-    def __init__(self, gui: Any, title: str, names: Sequence[str], seconds: float = _SECONDS) -> None:
+    def __init__(
+        self, gui: Any, title: str, names: Sequence[str], seconds: float = _SECONDS, cursor: float | None = None
+    ) -> None:
         """Create an empty plot.
 
         Args:
@@ -35,19 +37,20 @@ class LivePlot:
             title: title with the unit.
             names: names of the curves; the first `CURVES` are shown.
             seconds: time span.
+            cursor: time of the cursor [s]; None without one.
         """
         self._names = list(names)[:CURVES]
         self._seconds, self.period = seconds, seconds / _POINTS
-        self.cursor: float | None = None  # [s]
+        self.cursor = cursor
         self._rows: deque[Array] = deque()
         scales = {"x": {"time": False}}  # seconds, not dates
-        self._node = gui.add_uplot(self._data(), _series(self._names), title=title, scales=scales, height=_HEIGHT)
+        self._node = gui.add_uplot(self._data(), self._series(), title=title, scales=scales, height=_HEIGHT)
 
     def replace(self, title: str, names: Sequence[str]) -> None:
         """Show other curves, without samples."""
         self._names = list(names)[:CURVES]
         self._rows.clear()
-        self._node.title, self._node.series, self._node.data = title, _series(self._names), self._data()
+        self._node.title, self._node.series, self._node.data = title, self._series(), self._data()
 
     def add(self, t: float, values: Sequence[float]) -> None:
         """Add a sample; a time before the last one restarts the plot.
@@ -77,13 +80,23 @@ class LivePlot:
     def _data(self) -> tuple[Array, ...]:
         """Curves, and a cursor curve with a spike: the charts have no cursor that the server can move."""
         rows = np.array(self._rows) if self._rows else np.zeros((2, 1 + len(self._names)))
-        spike = np.full(len(rows), np.nan)
         if self.cursor is not None:
             at = int(np.searchsorted(rows[:, 0], self.cursor, side="right"))
             here = [self.cursor, *(np.interp(self.cursor, rows[:, 0], column) for column in rows[:, 1:].T)]
-            rows = np.insert(rows, at, [here, here], axis=0)
-            spike = np.insert(spike, at, [np.nanmin(rows[:, 1:]), np.nanmax(rows[:, 1:])])
-        return (*(np.ascontiguousarray(column) for column in rows.T), spike)
+            rows = np.insert(rows, at, [here] * 3, axis=0)
+            spike = np.full(len(rows), np.nanmin(rows[:, 1:]))
+            spike[at + 1] = np.nanmax(rows[:, 1:])
+            rows = np.column_stack([rows, spike])
+        return tuple(np.ascontiguousarray(column) for column in rows.T)
+
+    def _series(self) -> tuple[dict[str, Any], ...]:
+        """Plot styles of the time, the curves and the cursor."""
+        colours = [PALETTE[i % len(PALETTE)] for i in range(len(self._names))]
+        lines = list(zip(self._names, colours, strict=True))
+        if self.cursor is not None:
+            lines.append(("now", _CURSOR))
+        style = {"width": 1.5, "points": {"show": False}}
+        return ({"label": "t [s]"}, *({"label": name, "stroke": colour, **style} for name, colour in lines))
 
 
 class Signal(NamedTuple):
@@ -111,7 +124,7 @@ class SignalPlot:
         """
         self._signals, self._recorded = signals, recorded
         first = next(iter(signals))
-        span = {"seconds": (recorded[-1].t - recorded[0].t) or 1.0} if recorded else {}
+        span = {"seconds": (recorded[-1].t - recorded[0].t) or 1.0, "cursor": recorded[0].t} if recorded else {}
         self.choice = page.gui.add_dropdown("signal", tuple(signals), initial_value=first)
         self.plot = LivePlot(page.gui, first, signals[first].names, **span)
         page.when(self.choice, self.choose)
@@ -137,13 +150,3 @@ class SignalPlot:
         values = self._signals[str(self.choice.value)].values(moment)
         if values is not None:
             self.plot.add(moment.t, values)
-
-
-def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """Plot styles of the time, the curves and the cursor."""
-    colours = [*(PALETTE[i % len(PALETTE)] for i in range(len(names))), _CURSOR]
-    lines = [
-        {"label": name, "stroke": colour, "width": 1.5, "points": {"show": False}}
-        for name, colour in zip([*names, "now"], colours, strict=True)
-    ]
-    return ({"label": "t [s]"}, *lines)
