@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -29,9 +29,6 @@ from ada_dynamics.structured_text.files import read_file
 
 if TYPE_CHECKING:
     from ada_dynamics.robots.mechanisms import Mechanism
-
-
-_NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class CatalogueEntry:
     name: str
     summary: str
     xacro: str | None = None
-    arguments: Mapping[str, str] = field(default_factory=lambda: _NO_ARGUMENTS)
+    arguments: Mapping[str, str] | None = None
     loops: str | None = None
     base: str = "fixed"
     gravity: tuple[float, float, float] | None = None
@@ -78,9 +75,9 @@ class CatalogueEntry:
             raise InputError(f"{self.name} is not made from a xacro file and has no arguments; omit mappings.")
         return resources.find("urdf", self.xacro)
 
-    def expand(self, arguments: Mapping[str, object] = _NO_ARGUMENTS) -> str:
+    def expand(self, arguments: Mapping[str, object] | None = None) -> str:
         """Return the URDF of the xacro file with its loops; needs the package xacro, and PyYAML for loops."""
-        text = expand_xacro(self.xacro_path, {**self.arguments, **arguments})
+        text = expand_xacro(self.xacro_path, {**(self.arguments or {}), **(arguments or {})})
         text = re.sub(r"<!-- (?:=+|\|.*\|) -->\n", "", text)  # remove xacro's banner, which contains a path
         text = re.sub(r'<robot name="[^"]*"', f'<robot name="{self.name}"', text, count=1)
         if self.loops is None:

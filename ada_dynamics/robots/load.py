@@ -82,7 +82,7 @@ def load(
         _log.warning("%s", problem.text(robot.file))
     for note in robot.notes:
         _log.info("%s: %s", document.name, note)
-    return to_model(document, robot, base, gravity, mimic)
+    return to_model(document, robot, base, gravity)
 
 
 def to_model(
@@ -90,7 +90,6 @@ def to_model(
     robot: Description,
     base: Base | None = None,
     gravity: Sequence[float] | None = None,
-    mimic: MimicChoice = "keep",
 ) -> Model:
     """Build the model of a description, with the defaults of `load`."""
     if gravity is None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -74,6 +75,21 @@ def _unresisted(model: Model) -> list[str]:
     return list(found)
 
 
+@dataclass
+class _LoopFindings:
+    """Adds findings on some loops, located at the first one."""
+
+    robot: Description
+    out: CheckReport
+
+    def add(self, code: str, severity: str, loops: Sequence[str], message: str, fix: str = "", where: str = "") -> None:
+        first = next(loop for loop in self.robot.loops if loop.name == loops[0])
+        name, line = where or f"loop{'s' if len(loops) > 1 else ''} {listed(loops, repr)}", first.line
+        if first.file != self.robot.file:
+            name, line = f"{first.place}: {name}", None
+        self.out.add(code, severity, name, message, fix, line)
+
+
 def _check_loops(model: Model, robot: Description, guess: Array | None, out: CheckReport) -> ConstraintReport | None:
     """Report findings on the loops; return their properties, or None if the loops do not close."""
     findings = _LoopFindings(robot, out)
@@ -103,22 +119,6 @@ def _check_loops(model: Model, robot: Description, guess: Array | None, out: Che
     if facts.motors.mobility and not any(finding.code == "motors-not-named" for finding in out.findings):
         _check_motors(facts, robot, findings)
     return facts
-
-
-class _LoopFindings:
-    """Adds findings on some loops, located at the first one."""
-
-    def __init__(self, robot: Description, out: CheckReport) -> None:
-        self._robot, self._out = robot, out
-        self._loops = {loop.name: loop for loop in robot.loops}
-
-    def add(self, code: str, severity: str, loops: Sequence[str], message: str, fix: str = "", where: str = "") -> None:
-        first = self._loops[loops[0]]
-        name = where or f"loop{'s' if len(loops) > 1 else ''} {listed(loops, repr)}"
-        if first.file == self._robot.file:
-            self._out.add(code, severity, name, message, fix, first.line)
-        else:
-            self._out.add(code, severity, f"{first.place}: {name}", message, fix)
 
 
 def _check_mobility(facts: ConstraintReport, findings: _LoopFindings) -> None:

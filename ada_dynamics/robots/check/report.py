@@ -35,10 +35,6 @@ class Finding:
     fix: str = ""
     line: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as plain data."""
-        return asdict(self)
-
     def __str__(self) -> str:
         line = "" if self.line is None else f"line {self.line}: "
         return f"{self.severity}: {line}{self.where}: {self.message} {self.fix}".rstrip() + f" [{self.code}]"

@@ -24,16 +24,7 @@ _READERS = {"mujoco": describe_mjcf, "sdf": describe_sdf}
 
 
 def describe(root: Element, file: str, sink: Sink) -> Description:
-    """Read links, joints and loops of a document without checking their structure.
-
-    Args:
-        root: root element: <robot> (URDF), <mujoco> (MJCF) or <sdf> (SDFormat).
-        file: name of the document, for messages.
-        sink: callback for problems of single values.
-
-    Raises:
-        ModelError: the format is unknown.
-    """
+    """Read links, joints and loops of a document by its root element, without checking their structure."""
     return _READERS.get(root.tag, describe_urdf)(root, file, sink)
 
 

@@ -186,13 +186,9 @@ _LOOKS_LIKE = {
     "gazebo": "an old Gazebo file",
     "mujocoinclude": "a MuJoCo (MJCF) include file",
     "html": "a web page: was an error page downloaded instead of the file?",
-    "svg": "a drawing (SVG)",
     "COLLADA": "a mesh (COLLADA)",
     "package": "a ROS package.xml",
     "launch": "a ROS launch file",
-    "world": "a world file",
-    "model": "a Gazebo model.config",
-    "Robot": "an OpenRAVE file",
 }
 
 

@@ -113,7 +113,7 @@ def read_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:
     form = "loop" if element.first("predecessor") is not None else element.tag
     tags = _FORMS[form][0]
     others = [f"{tag}_{what}" for tag in tags for what in ("origin", "axis")] if form == "constraint" else _AXES
-    values = Attributes(_with_two_ends(element), f"<{element.tag}>", sink)
+    values = Attributes(element, f"<{element.tag}>", sink)
     name = values.text("name")
     if name is None:
         return None
@@ -180,17 +180,6 @@ def _read_kind(values: Attributes) -> str | None:
     known = [*KINDS, *_WORDS]
     values.problem("loop-type", f"has type={written[:40]!r}.", f"{near(written, known)}Known: {', '.join(known)}.")
     return None
-
-
-def _with_two_ends(element: Element) -> Element:
-    """Rename a second <link1> to <link2>: the manual of Isaac Sim has two <link1>, its parser reads <link2>."""
-    firsts = element.all("link1")
-    if element.first("link2") is not None or len(firsts) != 2:
-        return element
-    copy = Element(element.tag, element.attributes, element.line)
-    second = Element("link2", firsts[1].attributes, firsts[1].line)
-    copy.children = [second if child is firsts[1] else child for child in element.children]
-    return copy
 
 
 def _constraint_axes(loop: LoopJoint, values: Attributes) -> None:

@@ -61,20 +61,19 @@ class Element:
         return f"<{self.tag}> in line {self.line}"
 
 
-def parse_xml(data: bytes | str, where: str, *, max_elements: int = MAX_ELEMENTS) -> Element:
+def parse_xml(data: bytes | str, where: str) -> Element:
     """Parse an XML document and return its root element.
 
     Args:
         data: the document; bytes are decoded with the encoding that it declares (UTF-8 by default).
         where: name of the file, for messages.
-        max_elements: limit of the number of elements.
 
     Raises:
         ModelError: the document is empty, too large, nested too deeply, not well-formed, of unknown encoding, or has a
             document type declaration.
     """
     raw = _with_plain_comments(_checked(data, where))
-    return _XmlParser(where, "utf-8" if isinstance(data, str) else None, max_elements).parse(raw)
+    return _XmlParser(where, "utf-8" if isinstance(data, str) else None).parse(raw)
 
 
 def _error(file: str, message: str, line: int | None = None) -> ModelError:
@@ -128,8 +127,8 @@ def _with_plain_comments(raw: bytes) -> bytes:
 class _XmlParser:
     """One run of expat."""
 
-    def __init__(self, where: str, encoding: str | None, max_elements: int) -> None:
-        self._where, self._max_elements = where, max_elements
+    def __init__(self, where: str, encoding: str | None) -> None:
+        self._where = where
         self._open: list[Element] = []
         self._root: Element | None = None
         self._count = 0
@@ -186,8 +185,8 @@ class _XmlParser:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         line = self._expat.CurrentLineNumber
         self._count += 1
-        if self._count > self._max_elements:
-            raise _error(self._where, f"it has more than {self._max_elements} elements, which is the limit.", line)
+        if self._count > MAX_ELEMENTS:
+            raise _error(self._where, f"it has more than {MAX_ELEMENTS} elements, which is the limit.", line)
         if len(self._open) >= MAX_DEPTH:
             raise _error(self._where, f"elements are nested more than {MAX_DEPTH} deep, which is the limit.", line)
         element = Element(tag, attributes, line)

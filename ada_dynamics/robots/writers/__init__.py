@@ -20,7 +20,6 @@ from ada_dynamics.robots.writers.mjcf import mjcf
 from ada_dynamics.robots.writers.sdf import GENERAL_FORMATS, sdf
 from ada_dynamics.robots.writers.urdf import (
     constraint,
-    gazebo,
     loop_joint,
     sidecar,
     to_json,
@@ -57,7 +56,6 @@ SPELLINGS: Mapping[str, Spelling] = MappingProxyType(
             "URDF+ <loop>; revolute, prismatic, planar, fixed",
             with_elements(URDF_PLUS_KINDS, urdf_plus, GENERAL_FORMATS),
         ),
-        "gazebo": Spelling("<gazebo><joint> inside a URDF; loops that are closed at zero joint positions", gazebo),
         "mjcf": Spelling("MuJoCo's XML; revolute, spherical, fixed (soft constraints in MuJoCo)", mjcf),
         "sdf": Spelling("SDFormat; loops that are closed at zero joint positions", sdf),
     }

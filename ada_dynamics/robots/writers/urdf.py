@@ -2,7 +2,7 @@
 """Writers of URDF, with loop joints as elements or in a separate file.
 
 Elements that are no part of a model, such as transmissions, and the shapes of links are copied from the URDF that the
-model was read from. Loops are written as elements in four formats, or as a YAML or JSON file in the format of this
+model was read from. Loops are written as elements in three formats, or as a YAML or JSON file in the format of this
 library (sidecar).
 """
 
@@ -27,7 +27,6 @@ from ada_dynamics.robots.readers.urdf_loops import ELEMENTS
 from ada_dynamics.robots.readers.values import MOMENTS
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.robots.writers.draft import Draft, bounded, ends_of, make, number, numbers, to_text
-from ada_dynamics.robots.writers.sdf import LOOP_TYPES, check_closed_at_zero, loop_element
 from ada_dynamics.spatial.orientation import to_rpy
 
 _KEPT_IN_LINKS = ("visual", "collision")
@@ -234,15 +233,6 @@ def urdf_plus(loop: LoopJoint) -> Element:
 def _axes(loop: LoopJoint) -> list[Element]:
     axes = {"axis": loop.axis, "axis2": loop.axis2} if loop.type.axes else {}
     return [make(tag, {"xyz": numbers(axis)}) for tag, axis in axes.items() if axis is not None]
-
-
-def gazebo(draft: Draft) -> dict[str, str]:
-    """Return a URDF with <gazebo><joint> elements, which are SDFormat joints."""
-    check_closed_at_zero(draft)
-    root = tree_of(draft)
-    elements = [loop_element(loop, draft) for loop in draft.model.loops.values() if loop.kind in LOOP_TYPES]
-    root.children += [make("gazebo", {}, elements)] if elements else []
-    return {".urdf": to_text(root)}
 
 
 # --- loops in a separate file -----------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ DOCUMENTS = (
     render(random_robot(2, KINDS), "loop_joint").texts[".urdf"],
     render(random_robot(3, ("revolute", "fixed"), extras=False), "urdf_plus").texts[".urdf"],
     render(random_robot(4, ("revolute",), SIMPLE, closed=True, extras=False), "sdf").texts[".sdf"],
-    render(random_robot(4, ("revolute",), SIMPLE, closed=True, extras=False), "gazebo").texts[".urdf"],
 )
 SIDECARS = (
     (BESIDE[".loops.yaml"], "x.yaml"),

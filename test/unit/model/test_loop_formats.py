@@ -146,7 +146,7 @@ def test_words_of_the_formats_own_mean_the_same_types(kind, element):
 
 def test_loop_joints_of_isaac_sims_manual_and_of_drakes_four_bar_are_understood():
     ball = (
-        '<loop_joint name="l" type="spherical"><link1 link="b" xyz="0 0 1" rpy="0 0 0"/><link1 link="c"/></loop_joint>'
+        '<loop_joint name="l" type="spherical"><link1 link="b" xyz="0 0 1" rpy="0 0 0"/><link2 link="c"/></loop_joint>'
     )
     world = '<loop_joint name="w" type="fixed"><link1 link="world"/><link2 link="b"/></loop_joint>'
     # a bar of 4 m with links of 1.8, 3.6 and 2.6 m, all joints about y

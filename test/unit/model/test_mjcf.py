@@ -451,7 +451,6 @@ ELEMENTS = {
         "limited",
     ),
     "no_range": ("before", '<default><joint limited="true"/></default>', "no range"),
-    "ball_hinge": ("inside", '<body name="f"><joint type="ball"/><joint/></body>', "'f'", "followed by the rotation"),
     "rotor_of_ball": ("after", '<actuator><motor joint="jd" armature="1"/></actuator>', "armature", "hinge and slide"),
     "include": ("before", '<include file="x.xml"/>', "<include>", "'x.xml'", "load the file by its path"),
     "align": ("before", '<compiler alignfree="true"/>', "alignfree"),
@@ -474,7 +473,7 @@ ELEMENTS = {
     "no_anchor": ("equality", '<connect body1="a"/>', "neither an anchor nor"),
     "cubic": ("equality", '<joint joint1="ja" joint2="jc" polycoef="0 1 2"/>', "not linear"),
     "ball_equality": ("equality", '<joint joint1="jd" joint2="ja"/>', "ball or free"),
-    "tendon_equality": ("equality", '<tendon tendon1="t"/>', "<tendon>", "fixed tendon over two joints"),
+    "tendon_equality": ("equality", '<tendon tendon1="t"/>', "unsupported type 'tendon'"),
 }
 REFUSED |= {
     name: (PLACES[place][0], PLACES[place][1].format(element), *said)
@@ -763,24 +762,6 @@ def _knows_flag(flag):
 
 
 # --- bodies and joints ----------------------------------------------------------------------------------------------
-def test_an_equality_of_a_tendon_over_two_joints_ties_them(write):
-    bodies = "".join(
-        f'<body name="{name}" pos="{i} 0 0"><joint name="{name}" axis="0 1 0" ref="{10 * i}"/>{BALL}</body>'
-        for i, name in enumerate("abc")
-    )
-    path = write(
-        f"<mujoco><worldbody>{bodies}</worldbody><tendon>"
-        '<fixed name="t"><joint joint="a" coef="0.5"/><joint joint="c" coef="-2"/></fixed></tendon>'
-        '<equality><tendon tendon1="t" polycoef="0.3"/></equality></mujoco>',
-    )
-    model = assert_as_mujoco(path)
-    # ½ a - 2 (c - c0) = 0.3, with c0 = 20 deg
-    mimic = model.joints["c"].mimic
-    assert (mimic.joint, mimic.multiplier) == ("a", 0.25)
-    assert mimic.offset == pytest.approx(np.radians(20.0) - 0.15, rel=1e-14)
-
-
-# --- where it starts ------------------------------------------------------------------------------------------------
 JOINTED = (
     '<body pos="0.1 0.2 0.9" euler="10 20 30"><freejoint name="trunk"/>' + MASS + '<body pos="0 0 -0.3">'
     '<joint name="knee" axis="0 1 0" ref="40" range="0 90"/>'

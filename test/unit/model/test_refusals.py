@@ -8,7 +8,6 @@ import re
 import pytest
 from refused import damaged, refusal
 
-from ada_dynamics import ModelError
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers import xml
 
@@ -125,12 +124,6 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_document_made_to_harm_is_refused_and_nothing_is_fetched(kind):
     refusal(*HOSTILE[kind])  # a unit test that opens a socket fails
-
-
-def test_a_document_of_too_many_elements_is_refused():
-    with pytest.raises(ModelError):
-        xml.parse_xml(f"<robot name='r'>{'<a/>' * 1000}</robot>", "r.urdf", max_elements=1000)
-    assert len(xml.parse_xml(f"<robot name='r'>{'<a/>' * 999}</robot>", "r.urdf", max_elements=1000).children) == 999
 
 
 def test_hyphens_in_comments_are_taken_as_by_tinyxml2_and_lines_are_kept():

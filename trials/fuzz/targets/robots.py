@@ -72,7 +72,7 @@ def _texts(*formats: str) -> Iterable[bytes]:
 
 
 def _urdf_seeds() -> Iterable[bytes]:
-    return [PLAIN.encode(), *_texts("constraint", "loop_joint", "urdf_plus", "gazebo")]
+    return [PLAIN.encode(), *_texts("constraint", "loop_joint", "urdf_plus")]
 
 
 _PENDULUM = b"""<sdf version="1.9"><model name="m"><link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose><inertial>

@@ -48,7 +48,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     scale_masses(robot, settings.total_mass)
     robot.note_odd_shapes()
     tendons = Tendons(root, settings, sink)
-    equalities = Equalities(robot, world, tendons, settings, sink)
+    equalities = Equalities(robot, world, settings, sink)
     motors = read_actuators(root, robot, world, tendons, settings, sink)
     for section in root.all("equality") if "equality" not in settings.off else ():
         equalities.read(section)

@@ -149,7 +149,6 @@ def connect_body(
     if any(joint.type == "free" for joint in joints):
         _connect_free(builder, link, parent, pose, joints, sink)
         return
-    _check_order(link, joints, sink)
     at, offset = parent, pose  # pose of the body's frame at zero in the previous link
     for joint in joints[:-1]:
         own, frame = joint.record, compose(offset, _zero(joint))
@@ -159,17 +158,6 @@ def connect_body(
     last = joints[-1].record
     last.parent, last.child = at, link.name
     builder.join(last, compose(offset, _zero(joints[-1])), (UNIT, joints[-1].anchor))
-
-
-def _check_order(link: Link, joints: list[MjcfJoint], sink: Sink) -> None:
-    """Refuse rotations after a ball joint, as MuJoCo does."""
-    for i, ball in enumerate(joints):
-        after = [joint for joint in joints[i + 1 :] if joint.type != "slide"]
-        if ball.type == "ball" and after:
-            first = after[0].record
-            message = f"its ball joint {ball.record.name!r} is followed by the rotation {first.name!r}."
-            fix = "Move one of them to another body."
-            sink(Problem("ball-followed", first.line, link.where, message, fix, first.element.file))
 
 
 def _zero(joint: MjcfJoint) -> Pose:

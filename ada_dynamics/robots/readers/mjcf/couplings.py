@@ -17,7 +17,7 @@ from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import LoopJoint, Mimic
 from ada_dynamics.model.rotations import UNIT, Pose, compose, inverse, product, shortest_turn, turned
-from ada_dynamics.robots.readers.mjcf.bodies import WORLD, MjcfJoint, MjcfWorld, first_of_polynomial, range_of
+from ada_dynamics.robots.readers.mjcf.bodies import WORLD, MjcfWorld, first_of_polynomial, range_of
 from ada_dynamics.robots.readers.mjcf.document import ACTUATOR, MAIN, MjcfSettings, MjcfValues, rotation_of
 from ada_dynamics.robots.readers.xml import Element
 
@@ -56,12 +56,9 @@ _Ends = tuple[tuple[str, Pose], tuple[str, Pose]]
 class Equalities:
     """Reader of <equality> sections; `finish` adds the loops to the description."""
 
-    def __init__(
-        self, robot: Description, world: MjcfWorld, tendons: Tendons, settings: MjcfSettings, sink: Sink
-    ) -> None:
-        """Args: the description, its bodies and joints, its tendons, the settings, and the callback for problems."""
+    def __init__(self, robot: Description, world: MjcfWorld, settings: MjcfSettings, sink: Sink) -> None:
+        """Args: the description, its bodies and joints, the settings, and the callback for problems."""
         self._robot, self._world, self._settings, self._sink = robot, world, settings, sink
-        self._tendons = tendons
         self._loops: list[LoopJoint] = []
         self._connects: list[LoopJoint] = []
         self._count = 0
@@ -76,13 +73,11 @@ class Equalities:
                 self._robot.notes.append(f"equality {name!r} (line {element.line}) is not active and left out.")
             elif element.tag == "joint":
                 self._read_joint(values)
-            elif element.tag == "tendon":
-                self._read_tendon(values)
             elif element.tag in ("connect", "weld"):
                 self._read_loop(name, values, element.tag)
             else:
                 message = f"has the unsupported type {element.tag[:40]!r}."
-                values.problem("not-modelled", message, "Remove it, or use connect, weld, joint or tendon.")
+                values.problem("not-modelled", message, "Remove it, or use connect, weld or joint.")
 
     # --- joints -------------------------------------------------------------------------------------------------
     def _read_joint(self, values: MjcfValues) -> None:
@@ -105,30 +100,14 @@ class Equalities:
             message = f"has polycoef={values.text('polycoef')!r}, which is not linear."
             values.problem("equality-joint", message, "Give two numbers; mimic joints are linear.")
             return
-        self._tie(values, joints[names[0]], joints[names[1]], a1, a0)
-
-    def _tie(self, values: MjcfValues, follower: MjcfJoint, leader: MjcfJoint, factor: float, shift: float) -> None:
-        """Couple two joints: y - y0 = shift + factor (x - x0), with the reference positions x0 and y0."""
+        follower, leader = (joints[name] for name in names)
+        own = follower.record
         if {follower.type, leader.type} - {"hinge", "slide"}:
             values.problem("equality-joint", "couples a ball or free joint.", "Use hinge or slide joints.")
-            return
-        own = follower.record
-        if own.mimic is None:
-            own.mimic = Mimic(leader.record.name, factor, follower.reference + shift - factor * leader.reference)
-        else:
+        elif own.mimic is not None:
             values.problem("equality-joint", f"couples {own.name!r}, which already mimics {own.mimic.joint!r}.")
-
-    def _read_tendon(self, values: MjcfValues) -> None:
-        """Couple two joints by the length of a tendon over both: c1 (x1 - r1) + c2 (x2 - r2) = a0."""
-        terms = [(joint, c) for joint, c in self._tendons.fixed.get(values.text("tendon1"), ()) if c != 0.0]
-        joints = self._world.joints
-        if values.text("tendon2") or len(terms) != 2 or any(joint not in joints for joint, _ in terms):
-            message = "is no constraint of a fixed tendon over two joints, the only supported one."
-            values.problem("equality-tendon", message, "Couple the joints by equalities of type joint, or remove it.")
-            return
-        (leader, c1), (follower, c2) = terms
-        given = values.numbers("polycoef", 1, 5) if values.has("polycoef") else np.zeros(1)
-        self._tie(values, joints[follower], joints[leader], -c1 / c2, float(given[0]) / c2)
+        else:  # y - y0 = a0 + a1 (x - x0), with the reference positions x0 and y0
+            own.mimic = Mimic(leader.record.name, a1, follower.reference + a0 - a1 * leader.reference)
 
     # --- connect and weld ---------------------------------------------------------------------------------------
     def _read_loop(self, name: str, values: MjcfValues, tag: str) -> None:
