@@ -207,28 +207,22 @@ class _LinearizedSteps:
             SingularConfigurationError: the configuration is singular.
             IntegrationError: the integration cannot continue.
         """
-        system, nq = self.system, self.model.nq
+        where, why = f"states {begin} to {begin + len(X) - 1}", "it passes close to a singular configuration"
+        integrator = Integrator(self.system, self.method)
         for i, (x, u, t) in enumerate(zip(X, U, T.tolist(), strict=True)):
-            executor = KernelExecutor(
-                lambda: system.step_kernels(self.method.is_direct), self.method, x, u, self.h, origin=t
-            )
-            step = executor.advance(0, steps)
-            if step == steps:
+            integrator.restart(x, u)
+            for step in range(steps):
+                before = integrator.x
+                integrator.advance(t, step, 1, self.h, 0)  # raises an error for what is not finite
+                if integrator.counts.fallback:
+                    break
+            else:
                 continue
             where = f"state {begin + i}: step {step} (t = {t + step * self.h:.6g} s)"
-            x = executor.x.copy()
             try:
-                system.dynamics.forward_derivatives(x[:nq], x[nq:], u[: self.model.nv])
+                q, v = np.split(before, [self.model.nq])
+                self.system.dynamics.forward_derivatives(q, v, u[: self.model.nv])
             except SingularConfigurationError as problem:
-                raise SingularConfigurationError(f"{where}: {problem}") from None
-            integrator = Integrator(system, self.method)
-            integrator.restart(x)
-            integrator.u = u
-            integrator.advance(t, step, 1, self.h, 0)  # which explains what is not finite
+                why = str(problem)
             break
-        else:
-            where = f"states {begin} to {begin + len(X) - 1}"
-        raise SingularConfigurationError(
-            f"{where}: model {self.model.name!r} passes close to a singular configuration, and the step has no "
-            "derivatives. Use another state, or a shorter step."
-        )
+        raise SingularConfigurationError(f"{where} of model {self.model.name!r} has no derivatives: {why}")
