@@ -42,22 +42,6 @@ _CHANNEL = struct.Struct("<HI")  # channel, size of its entries
 _PLACE = struct.Struct("<QQ")  # time and offset of a message
 
 
-class CutShortError(Exception):
-    """The file ends within a record."""
-
-
-def read_exactly(file: BinaryIO, size: int) -> bytes:
-    """Read bytes.
-
-    Raises:
-        CutShortError: the file has fewer bytes.
-    """
-    data = file.read(size)
-    if len(data) < size:
-        raise CutShortError("it ends within a record")
-    return data
-
-
 class TopicMessage(NamedTuple):
     """A message of a topic; `at` is the time at which it was recorded [ns]."""
 
@@ -95,37 +79,6 @@ def _decompressed(compression: str, data: bytes, most: int) -> bytes:
     return data
 
 
-def read_records(file: BinaryIO, take: Callable[[int, int, bytes], None]) -> str:
-    """Pass the complete records of a file to `take`, with chunks as one record.
-
-    Args:
-        file: file that is open for reading, after its magic bytes.
-        take: callback with opcode, offset and content of a record.
-
-    Returns:
-        Reason for which the file ends early; "" for a complete file.
-    """
-    offset = file.tell()
-    end = os.fstat(file.fileno()).st_size
-    try:
-        while True:
-            offset = file.tell()
-            opcode, length = RECORD_HEADER.unpack(read_exactly(file, RECORD_HEADER.size))
-            if opcode == DATA_END:
-                return ""  # the index follows
-            if not 0 < opcode < DATA_END and opcode < PRIVATE:
-                raise ValueError(f"a record with the unknown opcode {opcode}")
-            if length > end - file.tell():
-                raise CutShortError  # before memory is allocated
-            take(opcode, offset, read_exactly(file, length))
-    except CutShortError:
-        return "it has no end: its recorder was killed, or the disk was full"
-    except (OSError, AdaError, MemoryError):  # not caused by damage
-        raise
-    except Exception as damage:  # decompression, CRC, lengths and others
-        return f"it is damaged from byte {offset} on: {type(damage).__name__}: {str(damage)[:120]}"
-
-
 def read_topics(
     file: BinaryIO,
     topics: Collection[str],
@@ -134,8 +87,14 @@ def read_topics(
 ) -> str:
     """Pass the metadata and the messages of some topics, chunk by chunk, to functions; all other records are skipped.
 
+    Args:
+        file: file that is open for reading, after its magic bytes.
+        topics: names of the topics.
+        take_metadata: callback with name and texts.
+        take_messages: callback with the messages of a chunk.
+
     Returns:
-        Reason for which the file ends early, see `read_records`.
+        Reason for which the file ends early; "" for a complete file.
     """
     channels: dict[int, str] = {}
 
@@ -150,14 +109,27 @@ def read_topics(
                 if topic in topics:
                     yield TopicMessage(topic, at, data[begin + MESSAGE_HEADER.size : end])
 
-    def take(opcode: int, _offset: int, data: bytes) -> None:
-        if opcode == CHUNK:
-            take_messages(list(messages_in(chunk_data(parsed("Chunk", data)))))
-        elif opcode == METADATA:
-            record = parsed("Metadata", data)
-            take_metadata(record.name, record.metadata)
-
-    return read_records(file, take)
+    end = os.fstat(file.fileno()).st_size
+    while True:
+        offset, header = file.tell(), file.read(RECORD_HEADER.size)
+        opcode, length = RECORD_HEADER.unpack(header) if len(header) == RECORD_HEADER.size else (MESSAGE, end)
+        if opcode == DATA_END:
+            return ""  # the index follows
+        if offset + len(header) + length > end:  # before memory is allocated
+            return "it has no end: its recorder was killed, or the disk was full"
+        data = file.read(length)
+        try:
+            if opcode == CHUNK:
+                take_messages(list(messages_in(chunk_data(parsed("Chunk", data)))))
+            elif opcode == METADATA:
+                record = parsed("Metadata", data)
+                take_metadata(record.name, record.metadata)
+            elif not 0 < opcode < DATA_END and opcode < PRIVATE:
+                raise ValueError(f"a record with the unknown opcode {opcode}")
+        except (OSError, AdaError, MemoryError):  # not caused by damage
+            raise
+        except Exception as damage:  # decompression, CRC, lengths and others
+            return f"it is damaged from byte {offset} on: {type(damage).__name__}: {str(damage)[:120]}"
 
 
 def records_in(data: bytes) -> Iterator[tuple[int, int, int]]:

@@ -16,6 +16,7 @@ from log_examples import ROWS, motion, robot
 from paths import SUPPORT
 
 import ada_dynamics as ada
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import RecordingCutShortWarning, RecordingError
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.recorder import CHUNK_BYTES, McapRecorder
@@ -104,7 +105,7 @@ def filling(monkeypatch):
 
 def test_after_a_failure_a_recorder_says_so_again_and_closes(tmp_path, filling):
     log = motion("arm")
-    recorder = McapRecorder(tmp_path / "run.mcap", log.model)
+    recorder = McapRecorder(tmp_path / "run.mcap", log.model, clock=ManualClock())  # which writes when it is told to
     recorder.append(log.t, log.q, log.v, log.a, log.tau)
     for _ in range(2):
         with pytest.raises(RecordingError):
