@@ -35,7 +35,7 @@ from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.closed_quantities import of_constraints
 from ada_dynamics.dynamics.kernel_store import KernelStore, run
 from ada_dynamics.dynamics.loop_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
-from ada_dynamics.dynamics.quantities import Quantity, judged, of_tree
+from ada_dynamics.dynamics.quantities import Quantity, judged
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.jit import GuardError, Kernel
@@ -505,31 +505,3 @@ class ClosedDynamics:
     @cached_property
     def _violation(self) -> Kernel:
         return self.constraint_kernel("constraint_violation")
-
-
-class CompiledConstraintSet(ConstraintSet):
-    """`ConstraintSet` with violation, J and M from kernels, for interactive display.
-
-    No elimination plan is needed, so that a mechanism can be displayed without an analysis of its dynamics.
-    """
-
-    def __init__(self, kernels: KernelStore) -> None:
-        """Args: kernels of a model with loops."""
-        super().__init__(kernels.model)
-        self._kernels = kernels
-        self._closing = kernels.get(
-            "loop_closing", lambda: of_constraints("loop_closing", ConstraintSet(kernels.model))
-        )
-
-    def _evaluated(self, q: Array) -> Sequence[Array]:
-        found: Sequence[Array] = self._closing.single(q)
-        return found
-
-    def mass_matrix(self, q: Array) -> Array:
-        """Joint-space mass matrix M."""
-        kernel = self._kernels.get("mass_matrix", lambda: of_tree(self.tree, "mass_matrix"))
-        return np.asarray(kernel.single(q), dtype=np.float64)
-
-    def is_reversed(self, q: Array) -> bool:
-        """True if a loop closes with an axis, or a frame, in the opposite direction (see `closure.reversed_loops`)."""
-        return bool(np.any(self._closing.single(q)[2] < 0.0))

@@ -182,11 +182,7 @@ def assembly(tree: Tree, plans: EliminationPlans, algorithm: str, order: Order, 
 def digest(tree: Tree, plans: EliminationPlans, plan: Plan) -> str:
     """Key of a plan, which is found on numbers; kernels of different plans differ."""
     scales = (plans.following_typical,) if plan.combinations else (plans.typical, plans.determinant)
-    return tag_of(plan, scales, bool(plans.following), _sides(tree))
-
-
-def _sides(tree: Tree) -> list[bool]:
-    return [loop.is_turned for loop in tree.loops]
+    return tag_of(plan, scales, bool(plans.following), [loop.is_turned for loop in tree.loops])
 
 
 def _scaled_product(pivots: Iterable[Scalar], scales: Iterable[float]) -> Scalar:
@@ -253,12 +249,6 @@ def _term_rates(constraints: ConstraintSet, plans: EliminationPlans, q: Vector, 
     return tuple(rate_of(x, shape, constraints.tree, q, v) for x, shape in zip(terms, shapes.values(), strict=True))
 
 
-def _closing(constraints: ConstraintSet, plans: EliminationPlans | None, q: Vector) -> tuple[Any, ...]:
-    tree, X = constraints.tree, transforms(constraints.tree, q)
-    agreement = [closure.agreement(tree, X, loop) for loop in tree.loops]
-    return constraints.violation(q), constraints.jacobian(q), agreement
-
-
 _TERMS: dict[str, tuple[int | str, ...]] = {"J": ("nontrivial", "nv"), "rate": ("nontrivial",)}
 CONSTRAINTS: dict[str, Row] = {
     # M, τ - h, and J, γ of the non-trivial constraints
@@ -269,24 +259,20 @@ CONSTRAINTS: dict[str, Row] = {
     "constraint_rates": Row(("q", "v"), _TERMS, _term_rates),
     # violation of every constraint of every loop
     "constraint_violation": Row(("q",), {"gap": ("rows",)}, lambda constraints, plans, q: constraints.violation(q)),
-    # the same, J of every constraint, and a negative number for each loop with an opposite axis or frame
-    "loop_closing": Row(("q",), {"gap": ("rows",), "J": ("rows", "nv"), "agreement": ("loops",)}, _closing),
 }
 """Quantities of the constraints by name: results = equation(constraints, plans, *inputs)."""
 
 
-def of_constraints(name: str, constraints: ConstraintSet, plans: EliminationPlans | None = None) -> Quantity:
-    """A quantity of CONSTRAINTS; those of non-trivial constraints need the plans."""
+def of_constraints(name: str, constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
+    """A quantity of CONSTRAINTS."""
     row, tree = CONSTRAINTS[name], constraints.tree
-    count = 0 if plans is None else len(plans.nontrivial)
-    shapes = row.shapes_of(tree, {"rows": len(constraints.rows), "loops": len(tree.loops), "nontrivial": count})
-    tag = tag_of(_sides(tree)) if plans is None else digest(tree, plans, plans.late)
+    shapes = row.shapes_of(tree, {"rows": len(constraints.rows), "nontrivial": len(plans.nontrivial)})
 
     def body(**given: Vector) -> Outputs:
         found = row.equation(constraints, plans, *(given[key] for key in row.inputs))
         return dict(zip(shapes, found if len(shapes) > 1 else (found,), strict=True))
 
-    return quantity(f"{name}_{tag}", tree, row.inputs, shapes, body)
+    return quantity(f"{name}_{digest(tree, plans, plans.late)}", tree, row.inputs, shapes, body)
 
 
 def projected(tree: Tree, solver: Solver, q: Vector, v: Vector) -> Traced:

@@ -6,8 +6,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closure import initial_configuration
-from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.dynamics.arguments import (
     Algorithm,
     KernelKind,
@@ -30,9 +28,9 @@ from ada_dynamics.dynamics.arguments import (
 from ada_dynamics.dynamics.derivative_quantities import DERIVATIVES
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels, is_long
-from ada_dynamics.dynamics.loop_warnings import NOTICED, warn_if_off_loops
+from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.quantities import TABLE, Quantity, of_tree
-from ada_dynamics.errors import CompileError, InputError, ModelError, WrongTypeError, unknown_name
+from ada_dynamics.errors import CompileError, InputError, WrongTypeError, unknown_name
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.fallback import announce, reason_for_fallback
 from ada_dynamics.jit.native import Entry
@@ -113,40 +111,7 @@ class CompiledMethod:
         return call
 
 
-class StartingAtQ:
-    """A class whose methods of q close the loops there if this fails from the neutral configuration."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Wrap its methods."""
-        super().__init_subclass__(**options)
-        for name, method in list(vars(cls).items()):
-            if isinstance(method, CompiledMethod):
-                method.function = starting_at_q(method.function)
-            elif isinstance(method, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, starting_at_q(method))
-
-
-def starting_at_q(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method: if the loops do not close from the neutral configuration, try again from its argument q."""
-    names = list(inspect.signature(method).parameters)
-    if "q" not in names:
-        return method
-    place = names.index("q") - 1
-
-    @wraps(method)
-    def call(self: Computation | QueryGroup, *arguments: Any, **named: Any) -> Any:
-        try:
-            return method(self, *arguments, **named)
-        except ModelError as problem:
-            q = named.get("q", arguments[place] if place < len(arguments) else None)
-            if problem.field != "q0" or q is None or not self._start_at(q):
-                raise
-        return method(self, *arguments, **named)
-
-    return call
-
-
-class Computation(StartingAtQ):
+class Computation:
     """A model with its kernels; `Dynamics` and its groups of queries evaluate their quantities by it."""
 
     def __init__(
@@ -205,18 +170,6 @@ class Computation(StartingAtQ):
         self._entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
         self._seen: set[str] = set()  # methods whose first state has been checked for constraint violation
         self._calls: dict[str, Callable[..., Any]] = {}
-
-    def _start_at(self, q: ArrayLike) -> bool:
-        """Start the analysis from a row of q that closes the loops; False if there is none."""
-        closed, rows = self._kernels.closed, np.atleast_2d(np.asarray(q, dtype=np.float64))
-        if closed is None or closed.q0 is not None or rows.shape[-1] != self.model.nq:
-            return False
-        constraints = ConstraintSet(self.model)
-        for row in rows[np.isfinite(rows).all(axis=1)]:
-            if np.max(np.abs(constraints.violation(row)) / constraints.weights) < NOTICED * constraints.length:
-                closed.q0 = self._options["q0"] = row.copy()
-                return True
-        return False
 
     def _runs_compiled(self, name: str) -> bool:
         """True if plain calls of a `compiled_method` can run a kernel without Python."""
@@ -363,15 +316,12 @@ class Ambient:
         return np.asarray((kernel.single if q.ndim == 1 else kernel.batch)(np.ascontiguousarray(q)))
 
 
-class QueryGroup(StartingAtQ):
+class QueryGroup:
     """A group of queries of one `Dynamics`, which evaluates their quantities."""
 
     def __init__(self, dynamics: Computation) -> None:
         """Args: the dynamics."""
         self._dynamics, self._calls = dynamics, dynamics._calls
-
-    def _start_at(self, q: ArrayLike) -> bool:
-        return self._dynamics._start_at(q)
 
 
 def kernels_of(dynamics: Computation) -> Kernels:

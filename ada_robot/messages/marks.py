@@ -15,12 +15,11 @@ import numpy as np
 
 from ada_dynamics.analysis.balance import UP, balance_of, contact_points, plane_axes
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.drawing.colours import closure_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.closed import CompiledConstraintSet
-from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
 from ada_robot.messages.wrenches import JointLoads
@@ -72,7 +71,7 @@ class Marks:
         self._frames = dict(contact_frames or {})
         self._contacts = {name: i for i, name in enumerate(self._frames)}
         self._ground = ground
-        self._numbers = CompiledConstraintSet(kernels_of(dynamics)) if model.loops else None
+        self._numbers = ConstraintSet(model) if model.loops else None
         self._size = reach_of(model)
         strength = float(np.linalg.norm(model.gravity)) or float(np.linalg.norm(STANDARD_GRAVITY))
         self._weight = (model.total_mass or 1.0) * strength

@@ -29,7 +29,7 @@ class PosePage:
         """
         self.page = page
         dynamics = Dynamics(model)
-        self.posing = Posing(model, q, dynamics)
+        self.posing = Posing(model, q)
         self.scene = Scene(page.server, model, dynamics)
         self._start = self.posing.q.copy()
         gui = page.gui

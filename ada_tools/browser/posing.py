@@ -14,10 +14,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
-from ada_dynamics.constraints.closure import CLOSED, gauss_newton
-from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.closed import CompiledConstraintSet
-from ada_dynamics.dynamics.computation import kernels_of
+from ada_dynamics.constraints.closure import CLOSED, gauss_newton, reversed_loops
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
@@ -47,20 +45,21 @@ class PoseCoordinate(NamedTuple):
 class Posing:
     """Configuration, and the coordinates that change it."""
 
-    def __init__(self, model: Model, q: Array | None = None, dynamics: Dynamics | None = None) -> None:
+    def __init__(self, model: Model, q: Array | None = None) -> None:
         """Close the loops.
 
         Args:
             model: robot model.
             q: initial configuration; default: near the configuration of the robot file.
-            dynamics: dynamics of the model; created by default.
 
         Raises:
             ModelError: the loops cannot be closed.
         """
         self.model = model
         self.q = np.array(close_loops(model, q))
-        self._numbers = CompiledConstraintSet(kernels_of(dynamics or Dynamics(model))) if model.loops else None
+        self._numbers = ConstraintSet(model) if model.loops else None
+        if self._numbers is not None:
+            self._numbers.trace()
         self._tolerance = CLOSED * (1.0 if self._numbers is None else max(1.0, self._numbers.length))
         self._leading = self._independent()
         self.coordinates = [coordinate for name in model.joint_names for coordinate in self._coordinates_of(name)]
@@ -112,7 +111,7 @@ class Posing:
         if (
             found.error > self._tolerance
             or jumped > _JUMP * self._step_of(coordinate)
-            or self._numbers.is_reversed(found.q)
+            or reversed_loops(self.model.tree, found.q)
         ):
             return False
         self.q = found.q

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.closed import CompiledConstraintSet
-from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import AdaError, ModelError
 from ada_dynamics.model.description import BASES, Base
 from ada_dynamics.model.model import Model
@@ -229,8 +227,6 @@ def _compiled(model: Model) -> Dynamics:
     dynamics.forward_kinematics(q)
     dynamics.energy(q, np.zeros(model.nv))
     dynamics.com(q)
-    if model.loops:
-        CompiledConstraintSet(kernels_of(dynamics)).violation(q)
     return dynamics
 
 

@@ -161,7 +161,7 @@ class RobotPage:
 
     def _posing_sliders(self, gui: Any) -> PoseSliders | None:
         try:
-            posing = Posing(self.model, self.now.q, self.scene.dynamics)
+            posing = Posing(self.model, self.now.q)
         except AdaError as problem:
             gui.add_markdown(f"no sliders: {problem}")
             return None

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.drawing.colours import closure_colour
 from ada_dynamics.drawing.marks import FORCE, Mark, arrow_mark
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.closed import CompiledConstraintSet
-from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batch, Batches
 from ada_tools.browser.marks_layer import MarksLayer
@@ -219,7 +218,7 @@ class _LoopMarks:
 
     def __init__(self, scene: Any, owner: Scene, rows: dict[str, int]) -> None:
         loops = list(owner.model.loops.values())
-        self._numbers = CompiledConstraintSet(kernels_of(owner.dynamics))
+        self._numbers = ConstraintSet(owner.model)
         names = [name for name, _, _ in self._numbers.rows]
         self._firsts = [names.index(loop.name) for loop in loops]  # first row of each loop (contiguous)
         self.gaps: dict[str, float] = dict.fromkeys(owner.model.loop_names, 0.0)

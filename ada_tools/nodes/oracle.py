@@ -19,7 +19,6 @@ from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.constraints.coordinates import motor_efforts
 from ada_dynamics.constraints.singular import SINGULAR, directions
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.description import BASES, Base
@@ -120,7 +119,7 @@ class Oracle:
         self._ours = ours or Dynamics(model, algorithm_for(model, algorithm), q0=q if model.loops else None)
         closed = kernels_of(self._ours).closed
         if closed is not None:
-            self._loops, self._rank = CompiledConstraintSet(kernels_of(self._ours)), closed.analysis.rank
+            self._loops, self._rank = closed.analysis.constraints, closed.analysis.rank
 
     def compare(self, q: Array, v: Array, tau: Array) -> Verdict:
         """Compare both engines at one state.
