@@ -47,8 +47,6 @@ class Probe:
     def _look(self) -> None:
         time.sleep(_LOOK)
         for message in self._states.fetch():
-            if not message.effort:
-                continue  # the start pose, before the physics runs
             self._joint = message.name[-1]
             if message.effort[-1] == self._wanted:
                 self._seen = self._seen or time.monotonic_ns()

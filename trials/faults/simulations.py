@@ -17,12 +17,10 @@ from ada_dynamics.simulation.record.recorder import CHUNK_SECONDS
 from benchmarks.ros.world import Process
 from trials.faults.case import ENDS, HOST, STOP, TRIES, WATCHED, Case, Outcome
 from trials.faults.nodes import BEGINS, GOAL, SLOW
-from trials.graph.graph import CONTROLLER, DYNAMICS, Graph, Seen, moves
+from trials.graph.graph import CONTROLLER, DYNAMICS, Graph, moves
 
 MOVES, RESTS = 0.05, 0.005  # [rad/s]
 SEEN = 0.25  # [s] within which the eye sees, and the recording is handed, a state
-HOUR = 3600  # [s]
-_PHYSICS = "dynamics_node: physics"
 
 
 class Scene(NamedTuple):
@@ -31,35 +29,31 @@ class Scene(NamedTuple):
     graph: Graph
     node: Process
     controller: Process
-    clock: Process | None
 
 
 Fault = Callable[[Scene], object]
 End = Callable[[Scene, float], tuple[str, float, str]]
 
 
-def _start(graph: Graph, *, follows_clock: bool) -> Scene:
-    values = {"robot": "pa10", "record": graph.folder / "run.mcap", "use_sim_time": follows_clock}
+def _start(graph: Graph) -> Scene:
+    values = {"robot": "pa10", "record": graph.folder / "run.mcap"}
     graph.eye()
-    clock = graph.program("trials.graph.clock").ready() if follows_clock else None
     node = graph.node(DYNAMICS, values)
     slow = {"controller": "joint_trajectory", **SLOW, "state_timeout": STOP / 2.0, "timeout_clock": "machine"}
-    controller = graph.node(CONTROLLER, {"robot": "pa10", "use_sim_time": follows_clock, **slow})
+    controller = graph.node(CONTROLLER, {"robot": "pa10", **slow})
     graph.program("benchmarks.ros.referee", "1000", GOAL).ready()
     graph.wait(moves(MOVES), timeout=BEGINS)
     time.sleep(2.0 * CHUNK_SECONDS)  # something of it is to be on the disk
-    return Scene(graph, node, controller, clock)
+    return Scene(graph, node, controller)
 
 
-def _trial(
-    fault: Fault, end: End, *, wakes: Fault | None = None, follows_clock: bool = False
-) -> Callable[[int], Outcome]:
+def _trial(fault: Fault, end: End, *, wakes: Fault | None = None) -> Callable[[int], Outcome]:
     def run(_: int) -> Outcome:
         why = ""
         for _ in range(TRIES):
             with Graph() as graph:
                 try:
-                    scene = _start(graph, follows_clock=follows_clock)
+                    scene = _start(graph)
                 except AdaError as problem:  # this machine was too busy before anything was wrong
                     why = str(problem)
                     continue
@@ -112,36 +106,9 @@ def _wakes(scene: Scene) -> None:
         raise AdaError("the arm moves on after its simulation woke up, without a controller")
 
 
-def _clock(seconds: int, end: End) -> Callable[[int], Outcome]:
-    """The clock that all follow jumps."""
-
-    def jump(scene: Scene) -> None:
-        assert scene.clock is not None
-        scene.clock.say(str(seconds))
-
-    return _trial(jump, end, follows_clock=True)
-
-
-def _goes_on(what: str, least: float) -> End:
-    """The arm moves on, and the report of the physics names what happened."""
-
-    def end(scene: Scene, at: float) -> tuple[str, float, str]:
-        def is_named(one: Seen) -> bool:
-            report = one.get("diagnostics", {})
-            return report.get("name") == _PHYSICS and float(report["values"].get(what, 0.0)) >= least
-
-        found = scene.graph.wait(is_named, at, ENDS)
-        scene.graph.wait(lambda one: "joints" in one, found["at"], ENDS)
-        return "goes on", found["at"] - at, f"{what}: {found['diagnostics']['values'][what]}"
-
-    return end
-
-
 def _send(number: int, *, to_controller: bool = False) -> Fault:
     return lambda scene: (scene.controller if to_controller else scene.node).send(number)
 
-
-_BACK, _DROPPED = "backward jumps of the followed clock", "time dropped since the last report [s]"
 
 CASES = (
     Case("simulation killed", ("inactive",), HOST, _trial(_send(signal.SIGKILL), _controller_ends)),
@@ -152,6 +119,4 @@ CASES = (
         _trial(_send(signal.SIGSTOP), _controller_ends, wakes=_wakes),
     ),
     Case("its controller killed", ("holds",), HOST, _trial(_send(signal.SIGKILL, to_controller=True), _rests)),
-    Case("/clock jumps back by an hour", ("goes on",), WATCHED, _clock(-HOUR, _goes_on(_BACK, 1.0))),
-    Case("/clock jumps forward by an hour", ("goes on",), WATCHED, _clock(HOUR, _goes_on(_DROPPED, 0.9 * HOUR))),
 )

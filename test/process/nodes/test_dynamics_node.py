@@ -73,7 +73,6 @@ def test_in_a_pause_states_are_those_of_the_simulation_bit_for_bit_and_requests_
         ros, robot="pa10", idle="release", start_paused=True, publish_rate=1000.0, step_count=5, publish_clock=True
     )
     loop = node.loop
-    states.clear()  # of what came before the physics ran
     for k in range(1, 11):  # as many at once as wait in the queue of a publisher, at most
         assert call(ros, "step").success
         ros.wait(lambda t=0.005 * k: states and states[-1].data[0] == pytest.approx(t), what=f"{5 * k} steps")
@@ -212,7 +211,6 @@ def test_positions_efforts_trajectories_and_wrenches_move_what_they_name(ros):
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     wrenches = ros.collect(WrenchStamped, "dynamics_node/wrench/s1")
     node = made(ros, robot="pa10", servo__s1__stiffness=20000.0, servo__s1__damping=400.0, wrenches=["s1"])
-    states.clear()  # of what came before the physics ran
     commands = ros.matched(ros.publisher(JointState, "joint_commands", qos.COMMANDS))
     ros.wait(lambda: states and wrenches, what="a state and a wrench")
     model = ada.load("pa10")
@@ -302,7 +300,6 @@ def test_a_motion_that_diverges_is_an_error_with_the_last_good_state_and_reset_l
     states = ros.collect(JointState, "joint_states", 2000)
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     node = made(ros, robot="pa10")
-    states.clear()  # of what came before the physics ran
     plant = node.loop.plant
     ros.wait(lambda: states, what="a state")
     node.loop.post(lambda: plant.push("link_7", [9e5, 0, 0, 0, 0, 0], 0.1))  # where bounds do not refuse it

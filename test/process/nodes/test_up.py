@@ -131,7 +131,7 @@ def test_two_arms_with_prefixes_are_one_tree_and_follow_commands_of_their_own(ro
         newest = states[name].newest()
         return newest.position[list(newest.name).index(joint)]
 
-    def are_there():  # commands are repeated: those that come before the physics is compiled are refused
+    def are_there():  # commands are repeated: nobody receives those that come before the physics is compiled
         commands["left"].publish(JointState(name=["s1"], position=[0.3]))
         commands["right"].publish(JointState(name=["s3"], position=[-0.3]))
         return abs(angle_of("left", "s1") - 0.3) < 0.02 and abs(angle_of("right", "s3") + 0.3) < 0.02
