@@ -42,13 +42,7 @@ class CommandInputs:
         others: number of messages refused on the other topics, by topic.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        loop: PlantLoop,
-        settings: DynamicsSettings,
-        now: Callable[[], float],
-    ) -> None:
+    def __init__(self, node: Node, loop: PlantLoop, settings: DynamicsSettings, now: Callable[[], float]) -> None:
         """Subscribe; `now` returns the present time on the clock of the stamps [s]."""
         self._node, self._loop, self._now = node, loop, now
         self._plant, self._bounds = loop.plant, loop.plant.bounds

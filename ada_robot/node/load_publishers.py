@@ -38,15 +38,7 @@ _WARN_EVERY = 10.0  # minimum time between warnings [s]
 class LoadPublishers:
     """Publishers of ~/wrench/<joint> and ~/markers."""
 
-    def __init__(
-        self,
-        node: Node,
-        model: Model,
-        scene: Scene,
-        settings: DynamicsSettings,
-        *,
-        world_frame: str,
-    ) -> None:
+    def __init__(self, node: Node, model: Model, scene: Scene, settings: DynamicsSettings, *, world_frame: str) -> None:
         """Create the publishers; `start` starts their threads.
 
         Raises:

@@ -33,13 +33,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, RecordingError
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.log_files import DAMAGE
-from ada_dynamics.simulation.record.mcap_files import (
-    MCAP_MAGIC,
-    Topic,
-    TopicMessage,
-    TopicWriter,
-    read_topics,
-)
+from ada_dynamics.simulation.record.mcap_files import MCAP_MAGIC, Topic, TopicMessage, TopicWriter, read_topics
 from ada_dynamics.simulation.record.messages import read_table, read_text
 from ada_robot.contract import Mode
 from ada_robot.safety.flight_recorder import FIXED, MODES, PHASES, Event, Flight, FlightMemory

@@ -22,18 +22,10 @@ class SafetySettings:
     """
 
     command_timeout: float = setting(
-        0.1,
-        "age of the last command above which the robot comes to rest and holds",
-        unit="s",
-        lower=1e-3,
-        upper=10.0,
+        0.1, "age of the last command above which the robot comes to rest and holds", unit="s", lower=1e-3, upper=10.0
     )
     host_timeout: float = setting(
-        0.5,
-        "time without commands or messages after which it is deactivated",
-        unit="s",
-        lower=2e-3,
-        upper=60.0,
+        0.5, "time without commands or messages after which it is deactivated", unit="s", lower=2e-3, upper=60.0
     )
     hold_without_commands: bool = setting(
         False, "remain active and hold the position while the commanding program runs, also without commands"
@@ -100,10 +92,7 @@ class SafetySettings:
         (0.0, 0.0, 0.0), "tool point in the frame of the last link", unit="m", read_only=True
     )
     tool_planes: tuple[float, ...] = setting(
-        (),
-        "planes of the tool point: nx, ny, nz, d each; n . p <= d in the base frame",
-        unit="m",
-        read_only=True,
+        (), "planes of the tool point: nx, ny, nz, d each; n . p <= d in the base frame", unit="m", read_only=True
     )
     realtime_priority: int = setting(
         50, "priority of the cycle (SCHED_FIFO), if permitted; 0: default scheduling", lower=0, upper=98, read_only=True
