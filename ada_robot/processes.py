@@ -31,7 +31,6 @@ STDERR = 2
 PATIENCE = 0.5  # time to write pending output at the end of a process [s]
 _PIECE = 4096  # bytes per write; a pipe accepts them atomically
 _LOOK = 0.01  # polling interval of `close` [s]
-_pipe_room = 1031  # F_SETPIPE_SZ, missing in the module fcntl of Python 3.9
 _real: dict[int, int] = {}  # replaced descriptors and the duplicates of their originals
 
 
@@ -153,8 +152,8 @@ class NonBlockingOutput:
             return
         self._real = os.dup(self._descriptor)
         self._reading, writing = os.pipe()
-        with suppress(OSError):  # the limit of an unprivileged user may be exceeded
-            fcntl.fcntl(writing, _pipe_room, self._room)
+        with suppress(OSError, AttributeError):  # beyond the limit of the user, or not Linux
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, self._room)
         os.set_blocking(writing, False)
         os.dup2(writing, self._descriptor)
         os.close(writing)

@@ -65,7 +65,7 @@ class CycleServer:
             recorder: flight recorder; None for none.
             clock: clock of all times.
         """
-        self.cycle = SafeCycle(driver, settings, recorder, self._phase_changed, clock=clock)
+        self.cycle = SafeCycle(driver, settings, recorder, lambda _: self._report(), clock=clock)
         self.loop = DeadlineLoop(
             driver.period, self.tick, name="cycle", catch_up=0.0, on_failure=self._failed, clock=clock
         )
@@ -272,9 +272,6 @@ class CycleServer:
         _send(self._requests, messages.encode_reply(request.number, problem))
 
     # --- sending --------------------------------------------------------------------------------------------------
-    def _phase_changed(self, _: Phase) -> None:
-        self._report()
-
     def _report(self) -> None:
         cycle, now = self.cycle, self._clock()
         if self._periods is None or now - self._periods_at >= PERIODS_EVERY:

@@ -25,18 +25,14 @@ LABELS = ("t", "q", "v", "tau")
 _UNIT = 1e-2  # tolerance of the norm of quaternions
 
 
-def stamp_seconds(sec: int, nanosec: int) -> float | None:
-    """Return the stamp of a message [s]; None for zero, which means no stamp."""
-    return sec + 1e-9 * nanosec if sec or nanosec else None
-
-
 def command_of(message: Any) -> Command:
-    """Convert a sensor_msgs/JointState to a command."""
+    """Convert a sensor_msgs/JointState to a command; a stamp of zero means none."""
     stamp = message.header.stamp
+    seconds = stamp.sec + 1e-9 * stamp.nanosec
     position, velocity, effort = (
         np.array(part) if part else None for part in (message.position, message.velocity, message.effort)
     )
-    return Command(message.name, position, velocity, effort, stamp_seconds(stamp.sec, stamp.nanosec))
+    return Command(message.name, position, velocity, effort, seconds or None)
 
 
 def offered_trajectory(message: Any, now: int) -> OfferedTrajectory:

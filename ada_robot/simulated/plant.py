@@ -23,7 +23,6 @@ from ada_robot.simulated.bounds import StateBounds
 from ada_robot.trajectory.trajectory import OfferedTrajectory, TrajectoryFollower
 
 _ALL = slice(None)
-_MANY = 1_000_000  # steps
 _LOOK = 50  # maximum number of steps between checks of the state
 _LOG = logging.getLogger(__name__)
 # motor modes; without a command: hold or release. The first three come from commands, the last from trajectories
@@ -176,7 +175,8 @@ class Plant:
                 self._move_targets()
             if self._is_changed:
                 self._command_servos()
-            count = 1 if self._is_moving else min(steps, self._steps_to_timeout(), _LOOK)
+            left = 1 + max(0.0, self._expires - self.t) / self._step  # steps to the timeout
+            count = 1 if self._is_moving else int(min(steps, _LOOK, left))
             if not self._take(count):
                 return
             self.steps += count
@@ -221,10 +221,6 @@ class Plant:
         if not self.timeout or not timed.any():
             return np.inf
         return float(np.min(self._commanded_at[timed])) + self.timeout - 0.5 * self._step
-
-    def _steps_to_timeout(self) -> int:
-        left = (self._expires - self.t) / self._step
-        return max(1, int(left) + 1) if left < _MANY else _MANY
 
     def _move_targets(self) -> None:
         """Advance the setpoints that change with each step."""
