@@ -15,7 +15,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import options_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.model import motor_joints
+from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_dynamics.simulation.scene import Scene
 from ada_dynamics.simulation.simulation import Simulation
@@ -69,6 +69,7 @@ class DynamicsNode(Node):
         self.failure: Exception | None = None
         self.loop: PlantLoop | None = None
         self._simulate, self._ending = simulate, threading.Event()
+        self._model: Model | None = None  # None until the robot is known
         self._compiled: tuple[Plant, float] | None = None  # and the duration of the compilation [s]
         self._settings = Parameters(self, DynamicsSettings, on_change=self._change)
         self._recording: PlantRecording | None = None
@@ -114,18 +115,18 @@ class DynamicsNode(Node):
         self._health.add("physics", lambda: Status(Level.WARN, "the physics is being compiled"))
         self.get_logger().info(f"{model.name}: compiling the physics; takes longest at the first start of a robot")
         # no daemon thread: the interpreter must not end while LLVM is compiling
-        self._compiler = threading.Thread(target=self._compile, args=(scene, own), name=COMPILER)
+        self._compiler = threading.Thread(target=self._compile, args=(model, scene, own), name=COMPILER)
         self._compiler.start()
         self._timer = self.create_timer(_LOOK, self._begin_compiled, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    def _compile(self, scene: Scene, gains: dict[str, tuple[float, float]]) -> None:
+    def _compile(self, model: Model, scene: Scene, gains: dict[str, tuple[float, float]]) -> None:
         """Compile everything before the physics runs, so that it does not have to wait; in a separate thread."""
         settings, began = self._settings.value, SYSTEM_CLOCK()
         try:
-            simulation = self._simulate(self._model, settings, gains, scene)
+            simulation = self._simulate(model, settings, gains, scene)
             if self._ending.is_set():
                 return
-            plant = Plant(simulation, bounds=bounds_of(self._model, settings))
+            plant = Plant(simulation, bounds=bounds_of(model, settings))
             plant.warm_up()
             if self._ending.is_set():
                 return
@@ -216,11 +217,13 @@ class DynamicsNode(Node):
 
     # --- parameters ---------------------------------------------------------------------------------------------
     def _change(self, old: DynamicsSettings, new: DynamicsSettings) -> None:
+        model, loop = self._model, self.loop
+        if model is None:
+            return
         if (old.initial_positions, old.initial_velocities) != (new.initial_positions, new.initial_velocities):
-            initial_state(self._model, new)  # refuse a state that ~/reset could not use
+            initial_state(model, new)  # refuse a state that ~/reset could not use
         if new.wrenches != old.wrenches:
             self._loads.choose(new.wrenches)
-        loop = self.loop
         if loop is None:
             return
         loop.set_real_time_factor(new.real_time_factor)

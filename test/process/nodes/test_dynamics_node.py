@@ -322,6 +322,7 @@ def test_a_description_from_a_topic_is_taken_as_the_robot_and_a_missing_one_ends
     ros.remove(late)
     states = ros.collect(JointState, "joint_states")
     node = ros.add(DynamicsNode(context=ros.context))
+    assert set_parameter(ros, "initial_positions", [0.1] * 7).successful, "checked once the robot is known"
     described = ros.publisher(String, "robot_description", qos.LATCHED)
     described.publish(String(data=ada.load("pa10").source))
     ros.wait(lambda: states, what="states of the robot described")
