@@ -258,6 +258,8 @@ class ReceivedMessage(NamedTuple):
 class StateComparison:
     """Compares the latest state on request.
 
+    Messages and reports are handled by one thread, comparisons by another; shared objects are replaced as a whole.
+
     Attributes:
         description: latest robot description; None before the first.
         joints: latest joint state.
@@ -265,8 +267,8 @@ class StateComparison:
         has_states: whether complete states are published.
         model: model of the latest state; None before the first.
         labels: names of its velocity coordinates.
-        verdict: latest comparison.
         problem: reason why no comparison is possible; None without one.
+        counts: numbers of states by result.
     """
 
     def __init__(
@@ -285,17 +287,22 @@ class StateComparison:
         self.has_states = False
         self.model: Model | None = None
         self.labels: list[str] = []
-        self.verdict: Verdict | None = None
         self.problem: str | None = None
+        self.counts = {"compared": 0, "over tolerance": 0, "not comparable": 0, "refused messages": 0}
         self._text: str | None = None  # description in use
-        self._models: dict[str, Model] = {}  # by attachment of the root link; with "fixed" if the description is valid
+        self._models: dict[str, Model] = {}  # by attachment of the root link
         self._oracles: dict[str, Oracle] = {}
-        self._has_pinocchio: bool | None = None  # None: not checked yet
         self._seen: tuple[ReceivedMessage | None, ReceivedMessage | None] = (None, None)
+        self._verdict: Verdict | None = None  # latest, and its time
         self._compared_at = -math.inf  # [s], steady clock
         self._refusal = ""  # error of the latest message; empty without one
-        self._over: str | None = None  # since the last report
-        self.counts = {"compared": 0, "over tolerance": 0, "not comparable": 0, "refused messages": 0}
+        self._over = ""  # differences beyond the tolerances since the last report
+        self._has_pinocchio = False
+        try:
+            pinocchio()
+            self._has_pinocchio = True
+        except AdaError as problem:
+            self.problem = str(problem)
 
     # --- in the thread that compares ----------------------------------------------------------------------------
     def compare(self) -> Verdict | None:
@@ -305,32 +312,31 @@ class StateComparison:
             return None
         self._seen = seen
         try:
-            verdict = self._verdict(*seen)
+            verdict = self._compared(*seen)
         except AdaError as problem:
             self.counts["refused messages"] += 1
             self._refusal = str(problem)
             return None
         if verdict is not None:
-            self._count(verdict)
-            self._compared_at = self._clock()
-            self.verdict = verdict
+            self._verdict, self._compared_at, self._refusal = verdict, self._clock(), ""
+            over = self.over_tolerance(verdict)
+            self._over = over or self._over
+            self.counts["compared"] += 1
+            self.counts["not comparable"] += bool(verdict.reason)
+            self.counts["over tolerance"] += bool(over)
         return verdict
 
     def _is_ready(self) -> bool:
         """Load a new description; return True if a robot and pinocchio are available."""
-        try:
-            if self._has_pinocchio is None:
-                self._has_pinocchio = False
-                pinocchio()
-                self._has_pinocchio = True
-            text = self.description
-            if text is not self._text and self._has_pinocchio:
-                self._text, self.problem, self.model, self.verdict = text, None, None, None
-                self._seen = (None, None)
-                self._models, self._oracles = {}, {}
+        text = self.description
+        if self._has_pinocchio and text is not self._text:
+            self._text, self.problem, self.model, self._verdict = text, None, None, None
+            self._seen = (None, None)
+            self._models, self._oracles = {}, {}
+            try:
                 self._model("fixed")
-        except AdaError as problem:
-            self.problem = str(problem)
+            except AdaError as problem:
+                self.problem = str(problem)
         return bool(self._models)
 
     def _model(self, base: str) -> Model:
@@ -342,7 +348,7 @@ class StateComparison:
             self._models[base] = load(text, base=cast("Base", base), gravity=gravity or None)
         return self._models[base]
 
-    def _verdict(self, joints: ReceivedMessage | None, state: ReceivedMessage | None) -> Verdict | None:
+    def _compared(self, joints: ReceivedMessage | None, state: ReceivedMessage | None) -> Verdict | None:
         """Comparison at the complete state or, without a recent one, at the joint state."""
         settings = self._settings()
         base = settings.base
@@ -369,16 +375,6 @@ class StateComparison:
         self.labels = self._oracles[base].labels
         return self._oracles[base].compare(q, v, tau)
 
-    def _count(self, verdict: Verdict) -> None:
-        self.counts["compared"] += 1
-        self._refusal = ""
-        if verdict.reason:
-            self.counts["not comparable"] += 1
-        over = self.over_tolerance(verdict)
-        if over:
-            self.counts["over tolerance"] += 1
-            self._over = over
-
     def over_tolerance(self, verdict: Verdict) -> str:
         """Description of differences beyond the tolerances; empty without any."""
         settings = self._settings()
@@ -391,52 +387,38 @@ class StateComparison:
     # --- for the report -----------------------------------------------------------------------------------------
     def status(self) -> Status:
         """Status of the comparisons since the last report."""
-        over, self._over = self._over, None
-        level, text = self._level(over)
-        return Status(level, text, self._values())
-
-    def _level(self, over: str | None) -> tuple[Level, str]:
-        if self.problem is not None:
-            return Level.ERROR, self.problem
-        if self.description is None:
-            return Level.STALE, "waiting for robot_description"
-        silence = self._missing_messages()
-        if silence is not None:
-            return Level.STALE, silence
-        if over:
-            return Level.WARN, over
-        if self._refusal:
-            return Level.WARN, self._refusal
-        verdict = self.verdict
-        if verdict is None:
-            return Level.STALE, "first comparison in progress, including kernel compilation"
-        age, settings = self._clock() - self._compared_at, self._settings()
-        if age > settings.stale_after + 1.0 / settings.rate:  # after a gap in the states, or a slow comparison
-            return Level.STALE, f"latest comparison is {age:.1f} s old; the next one is in progress"
-        if verdict.reason:
-            return Level.WARN, f"not comparable: {verdict.reason}"
-        return Level.OK, "both engines agree"
-
-    def _missing_messages(self) -> str | None:
-        """Missing messages; None if all arrive."""
-        late = self._settings().stale_after
-        newest = max((one.at for one in (self.joints, self.state) if one is not None), default=None)
-        if newest is None:
-            return f"waiting for joint_states or {self._settings().state_topic}"
-        if self._clock() - newest > late:
-            return f"no states for {self._clock() - newest:.1f} s"
-        if self.model is not None and self.state is None and not is_described_by_joints(self.model):
-            return (
-                f"joint_states do not define the full state of this robot: waiting for {self._settings().state_topic}"
-            )
-        return None
-
-    def _values(self) -> dict[str, object]:
+        level, text = self._level()
+        self._over = ""
         values: dict[str, object] = dict(self.counts)
-        for name, one in self.verdict.quantities().items() if self.verdict is not None else ():
+        for name, one in self._verdict.quantities().items() if self._verdict is not None else ():
             values[f"{name}: largest difference"] = one.absolute
             values[f"{name}: largest number"] = float(np.max(np.abs(one.theirs), initial=0.0))
             values[f"{name}: joint"] = one.worst
         if self.model is not None:
             values |= {"robot": self.model.name, "velocities": self.model.nv}
-        return values
+        return Status(level, text, values)
+
+    def _level(self) -> tuple[Level, str]:
+        settings, now, verdict = self._settings(), self._clock(), self._verdict
+        newest = max((one.at for one in (self.joints, self.state) if one is not None), default=None)
+        if self.problem is not None:
+            return Level.ERROR, self.problem
+        if self.description is None:
+            return Level.STALE, "waiting for robot_description"
+        if newest is None:
+            return Level.STALE, f"waiting for joint_states or {settings.state_topic}"
+        if now - newest > settings.stale_after:
+            return Level.STALE, f"no states for {now - newest:.1f} s"
+        if self.model is not None and self.state is None and not is_described_by_joints(self.model):
+            words = "joint_states do not define the full state of this robot: waiting for"
+            return Level.STALE, f"{words} {settings.state_topic}"
+        if self._over or self._refusal:
+            return Level.WARN, self._over or self._refusal
+        if verdict is None:
+            return Level.STALE, "first comparison in progress, including kernel compilation"
+        age = now - self._compared_at
+        if age > settings.stale_after + 1.0 / settings.rate:  # after a gap in the states, or a slow comparison
+            return Level.STALE, f"latest comparison is {age:.1f} s old; the next one is in progress"
+        if verdict.reason:
+            return Level.WARN, f"not comparable: {verdict.reason}"
+        return Level.OK, "both engines agree"
