@@ -1,44 +1,151 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada demo`: a page with a list of simulated, moving robots that can be pushed."""
+"""`ada demo`: a page with a list of simulated robots of the catalogue, which move and can be pushed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ada_dynamics import resources
+from ada_dynamics.arrays import Array
 from ada_dynamics.clock import Clock
+from ada_dynamics.model.model import Model
+from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Simulation
-from ada_tools.browser.demo_robots import DEMOS, Targets
+from ada_dynamics.simulation.scene import scene_for, start_pose
+from ada_dynamics.simulation.servos import JointServos
+from ada_hardware.kondo.motion_file import read_motion
+from ada_robot.trajectory.path import Path
 from ada_tools.browser.live import LocalRobot
 from ada_tools.browser.page import Page, serve
 from ada_tools.browser.robot_page import RobotPage
 
-_PERIOD = 0.01  # [s] interval between servo targets
+Targets: TypeAlias = Callable[[float], Mapping[str, float]]
+"""Motor positions [rad, m] at a time [s]; motors that are not named keep their initial position."""
+
+_REST = 0.5  # [s] pause between two walks
+
+
+class DemoEntry(NamedTuple):
+    """One robot of the demo.
+
+    Attributes:
+        robot: name in the catalogue.
+        words: text shown in the selection list.
+        motion: creates the motor targets from the model and the initial configuration.
+    """
+
+    robot: str
+    words: str
+    motion: Callable[[Model, Array], Targets]
+
+    def prepared(self) -> tuple[Simulation, Targets]:
+        """Simulation of the robot, with pushes enabled, and its servo targets."""
+        model = load(self.robot)
+        start = start_pose(model, start_of(self.robot, model))
+        targets = self.motion(model, start)
+        for joint, position in targets(0.0).items():
+            start[model.q_index(joint)] = position
+        scene = scene_for(model, start, is_given=False)
+        simulation = Simulation(
+            model,
+            scene.q,
+            integrator=scene.integrator,
+            contact=scene.contact,
+            stops=scene.stops,
+            pushable=True,
+            servos=JointServos(),
+        )
+        return simulation, targets
+
+
+def _waving(model: Model, start: Array) -> Targets:
+    """Swing every joint of an arm, each at a different frequency."""
+    swings = {"s1": (0.9, 0.5), "s2": (0.35, 0.8), "s3": (0.5, 0.6), "e1": (0.6, 0.9), "w1": (0.8, 1.1)}
+    middles = {"e1": 0.9, "w1": 0.4}
+    return lambda t: {
+        name: middles.get(name, float(start[model.q_index(name)][0])) + size * float(np.sin(pace * t))
+        for name, (size, pace) in swings.items()
+    }
+
+
+def _circling(size: float, pace: float) -> Callable[[Model, Array], Targets]:
+    """Swing all motors with a phase shift, so that a platform on them moves in a circle."""
+
+    def motion(model: Model, start: Array) -> Targets:
+        motors = model.actuated
+        phases = 2.0 * np.pi * np.arange(len(motors)) / len(motors)
+        middles = [float(start[model.q_index(name)][0]) for name in motors]
+
+        def targets(t: float) -> Mapping[str, float]:
+            swing = size * (np.sin(pace * t + phases) - np.sin(phases))
+            return dict(zip(motors, (middles + swing).tolist(), strict=True))
+
+        return targets
+
+    return motion
+
+
+def _squatting(model: Model, start: Array) -> Targets:
+    """Squat: bend the knees with the centre of mass above the feet, and raise the arms."""
+
+    def targets(t: float) -> Mapping[str, float]:
+        bend = 0.3 * (1.0 - float(np.cos(1.2 * t)))
+        found = {f"{side}_shoulder_roll": sign * bend for side, sign in (("left", 1.0), ("right", -1.0))}
+        for side in ("left", "right"):
+            found |= {f"{side}_hip_pitch": -bend, f"{side}_knee": 2.0 * bend, f"{side}_ankle_pitch": -bend}
+        return found
+
+    return targets
+
+
+def _walking(model: Model, start: Array) -> Targets:
+    """Repeat the recorded walk of the KHR-1."""
+    files = [resources.find("config", name) for name in ("khr1_walk.csv", "khr1_angle_map.yaml")]
+    times, angles = read_motion(*files)
+    frames = np.column_stack(list(angles.values()))
+    rest = np.zeros_like(frames)
+    path = Path.through(0.0, np.asarray(times), frames, rest, rest)
+
+    def targets(t: float) -> Mapping[str, float]:
+        at = min(max(t % (times[-1] + _REST) - _REST, 0.0), float(times[-1]))
+        return dict(zip(angles, path.state(at).position, strict=True))
+
+    return targets
+
+
+DEMOS = {
+    one.robot: one
+    for one in (
+        DemoEntry("stewart", "Stewart platform: six legs carry one plate", _circling(0.06, 1.5)),
+        DemoEntry("pa10", "arm PA-10: seven joints", _waving),
+        DemoEntry("hoap2", "humanoid HOAP-2: squats on the ground", _squatting),
+        DemoEntry("five_bar", "five-bar linkage: two cranks, one tip", _circling(0.5, 1.5)),
+        DemoEntry("khr1", "small humanoid KHR-1: walks", _walking),
+    )
+}
 
 
 class ServoRobot(LocalRobot):
     """Simulation whose servos follow a motion."""
 
+    period = 0.01  # [s] interval between servo targets
+
     def __init__(self, simulation: Simulation, targets: Targets, say: Callable[[str], None], clock: Clock) -> None:
         """Args: simulation with servos; motor targets over time; display of messages; clock."""
         super().__init__(simulation, say, clock)
         self._targets, self._servos = targets, simulation.servos
-        self._each = max(1, round(_PERIOD / simulation.step_length))
         self._held = simulation.q[self._servos.q_index]
         self._rows = self._servos.rows(targets(0.0))
 
-    def advance(self, steps: int) -> None:
-        """Take steps and update the servo targets in between."""
-        for first in range(0, steps, self._each):
-            self._command_servos(float(self._simulation.t))
-            super().advance(min(self._each, steps - first))
-
-    def _command_servos(self, t: float) -> None:
-        before, after = (np.array(list(self._targets(at).values())) for at in (t, t + _PERIOD))
+    def prepare(self, t: float) -> None:
+        """Update the servo targets."""
+        before, after = (np.array(list(self._targets(at).values())) for at in (t, t + self.period))
         positions, velocities = self._held.copy(), np.zeros_like(self._held)
-        positions[self._rows], velocities[self._rows] = before, (after - before) / _PERIOD
+        positions[self._rows], velocities[self._rows] = before, (after - before) / self.period
         self._servos.hold(positions, velocities)
 
 

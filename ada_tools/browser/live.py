@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -25,40 +26,6 @@ from ada_tools.browser.robot_page import RobotPage
 
 _BUSY = 0.8  # fraction of a frame used for simulation steps
 _PUSH = 0.1  # [s] duration of a push
-
-
-class StepRate:
-    """Number of steps that keep a simulation in real time."""
-
-    def __init__(self, step: float) -> None:
-        self.step = step
-        self.speed = 1.0
-        self._backlog = 0.0
-        self._cost: float | None = None  # [s] per step
-
-    def due(self, elapsed: float) -> int:
-        """Number of steps to take now, limited to one frame; a backlog is dropped, which slows the motion down.
-
-        Args:
-            elapsed: time since the last call [s].
-        """
-        self._backlog += elapsed * self.speed / self.step
-        steps = int(self._backlog)
-        if self._cost is None:
-            steps = min(steps, 1)  # the cost of a step is unknown
-        elif self._cost > 0.0:
-            steps = min(steps, max(1, int(_BUSY / RATE / self._cost)))
-        self._backlog = min(self._backlog - steps, self.speed / (RATE * self.step))
-        return steps
-
-    def record_cost(self, steps: int, seconds: float) -> None:
-        """Update the measured cost per step."""
-        if steps:
-            self._cost = seconds / steps if self._cost is None else 0.8 * self._cost + 0.2 * seconds / steps
-
-    def forget(self) -> None:
-        """Discard the backlog, after a pause."""
-        self._backlog = 0.0
 
 
 class KnownForces(RobotSource):
@@ -102,9 +69,10 @@ class KnownForces(RobotSource):
 
 
 class LocalRobot(KnownForces):
-    """Simulation advanced in real time on each read."""
+    """Simulation advanced in real time on each read; if it is too slow, the motion slows down."""
 
     name = "the simulation"
+    period = POINT  # [s] time between states for the plots
 
     def __init__(self, simulation: Simulation, say: Callable[[str], None], clock: Clock = SYSTEM_CLOCK) -> None:
         """Create a paused source.
@@ -119,7 +87,7 @@ class LocalRobot(KnownForces):
         self._simulation, self._say, self._clock = simulation, say, clock
         self.contacts = contact_frames(simulation.contact)
         self.efforts = passive_efforts(simulation.model, simulation.stops)
-        self._pace = StepRate(simulation.step_length)
+        self._speed, self._backlog = 1.0, 0.0  # simulated per real time, and time to simulate [s]
         self._last = self._clock.now()
         self._moments: list[Moment] = []
 
@@ -129,7 +97,9 @@ class LocalRobot(KnownForces):
         now = self._clock.now()
         elapsed, self._last = now - self._last, now
         if self.is_running:
-            self.advance(self._pace.due(elapsed))
+            frame = 1.0 / RATE
+            self._backlog += elapsed * self._speed
+            self._backlog = min(self._backlog - self.advance(self._backlog, now + _BUSY * frame), self._speed * frame)
         return ObservedState(self._clock.now(), *self._moment())
 
     def passed(self) -> Sequence[Moment]:
@@ -148,40 +118,54 @@ class LocalRobot(KnownForces):
         simulation = self._simulation
         return float(simulation.t), simulation.q, simulation.v, simulation.tau
 
-    def advance(self, steps: int) -> None:
-        """Take steps; pause if the simulation fails."""
-        begin = self._clock.now()
-        each = max(1, round(POINT / self._pace.step))
+    def advance(self, duration: float, deadline: float = math.inf) -> float:
+        """Simulate for a duration or until a time on the clock; pause if the simulation fails.
+
+        Args:
+            duration: simulated time [s]; whole steps are taken.
+            deadline: real time at which to stop.
+
+        Returns:
+            Simulated time [s].
+        """
+        step = self._simulation.step_length
+        steps, each = math.floor(duration / step + 1e-9), max(1, round(self.period / step))
+        taken = 0
         try:
-            for first in range(0, steps, each):
-                self._simulation.step(min(each, steps - first))
+            while taken < steps and (not taken or self._clock.now() < deadline):
+                self.prepare(float(self._simulation.t))
+                count = min(each, steps - taken)
+                self._simulation.step(count)
+                taken += count
                 self._moments.append(Moment(*self._moment()))
         except AdaError as problem:
             self.is_running = False
             self._say(f"paused at t = {self._simulation.t:.4g} s: {problem}")
-        self._pace.record_cost(steps, self._clock.now() - begin)
+        return taken * step
+
+    def prepare(self, t: float) -> None:
+        """Called before each period of a simulation."""
 
     # --- requests -----------------------------------------------------------------------------------------------
     def pause(self, is_paused: bool, then: Answer) -> None:
         """Pause or resume."""
-        self.is_running, self._last = not is_paused, self._clock.now()
-        self._pace.forget()
+        self.is_running, self._last, self._backlog = not is_paused, self._clock.now(), 0.0
         then(None)
 
     def step(self, then: Answer) -> None:
         """Take one step."""
-        self.advance(1)
+        self.advance(self._simulation.step_length)
         then(None)
 
     def reset(self, then: Answer) -> None:
         """Restart from the initial state."""
         self._simulation.reset()
-        self._pace.forget()
+        self._backlog = 0.0
         then(None)
 
     def set_speed(self, factor: float, then: Answer) -> None:
         """Set the ratio of simulated to real time."""
-        self._pace.speed = factor
+        self._speed = factor
         then(None)
 
     def push(self, link: str, wrench: Array) -> None:

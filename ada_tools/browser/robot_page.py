@@ -18,7 +18,6 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation.scene import floats
 from ada_tools.browser.marks_layer import MarksPanel
-from ada_tools.browser.observed_state import ObservedMotion, fits, pose_of
 from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, TextBox
 from ada_tools.browser.plots import Signal, SignalPlot
@@ -28,9 +27,12 @@ from ada_tools.browser.robot_node import (
     Follower,
     Moment,
     Observation,
+    ObservedMotion,
     ObservedState,
     Positions,
     RobotSource,
+    fits,
+    pose_of,
 )
 from ada_tools.browser.scene import Scene
 from ada_tools.browser.sliders import MotorSliders, PoseSliders, motors_of

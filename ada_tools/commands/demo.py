@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from ada_tools.browser.demo_robots import DEMOS
+from ada_tools.browser.demo_page import DEMOS, show
 from ada_tools.commands.common import seconds
 from ada_tools.commands.view import add_page_arguments, page_options
 
@@ -34,7 +34,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show the demo until Ctrl-C."""
-    from ada_tools.browser.demo_page import show
-
     show(options.robot, **page_options(options))
     return 0
