@@ -214,10 +214,6 @@ class _Coupling:
         """A_cc."""
         return self._rows[c].get(c, 0.0)
 
-    def count(self, c: int) -> int:
-        """Number of constraints in row c."""
-        return len(self._rows[c])
-
     def take(self, c: int) -> tuple[Scalar, dict[int, Scalar]]:
         """Remove row c; return A_cc and the other entries."""
         row = self._rows[c]

@@ -128,9 +128,6 @@ RowsAt = Callable[[Array], Sequence[ConstraintRow]]
 # numbers) and is coupled to all others that wait; a pair of coupled bodies costs 36 numbers. One closed loop has up to
 # 6 constraints that wait until its two ends meet.
 CROWDED = 8
-# Entries changed per velocity by a body and the waiting constraints of one loop, twice for the constraints themselves;
-# an order that needs no more is accepted.
-_USUAL_WORK = (6 + CROWDED) * (7 + CROWDED)
 
 
 class TreeSearch:
@@ -162,15 +159,11 @@ class TreeSearch:
         self.order: list[int] = []
         self.waiting = set(range(count))
         self.typical = np.zeros((len(samples), count))
-        self.work = 0  # approximate number of changed entries of the system
 
-    def run(self, joints: Callable[[TreeSearch], Iterable[Body]], stop: int | None = None) -> bool:
-        """Eliminate joints in an order that may depend on the couplings; False if it takes more work than `stop`."""
+    def run(self, joints: Callable[[TreeSearch], Iterable[Body]]) -> None:
+        """Eliminate joints in an order that may depend on the couplings."""
         for body in joints(self):
             felt = sorted(self.general.columns[body.index])
-            self.work += body.joint.nv * _pairs(6 + self.coupled(body.index))
-            if stop is not None and self.work > stop:
-                return False
             for sweep in self.sweeps:
                 sweep.eliminate_joint_of(body, [0.0] * body.joint.nv)
             self.order.extend(range(body.v.stop - 1, body.v.start - 1, -1))
@@ -182,7 +175,6 @@ class TreeSearch:
                     self._try_to_solve(c)
         while self.waiting and self._try_to_solve(max(sorted(self.waiting), key=self._share)):
             pass
-        return True
 
     def coupled(self, i: int) -> int:
         """Number of unknowns that the elimination of joint i couples."""
@@ -192,7 +184,6 @@ class TreeSearch:
         """Eliminate a constraint unless its pivot has cancelled in some sample."""
         if c not in self.waiting or not self._share(c) > EARLY_PIVOT:
             return False
-        self.work += _pairs(6 * len(self.general.touched[c]) + self.general.coupling.count(c))
         for sweep in self.sweeps:
             sweep.eliminate_multiplier(c)
         self.waiting.discard(c)
@@ -206,10 +197,6 @@ class TreeSearch:
         """Smallest share of a constraint's pivot that has not cancelled, over the samples."""
         pairs = zip(self._pivots(c), self.typical[:, c].tolist(), strict=True)
         return min(pivot / whole if whole > 0.0 else 0.0 for pivot, whole in pairs)
-
-
-def _pairs(n: int) -> int:
-    return n * (n + 1) // 2
 
 
 def _sweep(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Sweep:
@@ -535,14 +522,14 @@ def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, El
 
 
 def _along_the_tree(analysis: ConstraintAnalysis) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The order with the last joints first if that is cheap, else by the fewest couplings; the typical pivots."""
+    """The order by the fewest couplings, or with the last joints first; the typical pivots."""
     constraints, chosen = analysis.constraints, analysis.independent
-    rows_at = lambda q: _equations(constraints, q, chosen)  # noqa: E731
     samples = analysis.configurations[0], _beside(analysis)
-    search = TreeSearch(constraints.tree, samples, rows_at)
-    if not search.run(_last_first, stop=_USUAL_WORK * constraints.tree.nv):
-        search = TreeSearch(constraints.tree, samples, rows_at)
-        search.run(_least_coupled)
+    for joints in (_least_coupled, _last_first):
+        search = TreeSearch(constraints.tree, samples, lambda q: _equations(constraints, q, chosen))
+        search.run(joints)
+        if not search.waiting:
+            break
     if search.waiting:
         loop, _, kind = constraints.rows[chosen[min(search.waiting)]]
         raise RedundantConstraintsError(

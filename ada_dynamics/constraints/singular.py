@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constrained accelerations at and near singular configurations, by singular value decomposition.
+"""Constrained accelerations and projections at and near singular configurations, by singular value decomposition.
 
 If J is rank-deficient, a combination u of the constraints, uᵀ (J a + γ) = 0, does not depend on the acceleration. It is
 replaced by the time derivative of the constraint, in which uᵀ J v̈ vanishes:
@@ -278,3 +278,60 @@ def along_branch(J: Array, rank: int, solution: Solution, v: Array, rates: Calla
     leaves = Vt[count:].T
     outside = float(np.linalg.norm(own - leaves @ (leaves.T @ own)))
     return N @ leaves if outside <= 1e-4 * float(np.linalg.norm(v)) else None
+
+
+# --- projection onto the constraint manifold --------------------------------------------------------------------------
+# The velocity that is removed is orthogonal, in kinetic energy, to all admissible velocities; errors of the
+# acceleration across the constraints change the energy in second order only. Simulations therefore pass singular
+# configurations without an energy error.
+CLOSED = 1e-15  # closure error, in characteristic lengths, that is not corrected
+CUT = 1e-5  # share of the largest singular value of W below which singular values are truncated
+
+
+class Metric(NamedTuple):
+    """M + w JᵀJ = L Lᵀ and L⁻¹ Jᵀ = U S Vᵀ, with zeros in the truncated columns of U; a leading axis is a batch."""
+
+    L: Array
+    U: Array
+    s: Array
+    Vt: Array
+    kept: NDArray[np.bool_]
+
+
+def metric(M: Array, J: Array, rank: int) -> Metric:
+    """Factorise the metric of a configuration; `rank` is that of J in general.
+
+    The inertia of violating velocities is arbitrary, as it does not change the nearest state. It is the mean inertia of
+    the mechanism, so that massless links supported by the loops are possible.
+
+    Raises:
+        LinAlgError: no inertia resists an admissible motion.
+    """
+    resisting = M + weight_across(M, J)[..., None, None] * (J.swapaxes(-1, -2) @ J)
+    at = _resisted(System(resisting, np.zeros(M.shape[:-1]), J, np.zeros(J.shape[:-1])))
+    # if the constraints are violated, dependent ones have small singular values
+    kept = (at.s > CUT * np.max(at.s, axis=-1, initial=0.0, keepdims=True)) & (np.arange(at.s.shape[-1]) < rank)
+    return Metric(at.L, at.U * kept[..., None, :], at.s, at.Vt, kept)
+
+
+def allowed(at: Metric, v: Array) -> Array:
+    """Admissible part of a velocity: v - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁺ J v."""
+    L_turned = at.L.swapaxes(-1, -2)
+    y = _times(L_turned, v)
+    return _solved(L_turned, y - _times(at.U, _times(at.U.swapaxes(-1, -2), y)))
+
+
+def correction(at: Metric, violation: Array) -> Array:
+    """Correction of a constraint violation g: -M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁺ g."""
+    along = np.divide(_times(at.Vt, violation), at.s, out=np.zeros_like(at.s), where=at.kept)
+    return -_solved(at.L.swapaxes(-1, -2), _times(at.U, along))
+
+
+def _times(A: Array, x: Array) -> Array:
+    """A x, of one state or of a batch."""
+    return np.asarray((A @ x[..., None])[..., 0], dtype=np.float64)
+
+
+def _solved(A: Array, b: Array) -> Array:
+    """A⁻¹ b, of one state or of a batch."""
+    return np.asarray(np.linalg.solve(A, b[..., None])[..., 0], dtype=np.float64)

@@ -12,7 +12,7 @@ from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import ConstraintSet
-from ada_dynamics.constraints.projection import metric
+from ada_dynamics.constraints.singular import metric
 from ada_dynamics.contact.geometry import GRAVITY, finite_number
 from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
 from ada_dynamics.model.model import Model

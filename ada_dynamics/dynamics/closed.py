@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints import projection, singular
+from ada_dynamics.constraints import singular
 from ada_dynamics.constraints.analysis import (
     ConstraintAnalysis,
     UniqueComponents,
@@ -449,7 +449,7 @@ class ClosedDynamics:
 
     # --- projection ---------------------------------------------------------------------------------------------
     def project_to_constraints(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
-        """Nearest states on the constraint manifold by kinetic energy; see `constraints.projection`."""
+        """Nearest states on the constraint manifold by kinetic energy; see `constraints.singular`."""
         if q.ndim == 1:
             at, speed = self.project_to_constraints(q[None], v[None], steps)
             return at[0], speed[0]
@@ -458,21 +458,21 @@ class ClosedDynamics:
 
     def _projected(self, q: Array, v: Array, steps: int) -> tuple[Array, Array]:
         q, off = np.array(q), np.arange(len(q))
-        smallest = projection.CLOSED * self.analysis.constraints.length
+        smallest = singular.CLOSED * self.analysis.constraints.length
         for _ in range(steps):
             gap = self.weighted_violation(q[off])
             is_open = ~(np.max(np.abs(gap), axis=1, initial=0.0) < smallest)
             off, gap = off[is_open], gap[is_open]
             if not len(off):
                 break
-            q[off] = self.model.integrate(q[off], projection.correction(self._metric(q[off]), gap))
-        return q, projection.allowed(self._metric(q), v)
+            q[off] = self.model.integrate(q[off], singular.correction(self._metric(q[off]), gap))
+        return q, singular.allowed(self._metric(q), v)
 
-    def _metric(self, q: Array) -> projection.Metric:
+    def _metric(self, q: Array) -> singular.Metric:
         rest = np.zeros((len(q), self.model.nv))
         system = self.system(q, rest, rest)
         try:
-            return projection.metric(system.M, system.J, self.analysis.rank)
+            return singular.metric(system.M, system.J, self.analysis.rank)
         except np.linalg.LinAlgError:
             raise GuardError(
                 f"model {self.model.name!r}: nothing resists some motion that its loops allow in this position, so no "

@@ -276,7 +276,7 @@ def of_constraints(name: str, constraints: ConstraintSet, plans: EliminationPlan
 
 
 def projected(tree: Tree, solver: Solver, q: Vector, v: Vector) -> Traced:
-    """One step towards the state on the loops that is nearest by kinetic energy (see `constraints.projection`).
+    """One step towards the state on the loops that is nearest by kinetic energy (see `constraints.singular`).
 
     Position: q - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ gap, velocity: v - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ J v, both with the factors of forward
     dynamics.

@@ -311,8 +311,6 @@ def warn_if_digits_are_lost(
     rows = np.ascontiguousarray(np.atleast_2d(q)[states], dtype=np.float64)
     # the code for one state is faster
     J = constraints._jacobian(rows) if q.ndim > 1 else constraints._jacobian(rows[0])[None]
-    if _are_far(J, rank):
-        return
     squares = np.linalg.eigvalsh(J @ J.swapaxes(-1, -2))
     sigma = np.sqrt(np.maximum(squares[:, -rank] / squares[:, -1], 0.0))
     i = int(np.argmin(sigma))
@@ -340,21 +338,6 @@ def warn_if_digits_are_lost(
     noticed = tuple(states[sigma < NEAR].tolist()) if q.ndim > 1 else ()
     warning = LostDigitsWarning(message, loops=tuple(model.loop_names), states=noticed, error=error)
     warnings.warn(warning, stacklevel=level_of_caller())
-
-
-def _are_far(J: Array, rank: int) -> bool:
-    """Return True if all singular values are above NEAR, by a factorization that takes a fraction of their time."""
-    n = J.shape[-2]
-    if rank < n:
-        return False
-    G = J @ J.swapaxes(-1, -2)
-    largest = np.abs(G).sum(axis=-1).max(axis=-1)  # of its eigenvalues, at most
-    G[..., range(n), range(n)] -= NEAR**2 * largest[..., None]
-    try:
-        np.linalg.cholesky(G)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def tangent_map_quantity(constraints: ConstraintQueries, coordinates: Coordinates = INDEPENDENT) -> Quantity | None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
-from ada_dynamics.constraints.projection import CLOSED
+from ada_dynamics.constraints.singular import CLOSED
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
