@@ -260,24 +260,6 @@ def test_a_joint_of_every_type_can_be_turned_round_cut_and_put_back(kind: str) -
     assert_same_mechanics(model, q, back, home, rng)
 
 
-@pytest.mark.parametrize(
-    ("make", "loop", "joint"),
-    [
-        (mechanisms.four_bar, "closing", "joint_2"),
-        (mechanisms.slider_crank, "guide", "crank"),
-        (mechanisms.bennett, "closing", "joint_1"),
-        (mechanisms.hexa, "leg_2_ball", "leg_2_knee"),
-        (mechanisms.cassie_leg, "achilles_end", "tarsus"),
-        (mechanisms.two_feet, "left_foot", "left_knee"),
-        (mechanisms.parallel_gripper, "right_pin", "right_link"),
-    ],
-)
-def test_mechanisms_of_the_library_can_be_cut_elsewhere(make: Any, loop: str, joint: str) -> None:
-    model, q = make()
-    other, p = edit.recut(model, q, loop, joint)
-    assert_same_mechanics(model, q, other, p, np.random.default_rng(0))
-
-
 def test_a_floating_robot_that_stands_can_be_described_from_its_foot() -> None:
     model, q = mechanisms.two_feet()
     other, p = edit.recut(model, q, "left_foot", "left_hip_yaw")

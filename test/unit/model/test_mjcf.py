@@ -159,12 +159,6 @@ def test_springs_pull_as_in_mujoco_with_their_rest_positions_in_the_files_unit()
     assert ours.stiffness.tolist() == [7.0, 5.0, 0.0, 3.0, 3.0, 3.0, 0.0]
 
 
-def test_a_free_body_has_the_coordinates_of_mujoco():
-    body = f'<body name="a" pos="1 2 3"><freejoint name="free"/>{MASS}<body name="b" pos="0 0 1">'
-    ours = assert_same_motion(mjcf(f'{body}<joint name="j"/>{FULL}</body></body>'))
-    assert ours.joints["free"].kind == "floating"
-
-
 DEFAULTS = """
 <default>
   <joint axis="0 1 0" damping="0.5"/>
@@ -175,10 +169,11 @@ DEFAULTS = """
 </default>"""
 
 
-@pytest.mark.parametrize("turn", ["", 'quat="1 2 3 4"'])
-def test_a_free_joint_has_the_armature_and_damping_of_mujoco(turn):
+@pytest.mark.parametrize("turn", ['pos="1 2 3"', 'quat="1 2 3 4"'])
+def test_a_free_body_has_the_coordinates_armature_and_damping_of_mujoco(turn):
     free = f'<body name="a" {turn}><joint name="f" type="free" armature="0.7" damping="0.2"/>{MASS}'
     model = assert_same_motion(mjcf(f'{free}<body name="b" pos="0 0 1"><joint name="j"/>{MASS}</body></body>'))
+    assert model.joints["f"].kind == "floating"
     assert ada.load(render(model, "mjcf").texts[".xml"]).joints["f"].armature == 0.7
     rng = np.random.default_rng(2)
     (q, v), tau = model.random_state(rng), rng.normal(size=model.nv)
@@ -444,37 +439,23 @@ ELEMENTS = {
     "geomm": ("inside", "<geomm/>", "<worldbody>", "'geom'"),
     "equalities": ("after", "<equalities/>", "<mujoco>", "'equality'"),
     "default": ("before", '<default><joint dampng="1"/></default>', "'damping'"),
-    "no_limit": (
-        "before",
-        '<compiler autolimits="false"/><default><joint range="0 1"/></default>',
-        "has range",
-        "limited",
-    ),
+    "no_limit": ("before", '<compiler autolimits="false"/><default><joint range="0 1"/></default>', "has range"),
     "no_range": ("before", '<default><joint limited="true"/></default>', "no range"),
     "rotor_of_ball": ("after", '<actuator><motor joint="jd" armature="1"/></actuator>', "armature", "hinge and slide"),
     "include": ("before", '<include file="x.xml"/>', "<include>", "'x.xml'", "load the file by its path"),
     "align": ("before", '<compiler alignfree="true"/>', "alignfree"),
-    "free_spring": (
-        "inside",
-        '<body name="f"><joint type="free" stiffness="1"/></body>',
-        "is floating and has a spring",
-    ),
+    "free_spring": ("inside", '<body name="f"><joint type="free" stiffness="1"/></body>', "floating and has a spring"),
     "replicate": ("inside", '<replicate count="2"/>', "<replicate> is not supported"),
     "attach": ("inside", '<attach model="x"/>', "<attach>", "mj_saveLastXML"),
     "plugin": ("inside", '<body><plugin plugin="x"/></body>', "<plugin>"),
-    "tendon": (
-        "after",
-        '<tendon><fixed name="t" stiffness="1"><joint joint="ja" coef="1"/></fixed></tendon>',
-        "tendon 't'",
-        "stiffness",
-    ),
+    "tendon": ("after", '<tendon><fixed name="t" stiffness="1"/></tendon>', "tendon 't'", "stiffness"),
     "motor": ("after", '<actuator><motor joint="nobody"/></actuator>', "'nobody'"),
     "unknown_body": ("equality", '<weld body1="aa"/>', "no body is named 'aa'"),
     "no_anchor": ("equality", '<connect body1="a"/>', "neither an anchor nor"),
     "cubic": ("equality", '<joint joint1="ja" joint2="jc" polycoef="0 1 2"/>', "not linear"),
     "ball_equality": ("equality", '<joint joint1="jd" joint2="ja"/>', "ball or free"),
     "tendon_equality": ("equality", '<tendon tendon1="t"/>', "unsupported type 'tendon'"),
-}
+}  # fmt: skip
 REFUSED |= {
     name: (PLACES[place][0], PLACES[place][1].format(element), *said)
     for name, (place, element, *said) in ELEMENTS.items()
@@ -762,18 +743,10 @@ def _knows_flag(flag):
 
 
 # --- bodies and joints ----------------------------------------------------------------------------------------------
-JOINTED = (
-    '<body pos="0.1 0.2 0.9" euler="10 20 30"><freejoint name="trunk"/>' + MASS + '<body pos="0 0 -0.3">'
-    '<joint name="knee" axis="0 1 0" ref="40" range="0 90"/>'
-    + MASS
-    + '<body><joint name="ball" type="ball"/>'
-    + MASS
-    + '<body><joint name="rod" type="slide" ref="0.2"/>'
-    + MASS
-    + '</body></body></body><frame><body><joint name="arm" axis="1 0 0"/>'
-    + MASS
-    + "</body></frame></body>"
-)
+JOINTED = f"""<body pos="0.1 0.2 0.9" euler="10 20 30"><freejoint name="trunk"/>{MASS}<body pos="0 0 -0.3">
+<joint name="knee" axis="0 1 0" ref="40" range="0 90"/>{MASS}<body><joint name="ball" type="ball"/>{MASS}
+<body><joint name="rod" type="slide" ref="0.2"/>{MASS}</body></body></body>
+<frame><body><joint name="arm" axis="1 0 0"/>{MASS}</body></frame></body>"""
 KEY = '<key name="{}" qpos="{} 0 0 2 2 0 0 {} 0 3 0 4 0.1 -0.7"/>'
 
 
