@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ada_hardware.opening import open_device_stream
 from ada_hardware.transport.wires import ByteStream, Serial, Wire
 from ada_robot.driver import LinkCounts
 from ada_robot.errors import TransportError
+from ada_robot.settings import setting
 
 R = TypeVar("R")
 W = TypeVar("W", bound=Wire)
@@ -32,19 +33,15 @@ _CHUNK = 4096  # [bytes]
 _LONGEST_TALK = 0.5  # [s] limit of waiting for the end of an earlier stream
 
 
-class Settings(Protocol):
-    """Settings common to all sensors."""
+@dataclass(frozen=True)
+class SensorSettings:
+    """Connection of a sensor; its settings are a subclass."""
 
-    @property
-    def url(self) -> str:
-        """Address of the sensor."""
-
-    @property
-    def timeout(self) -> float:
-        """Timeout of a sample [s]."""
+    url: str = setting("", "address of the sensor, such as /dev/ttyUSB0, udp://192.168.1.1:49152, or dry:")
+    timeout: float = setting(0.1, "timeout of a sample", unit="s", lower=1e-3, upper=10.0)
 
 
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=SensorSettings)
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
     """
 
     NAME: ClassVar[str]
-    SETTINGS: ClassVar[type]
+    SETTINGS: ClassVar[type] = SensorSettings
 
     def __init__(self, settings: S, *, wire: W | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Create the driver without opening the connection.

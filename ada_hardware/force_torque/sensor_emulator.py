@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the emulated force/torque sensors: load, noise, faults, zero, stream of records."""
+"""Base of the emulated force/torque sensors: load, noise, faults, stream of records."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ class SensorEmulator(Emulator[S]):
         """
         super().__init__(settings)
         self.wrench: Array = np.zeros(6)
-        self._zero: Array = np.zeros(6)
         self._scale, self._random = np.asarray(scale, dtype=np.float64), random.Random(settings.seed)
         self._period = 1.0 / rate
         self._begin()
@@ -77,20 +76,15 @@ class SensorEmulator(Emulator[S]):
             raise InputError(text, field="wrench", value=values)
         self.wrench = values
 
-    def _take_zero(self) -> None:
-        """Use the present load as zero."""
-        self._zero = self.wrench * self._scale
-
     def _counts(self, lowest: int, highest: int) -> tuple[tuple[int, ...], bool]:
         """Return the load in counts with noise, clipped to a range, and whether an axis is at an end of the range."""
-        exact, noise = self.wrench * self._scale - self._zero, self.settings.noise
+        exact, noise = self.wrench * self._scale, self.settings.noise
         noisy = [round(one + noise * (2.0 * self._random.random() - 1.0)) for one in exact.tolist()]
         found = tuple(min(max(one, lowest), highest) for one in noisy)
         return found, any(one <= lowest or one >= highest for one in found)
 
     def _begin(self) -> None:
         """Reset to the state after power-on."""
-        self._zero = np.zeros(6)
         self._is_streaming, self._next = False, 0.0
 
     def _stream(self, now: float) -> None:

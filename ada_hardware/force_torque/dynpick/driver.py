@@ -14,7 +14,7 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.dynpick import codec
 from ada_hardware.force_torque.dynpick.codec import DynPickParser, Record, Text
-from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SerialSensorDriver
+from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SensorSettings, SerialSensorDriver
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import NoAnswer
 from ada_robot.settings import setting
@@ -25,10 +25,9 @@ _ANSWER_TIME = 0.1  # [s] timeout of single requests
 
 
 @dataclass(frozen=True)
-class DynPickSettings:
+class DynPickSettings(SensorSettings):
     """Connection, sampling and calibration of a DynPick."""
 
-    url: str = setting("", "serial port of the sensor, such as /dev/ttyUSB0, or dry:")
     baud: int = setting(codec.BAUD, "rate of the line", unit="bit/s", lower=1200)
     mode: str = setting(
         "poll", "poll: one request per sample; continuous: the sensor streams", choices=("poll", "continuous")

@@ -44,7 +44,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
     FAULTS: ClassVar[Mapping[str, str]] = {
         **AXES,
         "frozen": "1: sends no records",
-        "reboot": "1: restart: no stream, no zero, record numbers from 0",
+        "reboot": "1: restart: no stream, record numbers from 0",
     }
 
     def __init__(self, settings: DynPickEmulatorSettings) -> None:
@@ -69,8 +69,6 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
             self._stream(now)
         elif command == codec.STOP:
             self._is_streaming = False
-        elif command == codec.ZERO:
-            self._take_zero()
         elif command == codec.VERSION:
             return [Reply(self.settings.version.encode() + codec.END, _ANSWER_TIME)]
         elif command == codec.SENSITIVITY:

@@ -5,38 +5,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.ft300.codec import FrameParser
-from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SerialSensorDriver
+from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SensorSettings, SerialSensorDriver
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import NoAnswer
-from ada_robot.settings import setting
 
 _TRIES, _WAIT = 3, 0.5  # tries of the start request, timeout [s]
 
 
-@dataclass(frozen=True)
-class Ft300Settings:
-    """Connection of an FT 300."""
-
-    url: str = setting("", "serial port of the sensor, such as /dev/ttyUSB0, or dry:")
-    timeout: float = setting(0.1, "timeout of a sample", unit="s", lower=1e-3, upper=10.0)
-
-
-class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
+class Ft300Driver(SerialSensorDriver[SensorSettings, tuple[int, ...]]):
     """FT 300 driver; frames have no numbers, so lost ones show in the rate only."""
 
     NAME = "ft300"
-    SETTINGS: ClassVar[type] = Ft300Settings
     STOP, QUIET = codec.STOP, 0.05
 
     def __init__(
-        self, settings: Ft300Settings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
+        self, settings: SensorSettings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(settings, wire=wire, clock=clock)
         self._parser, self._backlog = FrameParser(), 16

@@ -16,7 +16,7 @@ from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import PAGE, Calibration, fetch_page, parse_calibration
 from ada_hardware.force_torque.rdt.codec import Record, Request
-from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SequenceCounts
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SensorSettings, SequenceCounts
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import NoAnswer
@@ -77,12 +77,10 @@ class SequenceWatch:
 
 
 @dataclass(frozen=True)
-class RdtSettings:
+class RdtSettings(SensorSettings):
     """Connection and rate of an RDT sensor."""
 
-    url: str = setting("", "address of the sensor, such as udp://192.168.1.1:49152, or dry:")
     rate: float = setting(1000.0, "records per second", unit="Hz", lower=1.0, upper=10_000.0)
-    timeout: float = setting(0.1, "timeout of a record", unit="s", lower=1e-3, upper=10.0)
 
 
 T = TypeVar("T", bound=RdtSettings)

@@ -27,7 +27,7 @@ _FAULTS = {
     **AXES,
     "status": "bits added to the status word",
     "frozen": "1: sends no records",
-    "reboot": "1: restart: no stream, no zero, record numbers from 0",
+    "reboot": "1: restart: no stream, record numbers from 0",
 }
 
 
@@ -138,12 +138,9 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
         return {**super().state(), "calibration": page}
 
     def _set(self, request: Request) -> bool:
-        if request.command == codec.BIAS:
-            self._take_zero()
-        elif request.command == codec.RESET_THRESHOLD:
-            self._is_latched = False
-        else:
+        if request.command != codec.RESET_THRESHOLD:
             return False
+        self._is_latched = False
         return True
 
     def _measure(self) -> tuple[tuple[int, ...], int]:
@@ -169,15 +166,9 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
         super().__init__(settings, SCALE)
 
     def _set(self, request: Request) -> bool:
-        if request.command == codec.BIAS:
-            if request.value:
-                self._take_zero()
-            else:
-                self._zero = np.zeros(6)
-        elif request.command == codec.SPEED and request.value > 0:
-            self._period = request.value * TICK
-        else:
+        if request.command != codec.SPEED or request.value <= 0:
             return False
+        self._period = request.value * TICK
         return True
 
     def _measure(self) -> tuple[tuple[int, ...], int]:

@@ -10,8 +10,6 @@ import pytest
 from device_world import DeviceWorld
 from refused import refused
 
-from ada_hardware.force_torque.dynpick import codec as dynpick
-from ada_hardware.force_torque.rdt import codec as rdt
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_robot.errors import NoAnswer, TransportError
 
@@ -24,12 +22,6 @@ SCALE = {
     "onrobot": np.repeat([1e4, 1e5], 3),
 }
 WAYS = {"dynpick": ("poll", "continuous"), "ft300": ("",), "netft": ("",), "onrobot": ("",)}
-SET_ZERO = {
-    "dynpick": dynpick.ZERO,
-    "netft": rdt.encode_request(rdt.Request(rdt.BIAS)),
-    "onrobot": rdt.encode_request(rdt.Request(rdt.BIAS, 1)),
-}
-"""Commands of other programs that set the zero of the device."""
 CASES = [(name, way) for name, ways in WAYS.items() for way in ways]
 EACH = pytest.mark.parametrize("name, way", CASES, ids=[" ".join(filter(None, case)) for case in CASES])
 DYNPICK = pytest.mark.parametrize("way", WAYS["dynpick"])
@@ -64,10 +56,6 @@ def test_the_load_comes_through_within_noise_and_rounding_at_the_rate(name: str,
         assert np.all(np.abs(sample.wrench - LOAD) <= step(name))
     # the emulated wire hands over at its ticks, of at most 2 ms
     assert bench.clock.now() - start == pytest.approx(100 * driver.period, abs=1.1 * driver.period + 2.1e-3)
-    if name in SET_ZERO:
-        assert not bench.device.receive(SET_ZERO[name], bench.clock.now())
-        driver.read()
-        assert np.all(np.abs(driver.read().wrench) <= step(name))
     driver.close()
     assert not bench.device.violations and not bench.device.state()["is_streaming"]
     assert driver.sequence.lost == 0 and driver.counts.missed == 0

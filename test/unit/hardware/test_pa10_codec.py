@@ -173,17 +173,6 @@ STILL = (AxisCommand(),) * 3
         (lambda: encode_command(CyclicCommand((AxisCommand(),) * 7, 8), OLD_7C), {"field": "controller", "allowed": 0}),
         (lambda: encode_command(CyclicCommand((AxisCommand(),) * 7, 0x10000), CE), {"field": "controller"}),
         (lambda: encode_command(CyclicCommand((AxisCommand(),) * 6), CE), {"field": "axes", "value": 6}),
-        (lambda: encode_response(CyclicResponse((AxisResponse(),) * 6), CE), {"field": "axes", "value": 6}),
-        *(
-            (lambda axis=axis: encode_response(CyclicResponse((axis,) * 7), CE), {"joint": "axis 1"})
-            for axis in (
-                AxisResponse(0x10000),
-                AxisResponse(0, 2**31),
-                AxisResponse(0, 0, 0x8000),
-                AxisResponse(0, 0, 0, -0x8001),
-            )
-        ),
-        (lambda: encode_response(CyclicResponse((AxisResponse(),) * 7, -1), CE), {"field": "controller"}),
         *((lambda axis=axis: alarm_clear_payload(axis), {"field": "axis", "value": axis}) for axis in (0, 8, -1)),
         *((lambda axis=axis: read_payload(axis), {"field": "axis", "value": axis}) for axis in (0, 8, -1)),
         (lambda: encode_packet(Packet(PacketType.START, 128)), {"field": "sequence", "allowed": 127}),
