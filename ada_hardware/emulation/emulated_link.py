@@ -253,7 +253,6 @@ class EmulatedLink(WireFaults):
         """
         super().__init__(is_stream=emulator.WIRE == "stream", seed=seed)
         self.emulator = emulator
-        self._normal = emulator.fault_values
         self._now = now
         self._next_tick = now + self._tick()
         for name, value in (faults or {}).items():
@@ -305,8 +304,7 @@ class EmulatedLink(WireFaults):
 
     def on(self) -> dict[str, float]:
         """Active faults with their values."""
-        own = self.emulator.fault_values
-        found = {name: own[name] for name in own if own[name] != self._normal[name]}
+        found = {name: value for name, value in self.emulator.fault_values.items() if value}
         found |= {"disconnect": 1.0} if self.is_disconnected else {}
         for name in WIRE_FAULTS:
             there, back = self.commands.values.get(name, 0.0), self.answers.values.get(name, 0.0)
@@ -319,7 +317,7 @@ class EmulatedLink(WireFaults):
     def clear(self) -> None:
         """Clear all faults."""
         for name in self.on():
-            self.fault(name, self._normal.get(name, 0.0))
+            self.fault(name, 0.0)
 
     def _fault_device(self, name: str, value: float) -> None:
         device = self.emulator

@@ -22,7 +22,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
-from ada_dynamics.errors import AdaError, InputError, unknown_name
+from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.robots.mechanisms.parallel_robots import LEGS
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.emulator import Emulator, Reply
@@ -373,9 +373,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
 
     # --- faults ---------------------------------------------------------------------------------------------------
     def fault(self, name: str, value: float) -> None:  # noqa: D102
-        if name not in self._faults:
-            raise unknown_name("fault of the HEXA", name, self.FAULTS)
-        self._faults[name] = float(value)
+        super().fault(name, value)
         if name == "power_cut":
             self._switch_on()
         self._show_faults()

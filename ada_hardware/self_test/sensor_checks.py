@@ -12,18 +12,17 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.force_torque.pipeline import AXES
-from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorStatus
+from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Reading, SensorStatus
 from ada_hardware.self_test.checks import Checks, Finding, TestEnded
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.robot_checks import free_again, open_it
-from ada_robot.errors import HardwareError, NoAnswer
+from ada_robot.errors import NoAnswer
 
 LEAST_RATE = 0.8  # fraction of the set rate, as in the status of the sensor
 MOST_LOST = 0.01  # fraction of records
 _FIRST = 2.0  # [s] timeout of the first reading
 _LOOK = 0.005  # [s] shortest sampling interval of noise, which must not disturb the reading thread
-_MEAN_OF = 100  # readings
-_PATIENCE = 5.0  # [s] timeout of `_MEAN_OF` readings
+_AFTER = 0.5  # [s] of readings after the zero
 
 
 class Series(NamedTuple):
@@ -92,14 +91,21 @@ def _collect(sensor: ForceSensor, seconds: float, is_real: bool) -> Series:
     """Collect raw wrenches; raises NoAnswer if there is no sample."""
     if sensor.newer_than(0, _FIRST) is None:
         raise NoAnswer(f"no sample within {_FIRST:g} s; {'; '.join(sensor.status().problems)}")
-    before, end, number, found = sensor.status(), time.monotonic() + seconds, 0, []
-    while time.monotonic() < end:
-        time.sleep(min(max(sensor.period, _LOOK), max(end - time.monotonic(), 0.0)))
+    before = sensor.status()
+    raw = [one.raw for one in _readings(sensor, seconds)]
+    return Series(sensor, sensor.settings, before, np.array(raw).reshape(-1, 6), seconds, is_real)
+
+
+def _readings(sensor: ForceSensor, seconds: float) -> list[Reading]:
+    """Collect readings for a time [s]."""
+    end = time.monotonic() + seconds
+    found: list[Reading] = []
+    while (left := end - time.monotonic()) > 0.0:
+        time.sleep(min(max(sensor.period, _LOOK), left))
         newest = sensor.newest
-        if newest is not None and newest.number != number:
-            number = newest.number
-            found.append(newest.raw)
-    return Series(sensor, sensor.settings, before, np.array(found).reshape(-1, 6), seconds, is_real)
+        if newest is not None and (not found or newest.number != found[-1].number):
+            found.append(newest)
+    return found
 
 
 def _why(status: SensorStatus) -> str:
@@ -158,8 +164,9 @@ def _noise(series: Series) -> Finding:
 
 def _zero(series: Series) -> Finding:
     taken = series.sensor.bias()
-    rest = _mean(series.sensor)
-    off = bool(np.any(np.abs(rest) > series.most))
+    left = [one.wrench for one in _readings(series.sensor, _AFTER)[1:]]  # the first may be from before
+    rest = np.mean(left or [np.full(6, np.nan)], axis=0)
+    off = not np.all(np.abs(rest) <= series.most)
     return Finding(
         f"{_wrench(taken)} subtracted, {_wrench(rest)} left",
         "not zero afterwards: check that nothing touches the sensor" if off else "",
@@ -174,20 +181,6 @@ SENSOR_CHECKS: Sequence[tuple[str, Callable[[Series], Finding]]] = (
     ("noise", _noise),
     ("zero", _zero),
 )
-
-
-def _mean(sensor: ForceSensor) -> Array:
-    """Return the mean of the next `_MEAN_OF` readings."""
-    found: list[Array] = []
-    number = sensor.newest.number if sensor.newest is not None else 0
-    end = time.monotonic() + _PATIENCE
-    while len(found) < _MEAN_OF:
-        reading = sensor.newer_than(number, max(end - time.monotonic(), 0.0))
-        if reading is None:
-            raise HardwareError(f"{sensor.name}: {len(found)} of {_MEAN_OF} readings received in {_PATIENCE:g} s.")
-        number = reading.number
-        found.append(reading.wrench)
-    return np.asarray(np.mean(found, axis=0))
 
 
 def _wrench(values: Array) -> str:

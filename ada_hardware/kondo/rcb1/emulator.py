@@ -27,21 +27,17 @@ class EmulatedBoard:
 
     Attributes:
         id: board ID.
-        servos: servos by channel, 0 to 11.
+        map: servos of the angle map by channel, 0 to 11.
+        servos: their motion.
         home: stored home position, twelve channels.
         duration_factor: factor on all durations (weak battery).
     """
 
-    def __init__(self, board_id: int, homes: Mapping[int, float]) -> None:
-        """Start at the home position.
-
-        Args:
-            board_id: ID of the board.
-            homes: servo angles of the home position by channel [deg].
-        """
-        self.id = board_id
-        self.servos = {channel: ServoMotion(home) for channel, home in homes.items()}
-        self.home = tuple(round(homes[i]) if i in homes else c.LOW for i in range(c.BOARD_CHANNELS))
+    def __init__(self, board_id: int, servos: Mapping[int, Servo]) -> None:
+        """Start at the home position. Args: ID of the board; servos of the angle map by channel."""
+        self.id, self.map = board_id, servos
+        self.servos = {channel: ServoMotion(servo.home) for channel, servo in servos.items()}
+        self.home = tuple(round(servos[i].home) if i in servos else c.LOW for i in range(c.BOARD_CHANNELS))
         self.switches = c.MOTION_ENABLE
         self.duration_factor = 1.0
 
@@ -122,7 +118,6 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
     def __init__(self, settings: Rcb1EmulatorSettings) -> None:
         """Raises InputError for an invalid angle map."""
         super().__init__(settings, c.CommandParser(checks_values=False))
-        self._limits: dict[tuple[int, int], Servo] = {}
         self.boards = [self._board(0, settings.first_id)]
         if settings.second_id != settings.first_id:
             self.boards.append(self._board(1, settings.second_id))
@@ -184,20 +179,15 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
         return self.boards[board].servos.get(place) if 0 <= board < len(self.boards) else None
 
     def _motors(self) -> dict[str, ServoMotion]:
-        here = {key: servo for key, servo in self._limits.items() if key[0] < len(self.boards)}
-        return {servo.joint: self.boards[i].servos[channel] for (i, channel), servo in here.items()}
+        return {servo.joint: board.servos[i] for board in self.boards for i, servo in board.map.items()}
 
     def _angle(self, position: float) -> float:
         return position
 
     def _board(self, number: int, board_id: int) -> EmulatedBoard:
-        homes = {}
-        for servo in self.map.servos.values():
-            board, channel = divmod(servo.channel - 1, c.BOARD_CHANNELS)
-            if board == number:
-                homes[channel] = servo.home
-                self._limits[number, channel] = servo
-        return EmulatedBoard(board_id, homes)
+        first = number * c.BOARD_CHANNELS + 1
+        servos = {servo.channel - first: servo for servo in self.map.servos.values()}
+        return EmulatedBoard(board_id, {i: servo for i, servo in servos.items() if 0 <= i < c.BOARD_CHANNELS})
 
     # --- the judge --------------------------------------------------------------------------------------------------
     def _check_command(self, command: c.CommandFrame) -> None:
@@ -210,27 +200,22 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
             if board.id != command.board:
                 continue
             if command.code is c.Code.SET_POSITIONS:
-                self._check_positions(i, command.values[1:], command.values[0])
+                if board.switches & c.SLEEP:
+                    self._report_violation(f"positions for board {i + 1} while it sleeps")
+                self._check_positions(board, command.values[0], command.values[1:])
             elif command.code is c.Code.SET_SWITCHES and command.values[0] & c.SLEEP:
                 self._check_free(f"board {i + 1}")
 
-    def _check_positions(self, board: int, channels: tuple[int, ...], speed: int) -> None:
-        self._check_limits(board, channels)
-        if self.boards[board].switches & c.SLEEP:
-            self._report_violation(f"positions for board {board + 1} while it sleeps")
+    def _check_positions(self, board: EmulatedBoard, speed: int, channels: tuple[int, ...]) -> None:
         limit = self.settings.max_step
-        for channel, motor in self.boards[board].servos.items():
-            value, joint = channels[channel], self._limits[board, channel].joint
+        for channel, servo in board.map.items():
+            value, joint = channels[channel], servo.joint
             if value in (c.FREE, c.LOW):
                 self._check_free(joint)
-            step = abs(value - motor.at(self._time))
-            if limit and value <= c.LARGEST_ANGLE and speed not in _SLOW_SPEEDS and step > limit:
+            if value > c.LARGEST_ANGLE:
+                continue
+            if not servo.lowest <= value <= servo.highest:
+                self._report_violation(f"{joint}: {value} deg is outside of {servo.lowest:g} to {servo.highest:g}")
+            step = abs(value - board.servos[channel].at(self._time))
+            if limit and speed not in _SLOW_SPEEDS and step > limit:
                 self._report_violation(f"{joint}: a step of {step:.0f} deg at speed {speed}; at most {limit:g}")
-
-    def _check_limits(self, board: int, channels: tuple[int, ...]) -> None:
-        for channel in self.boards[board].servos:
-            servo, value = self._limits[board, channel], channels[channel]
-            if value <= c.LARGEST_ANGLE and not servo.lowest <= value <= servo.highest:
-                self._report_violation(
-                    f"{servo.joint}: {value} deg is outside of {servo.lowest:g} to {servo.highest:g}"
-                )
