@@ -29,7 +29,7 @@ from ada_hardware.hexa.plant import LIMITS, PERIOD, WATCHDOG
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode
-from ada_robot.driver import Feedback, RobotDriver, alarm_error
+from ada_robot.driver import Feedback, RobotDriver, alarm_error, in_words
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_robot.settings import setting
 
@@ -77,7 +77,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
             session: session number of this host; default: random.
         """
         super().__init__(settings)
-        self._injected, self._wire = wire, None if wire is None else wire
+        self._injected, self._wire = wire, wire
         self._clock = clock
         self._session = 1 + secrets.randbelow(NUMBERS - 1) if session is None else session % NUMBERS
         self._number = 0
@@ -120,18 +120,14 @@ class HexaDriver(RobotDriver[HexaSettings]):
         if status.state not in _DRIVEN or status.session != self._session:
             self._may_be_driven = status.state is State.BRAKED
             foreign = "another host drives it" if status.state in _DRIVEN else "the brakes remain closed"
-            raise _alarmed(f"hexa: the table does not start: {_words(status) or foreign}.", status)
+            raise _alarmed(f"hexa: the table does not start: {in_words(alarms_of(status, JOINTS)) or foreign}.", status)
 
     def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
         request = _REQUESTS.get(demand.mode)
         if request is None:
-            text = (
-                f"hexa: unsupported mode {demand.mode.value}; the table supports "
-                f"{' and '.join(sorted(mode.value for mode in _REQUESTS))}."
-            )
-            raise Refused(
-                text, field="mode", value=demand.mode.value, allowed=tuple(sorted(mode.value for mode in _REQUESTS))
-            )
+            known = tuple(sorted(mode.value for mode in _REQUESTS))
+            text = f"hexa: unsupported mode {demand.mode.value}; the table supports {' and '.join(known)}."
+            raise Refused(text, field="mode", value=demand.mode.value, allowed=known)
         return self._feedback(self._exchange(request, demand.values.tolist()))
 
     def stop(self) -> None:  # noqa: D102
@@ -144,7 +140,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
     def reset(self) -> None:  # noqa: D102
         status = self._repeat_until(Request.CLEAR, lambda found: found.state is not State.ALARM)
         if status.state is State.ALARM:
-            raise _alarmed(f"hexa: alarms after reset: {_words(status)}.", status)
+            raise _alarmed(f"hexa: alarms after reset: {in_words(alarms_of(status, JOINTS))}.", status)
 
     def close(self) -> None:  # noqa: D102
         if not self._is_open:
@@ -240,8 +236,3 @@ class HexaDriver(RobotDriver[HexaSettings]):
 def _alarmed(text: str, status: Status) -> DeviceAlarm:
     alarms = alarms_of(status, JOINTS)
     return alarm_error(text, alarms) if alarms else DeviceAlarm(text, field="state", value=status.state.name)
-
-
-def _words(status: Status) -> str:
-    alarms = alarms_of(status, JOINTS)
-    return "; ".join(f"{alarm.joint}: {alarm.text}" if alarm.joint else alarm.text for alarm in alarms)

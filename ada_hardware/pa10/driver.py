@@ -33,7 +33,7 @@ from ada_hardware.pa10.translation import ArmState
 from ada_hardware.pa10.variants import arm, model_name, variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode
-from ada_robot.driver import Alarm, Feedback, RobotDriver, alarm_error
+from ada_robot.driver import Feedback, RobotDriver, alarm_error, in_words
 from ada_robot.errors import NoAnswer, Refused, TransportError
 from ada_robot.limits import Limits
 from ada_robot.safety.demand_shaper import SpeedBounds
@@ -144,10 +144,10 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """Switch the servos on and return the state when all are on; raises DeviceAlarm or NoAnswer or Refused."""
         state = session.require_braked()
         if state.alarms:
-            text = f"pa10: cannot start: {_in_words(state.alarms)}. Remove the cause, then reset."
+            text = f"pa10: cannot start: {in_words(state.alarms)}. Remove the cause, then reset."
             raise alarm_error(text, state.alarms)
         if state.hindrances:
-            raise alarm_error(f"pa10: cannot start: {_in_words(state.hindrances)}.", state.hindrances)
+            raise alarm_error(f"pa10: cannot start: {in_words(state.hindrances)}.", state.hindrances)
         if not session.clear_alarms():
             raise NoAnswer(f"pa10: no answer to A and S. Last problem: {self.counts.last_problem}.")
         for _ in range(_BRAKED_CYCLES):
@@ -160,7 +160,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             session.require_alone()
             keeps = () if ready is None else ready.alarms or ready.hindrances
             if keeps:
-                raise alarm_error(f"pa10: servos do not switch on: {_in_words(keeps)}.", keeps)
+                raise alarm_error(f"pa10: servos do not switch on: {in_words(keeps)}.", keeps)
             if ready is not None and ready.is_powered:
                 return ready
             if self._clock() > end:
@@ -244,7 +244,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         state = session.require_braked()
         self._feedback(state, is_driven=False)
         if state.alarms:
-            raise alarm_error(f"pa10: alarm after reset: {_in_words(state.alarms)}.", state.alarms)
+            raise alarm_error(f"pa10: alarm after reset: {in_words(state.alarms)}.", state.alarms)
 
     def close(self) -> None:  # noqa: D102
         session = self._session
@@ -334,9 +334,3 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             return Feedback(self._clock(), unknown, unknown, unknown, is_fresh=False, alarms=foreign)
         last = self._last = replace(self._last, alarms=self._last.alarms or foreign)
         return replace(last, is_fresh=False, is_driven=is_driven and last.is_driven)
-
-
-def _in_words(alarms: Sequence[Alarm]) -> str:
-    return "; ".join(
-        f"{alarm.joint + ': ' if alarm.joint else ''}{alarm.text} (code {alarm.code:03X})" for alarm in alarms
-    )

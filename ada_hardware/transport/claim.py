@@ -17,27 +17,14 @@ import socket
 import struct
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 from ada_robot.errors import TransportError
 
 _NAME = "\0ada_hardware "  # a leading zero selects the abstract namespace (man 7 unix)
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
-_BACKLOG = 512  # backlog of connections made by `holder`, which are never accepted
+_BACKLOG = 512  # backlog of connections made by `_holder`, which are never accepted
 _LONGEST = 90  # characters of a program's description
 _log = logging.getLogger("ada_hardware")
-
-
-class Holder(NamedTuple):
-    """Holder of a connection.
-
-    Attributes:
-        pid: process ID; 0 if it is not visible.
-        words: command line.
-    """
-
-    pid: int
-    words: str
 
 
 class Claim:
@@ -76,30 +63,25 @@ def claim(place: str, url: str) -> Claim:
         if problem.errno != errno.EADDRINUSE:
             text = f"{url}: cannot lock out other programs: {problem.strerror}."
             raise TransportError(text, field="claim", value=problem.errno) from None
-        found = holder(place)
-        who = found.words if found else "another program"
+        pid, who = _holder(place)
         raise TransportError(
             f"{url}: in use by {who}. A device accepts one host: end that program first, or use its ROS 2 topics.",
             field="holder",
-            value=found.pid if found else None,
+            value=pid,
         ) from None
     return Claim(mark)
 
 
-def holder(place: str) -> Holder | None:
-    """Return the holder of a connection, or None."""
-    if sys.platform != "linux":
-        return None
+def _holder(place: str) -> tuple[int, str]:
+    """Return process ID (0 if it is not visible) and description of the holder of a connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
             probe.connect(_NAME + place)
-        except BlockingIOError:  # the backlog is full
-            return Holder(0, "another program")
-        except OSError:
-            return None
+        except OSError:  # the backlog is full, or the connection was just released
+            return 0, "another program"
         pid, _, _ = _CREDENTIALS.unpack(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-    return Holder(pid, _program(pid))
+    return pid, _program(pid)
 
 
 def _program(pid: int) -> str:
