@@ -24,7 +24,7 @@ from ada_dynamics.arrays import Array
 from ada_hardware.opening import open_device_stream
 from ada_hardware.transport.wires import ByteStream, Serial, Wire
 from ada_robot.driver import LinkCounts
-from ada_robot.errors import TransportError
+from ada_robot.errors import NoAnswer, TransportError
 from ada_robot.settings import setting
 
 R = TypeVar("R")
@@ -92,7 +92,7 @@ class SequenceCounts:
 
     Attributes:
         lost: records not received before a newer one.
-        late: records received after a newer one, or twice, and not used.
+        late: records received after a newer one, twice, or with an implausible number, and not used.
         restarted: restarts of the numbers by the device.
     """
 
@@ -252,6 +252,7 @@ class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
 
     STOP: ClassVar[bytes]  # command that ends the stream
     QUIET: ClassVar[float]  # [s] without input that indicates the end of a stream
+    REMEDY: ClassVar[str]  # for a sensor that does not answer
 
     @property
     @abstractmethod
@@ -276,6 +277,16 @@ class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
         while wire.read(_CHUNK, self.QUIET) and self._clock() < end:
             pass
         self._forget()
+        self._refused_before = self.counts.refused
+
+    def _no_records(self, wire: ByteStream, requests: int) -> NoAnswer:
+        """Error of a sensor that sent no records since its stream was ended."""
+        field, what = "bytes", "no bytes received"
+        if self.counts.refused > self._refused_before:
+            field, what = "records", "bytes received, but no records of this sensor (type, rate, or another program?)"
+        self.counts.last_problem = what
+        text = f"{self.NAME} at {wire.url}: {requests} requests at {self._line.baud} baud: {what}. {self.REMEDY}"
+        return NoAnswer(text, field=field)
 
     def _take(self, wire: ByteStream, timeout: float) -> bool:
         data = wire.read(_CHUNK, timeout)

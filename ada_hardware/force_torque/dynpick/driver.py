@@ -55,6 +55,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
     NAME = "dynpick"
     SETTINGS: ClassVar[type] = DynPickSettings
     STOP, QUIET = codec.STOP, 0.02
+    REMEDY = "Check power supply, cable, port and `baud`."
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
     # --- open -------------------------------------------------------------------------------------------------------
     def _prepare(self, wire: ByteStream) -> SensorIdentity:
         self._end_stream(wire)
-        given, self._refused_before = self.settings.sensitivity, self.counts.refused
+        given = self.settings.sensitivity
         scale = given or self._ask_sensitivity()
         version = self._ask(codec.VERSION, lambda text: text, tries=1) or ""
         return SensorIdentity("DynPick", scale, "settings" if given else "device", version)
@@ -96,7 +97,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         if found is not None:
             return found
         if not self._ask_record():
-            raise self._no_answer()
+            raise self._no_records(self._opened(), _TRIES)
         text = (
             f"{self.NAME} at {self._opened().url}: no answer to the request for its sensitivity, as from older units. "
             "Set `sensitivity` from the data sheet: counts per N for x, y, z and per N m, such as 24.9, 24.6, 24.5, "
@@ -106,27 +107,12 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
 
     def _start(self, wire: ByteStream) -> None:
         if not any(self._ask_record() for _ in range(_TRIES)):
-            raise self._no_answer()
+            raise self._no_records(wire, _TRIES)
         self._forget()
         self._number = None
         self._due = self._clock()
         if not self._is_polling:
             self._send(codec.START)
-
-    def _no_answer(self) -> NoAnswer:
-        self._forget()
-        if self.counts.refused > self._refused_before:
-            what = (
-                "bytes received, but no records: check that it is a DynPick, that `baud` is right, and that no other "
-                "program uses the line."
-            )
-        else:
-            what = "no bytes received: check power supply, cable and port."
-        field = "records" if self.counts.refused > self._refused_before else "bytes"
-        self.counts.last_problem = what
-        return NoAnswer(
-            f"{self.NAME} at {self._opened().url}: {_TRIES} requests at {self.settings.baud} baud: {what}", field=field
-        )
 
     # --- samples ----------------------------------------------------------------------------------------------------
     def read(self) -> Sample:  # noqa: D102

@@ -12,7 +12,6 @@ from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.ft300.codec import FrameParser
 from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SensorSettings, SerialSensorDriver
 from ada_hardware.transport.wires import ByteStream, Serial
-from ada_robot.errors import NoAnswer
 
 _TRIES, _WAIT = 3, 0.5  # tries of the start request, timeout [s]
 
@@ -22,6 +21,7 @@ class Ft300Driver(SerialSensorDriver[SensorSettings, tuple[int, ...]]):
 
     NAME = "ft300"
     STOP, QUIET = codec.STOP, 0.05
+    REMEDY = "Check the 24 V supply, lines A and B of the RS-485 connection (swapped?), and the port."
 
     def __init__(
         self, settings: SensorSettings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
@@ -42,19 +42,13 @@ class Ft300Driver(SerialSensorDriver[SensorSettings, tuple[int, ...]]):
         return SensorIdentity("Robotiq FT 300", codec.SCALE, "protocol")
 
     def _start(self, wire: ByteStream) -> None:
-        before = self.counts.refused
         for attempt in range(_TRIES):
             self.counts.retries += attempt > 0
             self.counts.sent += 1
             wire.write(codec.START)
             if self._receive(_WAIT):
                 return
-        came = "bytes received, but no frames of an FT 300" if self.counts.refused > before else "no bytes received"
-        text = (
-            f"{self.NAME} at {wire.url}: {_TRIES} start requests at {codec.BAUD} baud: {came}. Check the 24 V supply, "
-            "lines A and B of the RS-485 connection (swapped?), and the port."
-        )
-        raise NoAnswer(text, field="records" if self.counts.refused > before else "bytes")
+        raise self._no_records(wire, _TRIES)
 
     def _feed(self, data: bytes) -> int:
         before, now = self._parser.runs, self._clock()

@@ -23,10 +23,8 @@ from ada_robot.errors import NoAnswer
 from ada_robot.settings import setting
 
 WRAP = 1 << 32
-_WINDOW = 256  # records before the newest one that may be late or duplicated
 _JUMP = 10_000  # records that can be lost at once; a larger jump is an error, or a restart of the device
-_RUN = 3  # successive records with a large jump that indicate a restart
-_NEAR_RUN = 32  # the same within the window
+_RUN = 32  # successive records that are not used, which indicate a restart
 _TRIES, _WAIT = 10, 0.1  # tries of the start request, timeout [s] (netft_utils)
 _REPEATS = 3  # repetitions of requests without a reply, which are idempotent
 _LONGEST_TAKING = 0.02  # [s] limit of reading pending packets
@@ -47,32 +45,25 @@ class SequenceWatch:
         """Create the detector; any first number is accepted. `counts`: statistics to update."""
         self._counts = counts
         self._newest: int | None = None
-        self._last_refused = self._run = 0
+        self._refused = 0  # successive records that were not used
 
     def restart(self) -> None:
         """Reset: the numbers restart."""
-        self._newest, self._run = None, 0
+        self._newest = None
 
     def is_new(self, number: int) -> bool:
         """Return True if a record is newer than all before; otherwise count it."""
-        if self._newest is None:
-            return self._accept(number)
-        ahead = (number - self._newest + WRAP // 2) % WRAP - WRAP // 2
-        if 0 < ahead <= _JUMP:
-            self._counts.lost += ahead - 1
-            return self._accept(number)
-        follows = 0 < (number - self._last_refused) % WRAP <= _WINDOW
-        self._run = self._run + 1 if self._run and follows else 1
-        self._last_refused = number
-        is_near = -_WINDOW < ahead <= 0
-        if self._run >= (_NEAR_RUN if is_near else _RUN):
-            self._counts.restarted += 1
-            return self._accept(number)
-        self._counts.late += is_near
-        return False
-
-    def _accept(self, number: int) -> bool:
-        self._newest, self._run = number, 0
+        if self._newest is not None:
+            ahead = (number - self._newest + WRAP // 2) % WRAP - WRAP // 2
+            if 0 < ahead <= _JUMP:
+                self._counts.lost += ahead - 1
+            elif self._refused + 1 < _RUN:
+                self._counts.late += 1
+                self._refused += 1
+                return False
+            else:
+                self._counts.restarted += 1
+        self._newest, self._refused = number, 0
         return True
 
 

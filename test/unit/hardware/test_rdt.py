@@ -116,16 +116,12 @@ FAR = 0x7000_0000
     ([1, 2, 2, 3, 2, 3, 4], [1, 2, 3, 4], SequenceCounts(late=3)),
     ([2, 0, 3, 5], [2, 3, 5], SequenceCounts(lost=1, late=1)),  # what is before the first was never lost
     ([WRAP - 2, WRAP - 1, 1, 0, 2], [WRAP - 2, WRAP - 1, 1, 2], SequenceCounts(lost=1, late=1)),
-    ([1, 2, FAR, 3, 4], [1, 2, 3, 4], SequenceCounts()),  # one number that is far off is not believed
+    ([1, 2, FAR, 3, 4], [1, 2, 3, 4], SequenceCounts(late=1)),  # one number that is far off is not believed
     ([1, 10_001], [1, 10_001], SequenceCounts(lost=9_999)),  # so many may be lost in one piece
-    ([1, 10_002], [1], SequenceCounts()),
-    ([1, FAR, FAR + 256, FAR + 512], [1, FAR + 512], SequenceCounts(restarted=1)),  # three that follow one another
-    ([1, FAR, FAR + 256, FAR + 513], [1], SequenceCounts()),
-    ([1, FAR, FAR, FAR], [1], SequenceCounts()),
+    ([1, 10_002], [1], SequenceCounts(late=1)),
+    ([1, *range(FAR, FAR + 40)], [1, *range(FAR + 31, FAR + 40)], SequenceCounts(late=31, restarted=1)),
     ([*range(1, 101), *range(1, 200)], [*range(1, 101), *range(32, 200)], SequenceCounts(late=31, restarted=1)),
-    ([*range(400), 144], [*range(400)], SequenceCounts(late=1)),  # 255 late
-    ([*range(400), 143], [*range(400)], SequenceCounts()),
-    ([*range(70_000, 70_010), *range(1, 10)], [*range(70_000, 70_010), *range(3, 10)], SequenceCounts(restarted=1)),
+    ([*range(70_000, 70_010), *range(1, 32)], [*range(70_000, 70_010)], SequenceCounts(late=31)),
 ])  # fmt: skip
 def test_lost_late_doubled_and_restarted_records(came: list[int], used: list[int], counts: SequenceCounts) -> None:
     assert watched(came) == (used, counts)
