@@ -18,6 +18,7 @@ class Verdict(Enum):
 
     OK = "ok"
     FAILED = "failed"
+    MISSING = "missing"  # optional
     NOT_DONE = "not done"  # not applicable, or not requested
 
 
@@ -86,6 +87,11 @@ class Checks:
         return [one for one in self.done if one.verdict is Verdict.FAILED]
 
     @property
+    def missing(self) -> list[Check]:
+        """Checks of optional items that are missing."""
+        return [one for one in self.done if one.verdict is Verdict.MISSING]
+
+    @property
     def is_ok(self) -> bool:
         """True if no check failed and at least one is ok."""
         return not self.failed and any(one.verdict is Verdict.OK for one in self.done)
@@ -97,6 +103,10 @@ class Checks:
     def fail(self, name: str, text: str, **figures: object) -> None:
         """Record a check as failed and continue."""
         self._note(Check(name, Verdict.FAILED, text, figures))
+
+    def miss(self, name: str, text: str, **figures: object) -> None:
+        """Record an optional item as missing."""
+        self._note(Check(name, Verdict.MISSING, text, figures))
 
     def leave_out(self, name: str, why: str) -> None:
         """Record a check as not done."""
