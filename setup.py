@@ -184,7 +184,12 @@ setup(
     classifiers=CLASSIFIERS,
     python_requires=">=3.10",
     packages=find_packages(include=["ada_*"]),
-    package_data={"": ["py.typed"], "ada_dynamics.robots": ["*.json"], "ada_dynamics.robots.readers.mjcf": ["*.txt"]},
+    package_data={
+        "": ["py.typed"],
+        "ada_dynamics.robots": ["*.json"],
+        "ada_dynamics.robots.readers.mjcf": ["*.txt"],
+        "ada_dynamics.transmission": ["templates/*.in", "templates/*/*.in"],
+    },
     data_files=data_files(),
     zip_safe=False,
     install_requires=[

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`close_loops`: a configuration that closes all loops, with its constraint violation and mobility."""
+"""A configuration that closes all loops, with its constraint violation and mobility."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -129,27 +129,10 @@ def _closed(q: Array, model: Model | None, guess: Array | None) -> ClosedConfigu
     return closed
 
 
-def close_loops(model: Model, guess: ArrayLike | None = None, hold: str | Sequence[str] = ()) -> ClosedConfiguration:
-    """Close all loops near a configuration.
-
-    Example::
-
-        q = ada.close_loops(model, guess)
-        print(q.report())
-
-    Args:
-        model: a model with loops.
-        guess: configuration to start from; the home configuration of the model by default.
-        hold: joint or joints that keep their position in the guess, such as motors set to given angles.
-
-    Returns:
-        Configuration near the guess that closes all loops. A closed guess is returned unchanged; otherwise
-        configurations within the position limits are preferred, and a BeyondLimitsWarning names the joints beyond them.
-
-    Raises:
-        InputError: guess or hold are invalid.
-        ModelError: the loops cannot be closed; the message gives the smallest closure errors by loop.
-    """
+def closed_configuration(
+    model: Model, guess: ArrayLike | Mapping[str, ArrayLike] | None = None, hold: str | Sequence[str] = ()
+) -> ClosedConfiguration:
+    """Close all loops near one configuration; arguments, result and errors are those of `ada.close_loops`."""
     if not isinstance(model, Model):
         raise InputError(
             f"model is {model!r:.100}; close_loops needs a Model, such as ada.load returns.",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -194,7 +194,7 @@ def _errors_by_loop(constraints: ConstraintSet, q: Array) -> dict[str, str]:
     return {loop: " and ".join(parts) for loop, parts in found.items()}
 
 
-def initial_configuration(model: Model, guess: ArrayLike | None) -> Array:
+def initial_configuration(model: Model, guess: ArrayLike | Mapping[str, ArrayLike] | None) -> Array:
     """The validated guess as a new array; the home configuration of the model by default."""
     if guess is None:
         return model.home()

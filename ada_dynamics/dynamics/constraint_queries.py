@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import QueryGroup
+from ada_dynamics.dynamics.loop_closure import LoopClosure
 from ada_dynamics.dynamics.loop_warnings import level_of_caller
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError, LostDigitsWarning, SingularConfigurationError
@@ -120,6 +121,44 @@ class ConstraintQueries(QueryGroup):
             ..., list(self.coordinates.indices(coordinates))
         ]
         return np.asarray((T @ y[..., None] + rate @ own[..., None])[..., 0])
+
+    def loop_closure(self, coordinates: Coordinates = ACTUATED, reference: ArrayLike | None = None) -> LoopClosure:
+        """Completion of positions from those of `coordinates`, compiled, for one state and for batches.
+
+        Args:
+            coordinates: see `indices`.
+            reference: a configuration in the assembly mode to be used; by default the q0 of the dynamics, else the home
+                configuration of the model.
+        """
+        dynamics = self._dynamics
+        start = dynamics._options["q0"] if reference is None else reference
+        return LoopClosure(dynamics._kernels, self.coordinates, coordinates, start)
+
+    def complete_position(
+        self,
+        given: ArrayLike | Mapping[str, float],
+        coordinates: Coordinates = ACTUATED,
+        near: ArrayLike | None = None,
+    ) -> Array:
+        """Positions of all joints from those of `coordinates`, in the assembly mode of the dynamics.
+
+        Args:
+            given: positions of the coordinates, (m,) or (N, m), or by the names of joints.
+            coordinates: see `indices`.
+            near: closed configurations of the same assembly mode to start from, such as the last solution.
+
+        Raises:
+            SingularConfigurationError: the path to the given positions crosses a singular configuration.
+            ModelError: the loops cannot be closed with the given positions.
+        """
+        key = coordinates if isinstance(coordinates, str) else tuple(coordinates)
+        if key not in self._closures:
+            self._closures[key] = self.loop_closure(coordinates)
+        return self._closures[key].complete(given, near)
+
+    @cached_property
+    def _closures(self) -> dict[str | tuple[str, ...], LoopClosure]:
+        return {}
 
     def state_map(self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT) -> Array:
         """C of [d_q; d_v] = C [d_x; d_y]: Jacobian of the full state with respect to that of `coordinates`.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError, invalid
 from ada_dynamics.identification.base_parameters import base_parameters
@@ -87,7 +87,7 @@ class Excitation:
                 guess = pose.copy()
                 for name in self.joints:
                     guess[model.q_index(name)] = row[model.q_index(name)]
-                pose = np.array(close_loops(model, guess, hold=self.joints), dtype=np.float64)
+                pose = np.array(closed_configuration(model, guess, hold=self.joints), dtype=np.float64)
                 q[i] = pose
             v = self.dynamics.constraints.complete_velocity(q, dy, coordinates=self.joints)
             return q, v, self.dynamics.constraints.complete_acceleration(q, v, ddy, coordinates=self.joints)
@@ -136,7 +136,7 @@ def excitation(
     for name, count, least in (("harmonics", harmonics, 2), ("evaluations", evaluations, 1)):
         if count < least:
             raise invalid(name, count, f"at least {least}")
-    pose = np.array(close_loops(model, start), dtype=np.float64)
+    pose = np.array(closed_configuration(model, start), dtype=np.float64)
     chosen = tuple(model.actuated if joints is None else joints)
     bounds = _bounds(model, chosen, pose, acceleration, travel)
     equations = RegressionEquations(dynamics, free_parameters(dynamics, parameters))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.regressor import INERTIAL, OF_JOINT
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, TREE, Coordinates
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError, WrongTypeError, invalid, unknown_name
@@ -132,7 +132,7 @@ class RegressionEquations:
         for _ in range(20):
             step = _NEARBY * rng.normal(size=model.nv) * self.dynamics.constraints.coordinates.units
             try:
-                return np.asarray(close_loops(model, model.integrate(near, step)))
+                return np.asarray(closed_configuration(model, model.integrate(near, step)))
             except ModelError:  # the loops do not close
                 continue
         return near

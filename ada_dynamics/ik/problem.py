@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.closure import gauss_newton, initial_configuration
 from ada_dynamics.constraints.coordinates import null_space
 from ada_dynamics.dynamics import Dynamics
@@ -200,7 +200,7 @@ class IkProblem:
             (plain,), (closed,) = self.close_batch(guess[None])
             if closed:
                 return np.asarray(plain)
-        return np.asarray(close_loops(model, guess))
+        return np.asarray(closed_configuration(model, guess))
 
     def close(self, q: Array) -> Array | None:
         """Close the loops near a configuration; None if they do not close."""

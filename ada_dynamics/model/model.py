@@ -128,6 +128,10 @@ class Model(NotebookDisplay):
         """Name of the joint of an entry of v."""
         return next(name for name, own in self._v.items() if own.start <= place < own.stop)
 
+    def joint_of_position(self, place: int) -> str:
+        """Name of the joint of an entry of q."""
+        return next(name for name, own in self._q.items() if own.start <= place < own.stop)
+
     def _lookup(self, table: dict[str, slice], joint: str) -> slice:
         if joint in table:
             return table[joint]
@@ -293,9 +297,21 @@ class Model(NotebookDisplay):
         links = [*self.links.values(), Link(name, has_inertial=False).sealed()]
         return Model(self.name, self.root, links, joints, self.gravity, None, [*self.loops.values()], self.actuated)
 
-    def as_positions(self, q: ArrayLike, name: str = "q") -> Array:
-        """Convert an argument to a configuration (nq,); InputError names the argument if it is invalid."""
-        return self._as_vector(q, self.nq, name)
+    def as_positions(self, q: ArrayLike | Mapping[str, ArrayLike], name: str = "q") -> Array:
+        """Convert an argument to a configuration (nq,); InputError names the argument if it is invalid.
+
+        Positions by the name of the joint leave the others in the home configuration.
+        """
+        if not isinstance(q, Mapping):
+            return self._as_vector(q, self.nq, name)
+        found = self.home()
+        for joint, value in q.items():
+            place = self.q_index(joint)
+            if np.size(value) != place.stop - place.start:
+                text = f"{name}[{joint!r}] is {value!r:.80}; it must be {place.stop - place.start} numbers."
+                raise InputError(text, joint=joint, field=name, value=value)
+            found[place] = value
+        return found
 
     def as_velocities(self, v: ArrayLike, name: str = "v") -> Array:
         """Convert an argument to a vector of velocities, accelerations or efforts (nv,)."""

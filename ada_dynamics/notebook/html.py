@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import ClosedConfiguration, close_loops
+from ada_dynamics.constraints.closed_configuration import ClosedConfiguration, closed_configuration
 from ada_dynamics.drawing.animate import Film
 from ada_dynamics.drawing.plots import figure_context, plot_log
 from ada_dynamics.drawing.robot_drawing import RobotDrawing, draw_robot, prepare_axes, select_plane
@@ -141,7 +141,7 @@ def _default_configuration(model: Model) -> Array:
     if start is not None:
         return np.asarray(start)
     try:
-        return np.asarray(close_loops(model))
+        return np.asarray(closed_configuration(model))
     except AdaError:
         return model.home()
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.singular import CLOSED
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.dynamics import Dynamics
@@ -94,7 +95,11 @@ class SimulationContext:
 
 # --- initial state ----------------------------------------------------------------------------------------------------
 def initial_state(
-    model: Model, q: ArrayLike | None, v: ArrayLike | None, algorithm: Algorithm, dynamics: Dynamics | None
+    model: Model,
+    q: ArrayLike | Mapping[str, ArrayLike] | None,
+    v: ArrayLike | None,
+    algorithm: Algorithm,
+    dynamics: Dynamics | None,
 ) -> tuple[Dynamics, tuple[Array, Array]]:
     """Return the dynamics of a simulation, given or new ones, and its closed initial state after checks."""
     (q0, v0), own = checked_start(model, q, v), frictionless(model)
@@ -112,13 +117,18 @@ def initial_state(
     return dynamics, closed_start(model, dynamics, q0, v0)
 
 
-def checked_start(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
-    """Return the initial configuration and velocity after a check.
+def checked_start(
+    model: Model, q: ArrayLike | Mapping[str, ArrayLike] | None, v: ArrayLike | None
+) -> tuple[Array, Array]:
+    """Return the initial configuration and velocity after a check; loops are closed with joints given by name.
 
     Raises:
         InputError: a vector has the wrong length or is not finite, or a quaternion is not normalized.
     """
-    q0 = np.array(close_loops(model)) if q is None else _finite("q", model.as_positions(q))
+    if q is None or isinstance(q, Mapping):
+        q0 = np.array(closed_configuration(model, q, list(q or ())))
+    else:
+        q0 = _finite("q", model.as_positions(q))
     v0 = np.zeros(model.nv) if v is None else _finite("v", model.as_velocities(v))
     problems = model.position_problems(q0)
     if problems:

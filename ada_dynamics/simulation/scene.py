@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import ClosedConfiguration, close_loops
+from ada_dynamics.constraints.closed_configuration import ClosedConfiguration, closed_configuration
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.geometry import Material
 from ada_dynamics.contact.shape_contacts import Vertices, hull_contacts, lowest_height
@@ -127,7 +127,7 @@ def start_pose(model: Model, guess: Array | None = None) -> ClosedConfiguration:
         if not floats(model) and not model.has_home and len(turning) > 1:
             guess[model.q_index(turning[1])] = np.pi / 4
         guess = within_limits(model, guess)
-    return close_loops(model, guess)
+    return closed_configuration(model, guess)
 
 
 def _lift(model: Model) -> tuple[str, Array] | None:

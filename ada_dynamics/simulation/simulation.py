@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -115,7 +115,7 @@ class Simulation(NotCopyable):
     def __init__(
         self,
         model: Model,
-        q: ArrayLike | None = None,
+        q: ArrayLike | Mapping[str, ArrayLike] | None = None,
         v: ArrayLike | None = None,
         controller: Controller | CompiledController | None = None,
         integrator: IntegratorName | Method = "rkf45",

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.closure import free_velocities, gauss_newton, reversed_loops
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.dynamics import Dynamics
@@ -107,7 +107,7 @@ class StateEstimator:
             ModelError: if the loops cannot be closed near the start configuration.
         """
         if self.model.loops and self._closed is None:
-            self._q = np.array(close_loops(self.model, self._start, self._names))
+            self._q = np.array(closed_configuration(self.model, self._start, self._names))
             parts = Parts.of(self.model)
             for name in self._names:
                 joint = parts.joints[name]

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
@@ -132,7 +132,7 @@ def state_with(
     for name, value in velocities.items():
         v[model.v_index(name)] = value
     if model.loops:
-        q = np.array(close_loops(model, q, [name for name in positions if name in model.actuated]))
+        q = np.array(closed_configuration(model, q, [name for name in positions if name in model.actuated]))
         _, v = Dynamics(model, q0=q).project_to_constraints(q, v) if velocities else (q, v)
     return q, v
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.closure import CLOSED, gauss_newton, reversed_loops
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.model.elements import Joint
@@ -56,7 +56,7 @@ class Posing:
             ModelError: the loops cannot be closed.
         """
         self.model = model
-        self.q = np.array(close_loops(model, q))
+        self.q = np.array(closed_configuration(model, q))
         self._numbers = ConstraintSet(model) if model.loops else None
         if self._numbers is not None:
             self._numbers.trace()

@@ -133,7 +133,7 @@ def _fill(into: Array, part: Part, model: Model, kind: int) -> None:
 
 def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """State with closed loops; raises an error with the closure error if closing is not requested."""
-    from ada_dynamics.constraints.closed_configuration import close_loops
+    from ada_dynamics.constraints.closed_configuration import closed_configuration
     from ada_dynamics.constraints.constraint_set import ConstraintSet
     from ada_dynamics.dynamics import Dynamics
 
@@ -144,7 +144,7 @@ def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Arr
         if not closes:
             raise start.problem("joints", f"the loops are not closed: {_by_loop(numbers, gap, '[m, rad]')}. {_CLOSE}")
         try:
-            q = np.array(close_loops(model, q, start.texts("hold")))
+            q = np.array(closed_configuration(model, q, start.texts("hold")))
         except AdaError as problem:
             raise start.problem("close", str(problem)) from None
     drift = numbers.jacobian(q) @ v

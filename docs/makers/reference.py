@@ -33,7 +33,7 @@ PAGES = (
         "Robots and models",
         "Load a robot, build one in code, look what is wrong with it, close its loops.",
         {
-            "ada_dynamics": "load check close_loops Model Builder planar_chain chain_3d *",
+            "ada_dynamics": "load check close_loops close_loops_batch assembly_modes Model Builder *",
             "ada_dynamics.constraints.closed_configuration": "ClosedConfiguration",
             "ada_dynamics.robots.check.report": "CheckReport Finding",
             "ada_dynamics.model": "*",
@@ -49,7 +49,7 @@ PAGES = (
         "Dynamics",
         "Everything that can be computed of a model in one state, or in many at once.",
         {
-            "ada_dynamics": "Dynamics",
+            "ada_dynamics": "Dynamics Transmission",
             "ada_dynamics.dynamics.constraint_queries": "ConstraintQueries",
             "ada_dynamics.dynamics.derivatives": "DerivativeQueries ParameterQueries",
             "ada_dynamics.dynamics.joint_wrenches": "JointWrenches",
@@ -57,6 +57,8 @@ PAGES = (
             "ada_dynamics.dynamics.front": "Energy",
             "ada_dynamics.constraints.analysis": "ConstraintState",
             "ada_dynamics.constraints.coordinates": "CoordinateSets",
+            "ada_dynamics.dynamics.loop_closure": "LoopClosure ClosedPositions",
+            "ada_dynamics.transmission": "*",
         },
     ),
     Page(

@@ -12,7 +12,7 @@ import numpy as np
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
 from ada_dynamics.model.edit.joints import reduce
 from ada_dynamics.model.model import Model, link_poses
@@ -89,7 +89,7 @@ def leaning(lean: float) -> InitialPose:
     for name, angle in wanted.items():
         q[model.q_index(name)] = angle
     held = [*wanted, *(name for name in HIPS if not name.endswith("roll"))]
-    return InitialPose(model, np.array(close_loops(feet, q, hold=held)))
+    return InitialPose(model, np.array(closed_configuration(feet, q, hold=held)))
 
 
 def chain_over(stand: InitialPose, wall: bool) -> Model:

@@ -4,6 +4,7 @@
 model, q = mechanisms.stewart()
 """
 
+from ada_dynamics.robots.mechanisms.leg_transmissions import parallel_ankle, parallel_knee
 from ada_dynamics.robots.mechanisms.legged import cassie_leg, hoap2_reaching, hoap2_standing, two_feet
 from ada_dynamics.robots.mechanisms.linkages import (
     bennett,
@@ -29,7 +30,9 @@ __all__ = [
     "hoap2_reaching",
     "hoap2_standing",
     "ladder",
+    "parallel_ankle",
     "parallel_gripper",
+    "parallel_knee",
     "ring",
     "slider_crank",
     "stewart",

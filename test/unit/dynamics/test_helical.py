@@ -8,7 +8,7 @@ from random_trees import random_tree
 
 import ada_dynamics as ada
 from ada_dynamics import Builder, Dynamics, ModelError
-from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 
 RELATIVE = 1e-12  # some hundred products in double precision on both sides
@@ -71,7 +71,7 @@ def test_a_nut_on_a_spindle_accelerates_as_its_closed_form_says(algorithm):
 def test_assembling_stays_on_the_turn_that_the_start_is_on():
     model = spindle()
     start = np.array([2 * np.pi * 5.1, 0.05])  # 5 threads up, where the angle says 5.1
-    q = close_loops(model, start)
+    q = closed_configuration(model, start)
     assert q[1] == pytest.approx(PITCH * q[0], abs=1e-12)
     assert abs(q[0] - start[0]) < 0.7
 
