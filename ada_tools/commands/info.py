@@ -247,32 +247,21 @@ def _constraint_text(seen: ConstraintReport) -> list[str]:
 
 
 def _pose_text(seen: ConstraintReport) -> str:
-    named = (
-        "the zero configuration"
-        if np.array_equal(seen.start, seen.analysis.constraints.model.neutral())
-        else "the initial configuration"
-    )
-    if seen.start_is_closed:
-        return f"{named} closes all loops: largest closure error {max(seen.start_violation.values()):.1e}"
     loop, gap = max(seen.start_violation.items(), key=lambda item: item[1])
+    if seen.start_is_closed:
+        return f"the initial configuration closes all loops: largest closure error {gap:.1e} [m, rad]"
     return (
-        f"{named} has closure error {gap:.3g} at loop {loop}; the closed configuration is {seen.moved:.3g} from it, "
-        f"largest closure error {seen.state.largest_violation:.1e} [m, rad]"
+        f"the initial configuration has closure error {gap:.3g} at loop {loop}; the closed configuration is "
+        f"{seen.moved:.3g} from it, largest closure error {seen.state.largest_violation:.1e} [m, rad]"
     )
 
 
 def _motor_text(seen: ConstraintReport) -> str:
     motors = seen.motors
     which = _names(motors.joints) if motors.are_named else "all joints, none is specified"
-    verdict = "fully actuated"
-    if motors.surplus and motors.missing:
-        verdict = f"they drive {motors.driven} motions: over-actuated by {motors.surplus}, "
-        verdict += f"under-actuated by {motors.missing}"
-    elif motors.surplus:
-        verdict = f"over-actuated by {motors.surplus}"
-    elif motors.missing:
-        verdict = f"under-actuated by {motors.missing}"
-    return f"{motors.velocities} motors ({which}) for a mobility of {motors.mobility}: {verdict}"
+    wrong = {"over-actuated": motors.surplus, "under-actuated": motors.missing}
+    verdict = ", ".join(f"{word} by {count}" for word, count in wrong.items() if count) or "fully actuated"
+    return f"{motors.velocities} motors ({which}) drive {motors.driven} motions, mobility {motors.mobility}: {verdict}"
 
 
 def _unique_text(seen: ConstraintReport) -> list[str]:
