@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from ada_dynamics.errors import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR, AdaError
 from ada_robot.processes import restore_sigint
@@ -33,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # replace characters missing in the terminal encoding
             stream.reconfigure(errors="replace")
+    if "_ARGCOMPLETE" in os.environ:  # a shell with the package argcomplete asks for completions
+        import_module("argcomplete").autocomplete(parser())
     try:
         words = sys.argv[1:] if arguments is None else list(arguments)
         top = parser(words[0] if words else None)

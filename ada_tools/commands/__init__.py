@@ -54,7 +54,7 @@ GROUPS = {
         "reproduce": "",
         "sweep": "ada_tools.commands.sweep",
     },
-    "installation": {"doctor": "ada_tools.commands.doctor", "completion": "ada_tools.commands.completion"},
+    "installation": {"doctor": "ada_tools.commands.doctor"},
 }
 MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
 _DESCRIPTION = """\
