@@ -58,9 +58,12 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         self._dynamics = Dynamics(model)
         self._rest = np.zeros(model.nv)
         self._weight = np.zeros(len(self.joints))
+        self._law_call: Callable[..., Any] | None = None
         if not model.loop_names:
-            self._refuse_what_nothing_carries()
-        self._law_call = self._kernel() if not model.loop_names and not kernels_of(self._dynamics).generic else None
+            rng = np.random.default_rng(0)
+            poses = [model.neutral(), *(model.random_state(rng)[0] for _ in range(_POSES))]
+            self._refuse_what_motors_leave(np.abs([self._dynamics.gravity(q) for q in poses]).max(axis=0))
+            self._law_call = None if kernels_of(self._dynamics).generic else self._kernel()
 
     def _begin(self, state: State, time: float) -> None:
         try:
@@ -103,11 +106,6 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         count = len(rows)
         sizes = {"q": self.model.nq, "v": self.model.nv, "share": count, "damping": count}
         return compiled("gravity_compensation", sizes, body)
-
-    def _refuse_what_nothing_carries(self) -> None:
-        model, rng = self.model, np.random.default_rng(0)
-        poses = [model.neutral(), *(model.random_state(rng)[0] for _ in range(_POSES))]
-        self._refuse_what_motors_leave(np.abs([self._dynamics.gravity(q) for q in poses]).max(axis=0))
 
     def _refuse_what_motors_leave(self, held: Array) -> None:
         """Raise if passive joints carry weight, such as that of a floating base."""

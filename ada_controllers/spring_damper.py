@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -75,13 +75,11 @@ class SpringDamper(Controller[SpringDamperSettings]):
             raise unknown_name("link", own.link, model.links)
         if own.carry_weight:
             refuse_what_joints_cannot_carry(self)
-        near = {name: self.per_joint(name, getattr(own, name)) for name in ("stiffness", "damping")}
-        self._gains = {
-            **near,
-            "turned_stiffness": self._turned("turned_stiffness", near["stiffness"]),
-            "turned_damping": self._turned("turned_damping", near["damping"]),
-            "full_angle": np.array([own.full_angle]),
-        }
+        self._gains = {name: self.per_joint(name, getattr(own, name)) for name in ("stiffness", "damping")}
+        for name, near in list(self._gains.items()):
+            given = getattr(own, f"turned_{name}")
+            self._gains[f"turned_{name}"] = self.per_joint(f"turned_{name}", given) if given else near
+        self._gains["full_angle"] = np.array([own.full_angle])
         if not own.link and (own.turned_stiffness or own.turned_damping):
             raise InputError(
                 f"{self.NAME}: turned_stiffness and turned_damping depend on the rotation of a link; set link to one "
@@ -91,17 +89,11 @@ class SpringDamper(Controller[SpringDamperSettings]):
                 allowed=tuple(model.links),
             )
         self._zero = np.zeros(len(self.joints))
-        self._efforts = self._make()
+        sizes = {name: len(self.joints) for name in ("position", "velocity", *self._gains)}
+        self._efforts = compiled(
+            "spring_damper", {"q": model.nq, "v": model.nv, **sizes, "full_angle": 1}, self._equations
+        )
         self._angle = np.zeros(1)
-
-    def _turned(self, name: str, near: Array) -> Array:
-        given = getattr(self.settings, name)
-        return self.per_joint(name, given) if given else near
-
-    def _make(self) -> Callable[..., Any]:
-        vectors = ("position", "velocity", "stiffness", "damping", "turned_stiffness", "turned_damping")
-        sizes = {"q": self.model.nq, "v": self.model.nv, **dict.fromkeys(vectors, len(self.joints)), "full_angle": 1}
-        return compiled("spring_damper", sizes, self._equations)
 
     def _equations(
         self,

@@ -142,7 +142,6 @@ class Following:
         Raises:
             ReferenceRefused: if they are invalid; the present reference is kept.
         """
-        controller = self._control.controller
         self._check_names(names)
         if len(position) != len(names) or len(velocity) not in (0, len(names)):
             raise self._refused(
@@ -157,10 +156,7 @@ class Following:
         if len(velocity):
             speed = np.zeros_like(target)
             speed[where] = velocity
-        if JointReference in controller.REFERENCES or JointPath not in controller.REFERENCES:
-            self._control.offer(JointReference(target, speed))
-        else:
-            self._control.offer(JointPath(target[None, :]))
+        self._control.offer(JointReference(target, speed))
         self._begins = -1
 
     def pose(self, pose: Array) -> None:
@@ -179,11 +175,9 @@ class Following:
             ReferenceRefused: if it is invalid; the present reference is kept.
         """
         control = self._control
+        control.require_active()
+        assert control.latest is not None  # required by the activation
         references = control.controller.REFERENCES
-        if not control.is_active or control.latest is None:
-            raise self._refused(f"{control.controller.NAME} is not active ({control.reason}).")
-        if control.waits:
-            raise self._refused(f"{control.waits}; {control.controller.NAME} accepts references when it is active.")
         if JointReference not in references and JointPath not in references:
             raise self._refused(
                 f"{control.controller.NAME} follows no joint positions.", "controller", control.controller.NAME
@@ -191,22 +185,16 @@ class Following:
         if offered.names:
             self._check_names(offered.names)
         offered = offered._replace(efforts=())  # the control law computes efforts
-        if JointPath in references:
-            self._plan(offered, control.latest.stamp)
-        else:
+        if JointPath not in references:
             self._sampled(offered, control.latest.stamp)
-        self._begins, self._refusals = control.begins, control.refused[REFERENCE]
-
-    def _plan(self, offered: OfferedTrajectory, now: float) -> None:
-        """Pass the points to a planning controller, or brake if there are none."""
-        control = self._control
-        if offered.is_stop:
+        elif offered.is_stop:
             control.brake()
             self._path = None
-            return
-        path = self._path_of(offered, now)
-        control.offer(path)
-        self._path = path
+        else:
+            path = self._path_of(offered)
+            control.offer(path)
+            self._path = path
+        self._begins, self._refusals = control.begins, control.refused[REFERENCE]
 
     def _sampled(self, offered: OfferedTrajectory, now: float) -> None:
         """Pass a sampled reference to the controller for each state."""
@@ -295,7 +283,7 @@ class Following:
             position[where], velocity[where], acceleration[where] = point.position, point.velocity, point.acceleration
         return JointReference(position, velocity, acceleration)
 
-    def _path_of(self, offered: OfferedTrajectory, now: float) -> JointPath:
+    def _path_of(self, offered: OfferedTrajectory) -> JointPath:
         """Return the points that are not elapsed, for all joints; joints without a trajectory come to rest."""
         limits = {limit.name: limit for limit in self._control.controller.limits}
         try:
@@ -347,9 +335,10 @@ class Following:
         if not len(names):
             raise self._refused("the request has no joint names.", "name")
         known = {limit.name: limit for limit in controller.limits}
-        for name in names:
-            if name not in known:
-                raise self._refused(str(unknown_name(f"joint of {controller.NAME}", name[:80], known)), "name", name)
+        unknown = next((name for name in names if name not in known), None)
+        if unknown is not None:
+            text = str(unknown_name(f"joint of {controller.NAME}", unknown[:80], known))
+            raise self._refused(text, "name", unknown)
         refusal = refused_names(names, known)
         if refusal is not None:
             raise self._refused(refusal.text, "name", refusal.reason)

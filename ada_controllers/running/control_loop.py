@@ -337,31 +337,36 @@ class ControlLoop:
         Raises:
             ReferenceRefused: if it is invalid, or the loop is not active; the present reference is kept.
         """
-        try:
-            if not self.is_active:
-                raise ReferenceRefused(
-                    f"{self.controller.NAME} is not active ({self.reason}) and accepts no references.",
-                    field="is_active",
-                    value=False,
-                    allowed=True,
-                )
-            if self.waits:
-                raise ReferenceRefused(
-                    f"{self.waits}; {self.controller.NAME} accepts references when it is active.",
-                    field="phase",
-                    value=self._robot.phase if self._robot else None,
-                )
-            if not callable(reference):
+        self.require_active()
+        if not callable(reference):
+            try:
                 self.controller.check(reference)
                 assert self.latest is not None  # required by the activation
                 self.controller.check_from(reference, self.latest.stamp)
-        except ReferenceRefused as problem:
-            self.refuse(REFERENCE, str(problem))
-            raise
+            except ReferenceRefused as problem:
+                self.refuse(REFERENCE, str(problem))
+                raise
         if callable(reference):
             self._source, self._offered = reference, None
         else:
             self._source, self._offered = None, reference
+
+    def require_active(self) -> None:
+        """Refuse references while the controller, or the robot, is not active.
+
+        Raises:
+            ReferenceRefused: if it is not.
+        """
+        name = self.controller.NAME
+        if not self.is_active:
+            text, facts = f"{name} is not active ({self.reason}) and accepts no references.", ("is_active", False)
+        elif self.waits:
+            phase = self._robot.phase if self._robot else None
+            text, facts = f"{self.waits}; {name} accepts references when it is active.", ("phase", phase)
+        else:
+            return
+        self.refuse(REFERENCE, text)
+        raise ReferenceRefused(text, field=facts[0], value=facts[1])
 
     def brake(self) -> None:
         """Drop the reference: a controller with a plan comes to rest, others hold their present reference."""
