@@ -12,10 +12,10 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
+from ada_robot.trajectory.path import extreme_values
 
 ORDER = 5  # order of the polynomials
 _SHORTEST = 1e-12  # shortest piece [s]
-_HALVINGS, _NEWTON = 10, 3  # bisection and Newton steps for the roots of a derivative
 
 
 class Point(NamedTuple):
@@ -141,15 +141,10 @@ class JointMotion:
         h = np.diff(self.times)[:, None, None]
         powers = np.arange(ORDER + 1)[:, None]
         scaled = np.moveaxis(self.coefficients * h**powers, 1, 0).reshape(ORDER + 1, -1)  # over [0, 1]
-        position, velocity, acceleration, jerk = (_derivative(scaled, order) for order in range(4))
-        roots = _quadratic_roots(jerk)
-        found = []
-        for rows, order in ((acceleration, 2), (velocity, 1), (position, 0)):
-            if order < 2:
-                roots = _roots_between(_derivative(scaled, order + 1), roots)
-            values = _horner(rows, np.concatenate([np.zeros((1, roots.shape[1])), roots, np.ones((1, roots.shape[1]))]))
-            found.append(values.reshape(-1, len(h), n) / (h[:, :, 0] ** order))
-        acc, vel, pos = found
+        pos, vel, acc = (
+            values.reshape(-1, len(h), n) / h[:, :, 0] ** order
+            for order, values in enumerate(extreme_values(scaled, 3))
+        )
         return Peaks(np.max(np.abs(vel), axis=0), np.max(np.abs(acc), axis=0), np.min(pos, axis=0), np.max(pos, axis=0))
 
 
@@ -170,52 +165,3 @@ def _point(joints: int) -> Callable[..., Any]:
         return found
 
     return compiled("joint_motion", {"coefficients": (ORDER + 1) * joints, "time": 1}, body)
-
-
-# --- extrema of N polynomials over [0, 1]; coefficients are (powers, N) ----------------------------------------------
-def _derivative(c: Array, order: int) -> Array:
-    for _ in range(order):
-        c = c[1:] * np.arange(1, len(c))[:, None]
-    return c
-
-
-def _horner(c: Array, x: Array) -> Array:
-    value = np.repeat(c[-1:], len(x), axis=0)
-    for row in c[-2::-1]:
-        value *= x
-        value += row
-    return value
-
-
-def _quadratic_roots(c: Array) -> Array:
-    """Return two sorted points in [0, 1] per polynomial, which include its roots there."""
-    c0, c1, c2 = c
-    root = np.sqrt(np.maximum(c1 * c1 - 4.0 * c2 * c0, 0.0))
-    large = -0.5 * (c1 + np.where(c1 < 0.0, -root, root))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        both = np.stack([large / c2, c0 / large])
-    return np.sort(np.clip(np.nan_to_num(both, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0), axis=0)
-
-
-def _roots_between(c: Array, turns: Array) -> Array:
-    """Return sorted points in [0, 1] per polynomial, which include its roots there, by bisection between its extrema.
-
-    Args:
-        c: polynomials.
-        turns: sorted points, (turns, N), which include all extrema within [0, 1].
-    """
-    edge = np.ones((1, c.shape[1]))
-    low, high = np.concatenate([0.0 * edge, turns]), np.concatenate([turns, edge])
-    at_low = _horner(c, low)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        value = _horner(c, middle)
-        is_left = value * at_low > 0.0  # the root is in the right half
-        low = np.where(is_left, middle, low)
-        high = np.where(is_left, high, middle)
-    root, slope = 0.5 * (low + high), _derivative(c, 1)
-    for _ in range(_NEWTON):
-        steepness = _horner(slope, root)
-        step = np.divide(_horner(c, root), steepness, out=np.zeros_like(root), where=steepness != 0.0)
-        root = np.clip(root - step, low, high)
-    return np.asarray(root)

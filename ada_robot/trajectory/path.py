@@ -15,7 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_robot.trajectory.splines import segment_coefficients
 
 LARGEST = 1e200  # upper bound of values and derivatives, far from overflow
-HALVINGS = 28  # bisection steps: an error of 4e-9 in the location leaves a rounding error in the extremum
+_HALVINGS, _NEWTON = 10, 3  # bisection and Newton steps for the roots of a derivative
 
 
 class PathState(NamedTuple):
@@ -121,12 +121,12 @@ class Path:
 
     def reach(self, segments: NDArray[np.intp], joints: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return minimum and maximum position of segments of joints, by indices (n,), exact to rounding."""
-        values = _values_where_extreme(self.coefficients[segments, :, joints].T)
+        (values,) = extreme_values(self.coefficients[segments, :, joints].T)
         return values.min(axis=0), values.max(axis=0)
 
     def top_speed(self, segments: NDArray[np.intp], joints: NDArray[np.intp]) -> Array:
         """Return the maximum speed of segments, exact to rounding; see `reach`."""
-        rates = _values_where_extreme(_derivative(self.coefficients[segments, :, joints].T))
+        _, rates = extreme_values(self.coefficients[segments, :, joints].T, 2)
         return np.asarray(np.abs(rates).max(axis=0) / np.diff(self.knots)[segments])
 
 
@@ -142,30 +142,54 @@ def _powers(s: float, h: float, order: int) -> Array:
     return np.array([row[:order] for row in rows])
 
 
-def _values_where_extreme(c: Array) -> Array:
+def extreme_values(c: Array, count: int = 1) -> list[Array]:
     """Return values of polynomials at candidate points in [0, 1], which include the minimum and the maximum.
 
     Extrema are at the ends or at roots of the derivative. Between two roots of its own derivative a polynomial is
-    monotone, so that bisection finds its single root; without a root it converges to an end of the interval.
+    monotone, so that bisection and Newton's method find its single root; without a root they end at a limit.
 
     Args:
         c: coefficients by power, (powers, polynomials).
+        count: number of results: for the polynomials, then for their first, second, ... derivatives.
     """
-    derivatives = [c]
-    while len(derivatives[-1]) > 2:
+    derivatives = [np.concatenate([c, np.zeros((max(count + 3 - len(c), 0), c.shape[1]))])]
+    while len(derivatives[-1]) > 3:
         derivatives.append(_derivative(derivatives[-1]))
     zero, one = np.zeros((1, c.shape[1])), np.ones((1, c.shape[1]))
-    zeros = zero[:0]  # roots of the highest derivative, which is constant: none
-    for d in reversed(derivatives[1:]):
-        edges = np.concatenate([zero, zeros, one])
-        low, high = edges[:-1], edges[1:]
-        is_below = _value(d, low) <= 0.0
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            is_before = (_value(d, middle) <= 0.0) == is_below
-            low, high = np.where(is_before, middle, low), np.where(is_before, high, middle)
-        zeros = high
-    return _value(c, np.concatenate([zero, zeros, one]))
+    points = _quadratic_roots(derivatives[-1])
+    found = []
+    for k in range(len(derivatives) - 2, -1, -1):
+        edges = np.concatenate([zero, points, one])
+        if k < count:
+            found.append(_value(derivatives[k], edges))
+        points = _roots_between(derivatives[k], derivatives[k + 1], edges) if k else points
+    return found[::-1]
+
+
+def _quadratic_roots(c: Array) -> Array:
+    """Return two sorted points in [0, 1] per polynomial, which include its roots there."""
+    c0, c1, c2 = c
+    root = np.sqrt(np.maximum(c1 * c1 - 4.0 * c2 * c0, 0.0))
+    large = -0.5 * (c1 + np.where(c1 < 0.0, -root, root))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both = np.stack([large / c2, c0 / large])
+    return np.sort(np.clip(np.nan_to_num(both, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0), axis=0)
+
+
+def _roots_between(c: Array, slope: Array, edges: Array) -> Array:
+    """Return a root of polynomials in each interval in which they are monotone, or a limit of the interval."""
+    low, high = edges[:-1], edges[1:]
+    at_low = _value(c, low)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        is_before = _value(c, middle) * at_low > 0.0  # the root is in the right half
+        low, high = np.where(is_before, middle, low), np.where(is_before, high, middle)
+    root = 0.5 * (low + high)
+    for _ in range(_NEWTON):
+        steepness = _value(slope, root)
+        step = np.divide(_value(c, root), steepness, out=np.zeros_like(root), where=steepness != 0.0)
+        root = np.clip(root - step, low, high)
+    return np.asarray(root)
 
 
 def _derivative(c: Array) -> Array:
@@ -174,7 +198,8 @@ def _derivative(c: Array) -> Array:
 
 def _value(c: Array, s: Array) -> Array:
     """Evaluate polynomials, each at its points, (points, polynomials)."""
-    value = np.zeros_like(s)
-    for row in c[::-1]:  # Horner's rule
-        value = value * s + row
+    value = np.repeat(c[-1:], len(s), axis=0)
+    for row in c[-2::-1]:  # Horner's rule
+        value *= s
+        value += row
     return value
