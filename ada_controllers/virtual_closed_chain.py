@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,6 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.edit.parts import has_free_root
 from ada_dynamics.model.model import Model
-from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
@@ -325,27 +324,3 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         q = self._target if self._is_path else self._shown
         places = {name: model.q_index(name).start for name in model.joint_names if model.joints[name].nq == 1}
         return {name: float(q[place]) for name, place in places.items()} | super().target_positions(positions)
-
-    def continuous(self, reference: Reference | None = None) -> Callable[..., list[Scalar]]:
-        """Return the law for a fixed reference for `ada_dynamics.simulation.CompiledController`.
-
-        It performs no checks: use it for motions without singular configurations and active limits, and robots with a
-        motor at every joint. Call `reset` before.
-
-        Args:
-            reference: reference; None for the present one.
-        """
-        if self._is_path or not self._is_open:
-            raise InputError(
-                f"{self.NAME}: a continuous law needs feedback: force, and a robot with a motor at every joint and "
-                "without loops.",
-                field="feedback",
-                value=self.settings.feedback,
-                allowed=("force",),
-            )
-        if reference is not None:
-            self.check(reference)
-            self._accept(reference, State(self._q, self._rest), 0.0)
-        law = Law(self.mechanism, self._link, FORCE, predicts=False)
-        given = {name: tuple(values.tolist()) for name, values in zip(list(law.sizes)[2:], self._followed, strict=True)}
-        return lambda t, q, v: law(q, v, **given).effort

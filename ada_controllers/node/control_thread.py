@@ -47,21 +47,14 @@ class Outputs:
         state_rate: maximum rate of each topic [Hz]; 0 for unlimited.
     """
 
-    def __init__(self, node: Node, controller: Controller[Any], state_rate: float, prefix: str = "") -> None:
-        """Create the publishers.
-
-        Args:
-            node: node of the publishers.
-            controller: first controller.
-            state_rate: maximum rate of each topic [Hz]; 0 for unlimited.
-            prefix: prefix of frame names.
-        """
+    def __init__(self, node: Node, controller: Controller[Any], settings: ControllerSettings) -> None:
+        """Args: node of the publishers; first controller; settings of the node."""
         self._node, self._clock = node, node.get_clock()
-        self.state_rate = state_rate
+        self.state_rate = settings.state_rate
         self._states = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
         self._poses = node.create_publisher(PoseStamped, f"~/{TARGET}", qos.STATES)
         self._joints = node.create_publisher(JointState, f"~/{JOINT_TARGET}", qos.STATES)
-        self._frame = prefix + controller.model.root
+        self._frame = settings.frame_prefix + controller.model.root
         self.follow()
 
     def follow(self) -> None:
@@ -152,18 +145,11 @@ class ControlThread:
         self._steady = clock
         self.control = ControlLoop(controller, loop_settings)
         self.following = Following(self.control)
-        self.inputs = StateInputs(
-            node,
-            controller.model,
-            settings.state_source,
-            loop_settings.state_timeout,
-            self.control.refuse,
-            settings.wrench_of,
-            clock,
-        )
+        timeout = loop_settings.state_timeout
+        self.inputs = StateInputs(node, controller.model, settings, timeout, self.control.refuse, clock)
         self._clock, self._layouts = node.get_clock(), JointStateLayouts()
         self._node, self._commands = node, node.create_publisher(JointState, "joint_commands", qos.COMMANDS)
-        self._out = Outputs(node, controller, settings.state_rate, settings.frame_prefix)
+        self._out = Outputs(node, controller, settings)
         self.loop = DeadlineLoop(
             1.0 / settings.rate,
             self._tick,

@@ -15,12 +15,12 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from ada_controllers.node.controller_settings import ARM, CONTACT, JOINT_STATES, STATE
+from ada_controllers.node.controller_settings import ARM, JOINT_STATES, STATE, ControllerSettings
 from ada_controllers.running.control_loop import RobotPhase
 from ada_controllers.running.state_filter import JointStateReader, ReceivedState
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
-from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_dynamics.clock import Clock
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_robot.messages.incoming import read_state
@@ -31,8 +31,6 @@ from ada_robot.ros.robot_settings import AUTO
 
 _NEWEST = qos.streams(1)
 _NS = 1e-9  # [s]
-
-Refuse = Callable[[str, str], None]  # reason, message
 
 
 class StateInputs:
@@ -48,27 +46,26 @@ class StateInputs:
         self,
         node: Node,
         model: Model,
-        source: str,
+        settings: ControllerSettings,
         wrench_timeout: float,
-        refuse: Refuse,
-        wrench_of: str = CONTACT,
-        clock: Clock = SYSTEM_CLOCK,
+        refuse: Callable[[str, str], None],
+        clock: Clock,
     ) -> None:
         """Subscribe.
 
         Args:
             node: node of the subscriptions.
             model: robot model.
-            source: see `ControllerSettings.state_source`.
+            settings: settings of the node.
             wrench_timeout: age above which a measured wrench is ignored [s].
             refuse: called with reason and message of a refusal.
-            wrench_of: see `ControllerSettings.wrench_of`.
             clock: clock of the age of wrenches.
         """
         self._steady = clock
         self._model, self._refuse, self._clock = model, refuse, node.get_clock()
         self.wrench_timeout = wrench_timeout
         is_complete = all(model.joints[name].nq == 1 for name in model.joint_names)
+        source = settings.state_source
         self.source = (JOINT_STATES if is_complete else STATE) if source == AUTO else source
         if self.source == JOINT_STATES:
             self._joints = JointStateReader(model)
@@ -78,7 +75,7 @@ class StateInputs:
         self.topic = self._inbox.topic
         self._wrenches = Inbox(node, WrenchStamped, "wrench", _NEWEST)
         self._wrench: Array | None = None
-        self._sign = -1.0 if wrench_of == ARM else 1.0
+        self._sign = -1.0 if settings.wrench_of == ARM else 1.0
         self._wrench_at = 0.0
         self._epoch: int | None = None  # first stamp [ns]; times relative to it keep full precision
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.algorithms.crba import mass_matrix
@@ -34,22 +34,6 @@ FORCE, PATH = "force", "path"
 REGULAR = 1e-4  # minimum relative pivot of the compiled law; the square of a relative singular value
 
 Given = Mapping[str, Vector]  # arguments of the law by name, see `Law.sizes`
-
-
-class Found(NamedTuple):
-    """Results of the law, over generic scalars.
-
-    Attributes:
-        effort: efforts on all joints of the tree.
-        acceleration: a* at the start of the command.
-        signals: signals in one row, indexed by `Law.parts`.
-        guards: quantities that must not be negative.
-    """
-
-    effort: list[Scalar]
-    acceleration: list[Scalar]
-    signals: list[Scalar]
-    guards: list[Scalar]
 
 
 class Law:
@@ -91,31 +75,27 @@ class Law:
         ends = accumulate(parts.values())
         self.parts = {name: slice(end - size, end) for (name, size), end in zip(parts.items(), ends, strict=True)}
 
-    def __call__(self, q: Vector, v: Vector, **given: Vector) -> Found:
-        """Evaluate the law over generic scalars."""
-        desired, signals = self._desired(q, v, given)
-        a, guards = self._allowed(q, v, desired, given["loops"])
-        at, rate, late = q, v, a
-        if self.predicts:  # half of the duration later, at which the command is correct on average
-            at, rate, step = self._later(q, v, a, 0.5 * given["hold"][0])
-            if self.feedback == PATH:
-                given = {**given, "error": [e - s for e, s in zip(given["error"], step, strict=True)]}
-            late, more = self._allowed(at, rate, self._desired(at, rate, given)[0], given["loops"])
-            guards = [*guards, *more]
-        # eq. 7.4, with gravity
-        return Found(inverse_dynamics(for_efforts(self.mechanism.robot.tree), at, rate, late), a, signals, guards)
-
     def compile(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """Compile (q, v, ...) -> efforts on all joints of the tree, a*, and the signals.
+        """Compile (q, v, ...) -> efforts on all joints of the tree, a* at the start of the command, and the signals.
 
         Args:
             otherwise: fallback near singular configurations.
         """
+        tree = self.mechanism.closed.tree
 
-        def body(**given: Vector) -> Traced:
-            found = self(**given)
-            outputs = {"effort": found.effort, "reached": found.acceleration, "signals": found.signals}
-            return Traced(outputs, [*position_guards(self.mechanism.closed.tree, given["q"]), *found.guards])
+        def body(q: Vector, v: Vector, **given: Vector) -> Traced:
+            desired, signals = self._desired(q, v, given)
+            a, guards = self._allowed(q, v, desired, given["loops"])
+            at, rate, late = q, v, a
+            if self.predicts:  # half of the duration later, at which the command is correct on average
+                at, rate, step = self._later(q, v, a, 0.5 * given["hold"][0])
+                if self.feedback == PATH:
+                    given = {**given, "error": [e - s for e, s in zip(given["error"], step, strict=True)]}
+                late, more = self._allowed(at, rate, self._desired(at, rate, given)[0], given["loops"])
+                guards = [*guards, *more]
+            effort = inverse_dynamics(for_efforts(self.mechanism.robot.tree), at, rate, late)  # eq. 7.4, with gravity
+            outputs = {"effort": effort, "reached": a, "signals": signals}
+            return Traced(outputs, [*position_guards(tree, q), *guards])
 
         return compiled(f"virtual_closed_chain_{self.feedback}", self.sizes, body, otherwise)
 

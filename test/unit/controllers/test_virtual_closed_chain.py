@@ -17,8 +17,6 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual.manifold import Manifold
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
-from ada_dynamics.errors import InputError
-from ada_dynamics.simulation import CompiledController, Simulation
 from ada_tools.engines.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
@@ -97,17 +95,6 @@ def test_efforts_are_those_of_pinocchio_for_these_accelerations(planar_4r: ada.M
     np.testing.assert_allclose(command.effort, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_continuous_law_keeps_the_loops_to_rounding(planar_4r: ada.Model) -> None:
-    controller = four_bar(planar_4r, {"loop_stiffness": 0.0, "loop_damping": 0.0})
-    controller.reset(State(START, np.zeros(4)), 0.0)
-    law = CompiledController(controller.continuous(angle(0.0)))
-    log = Simulation(planar_4r, START, controller=law, step=1e-3).run(2.0)
-    assert off_parallel(log.q) < 1e-11
-    assert log.q[-1, 0] == pytest.approx(
-        START[0] * np.exp(-3.0) * (np.cos(np.sqrt(3)) + np.sqrt(3) * np.sin(np.sqrt(3)))
-    )
-
-
 def test_a_mechanism_with_weight_falls(planar_4r: ada.Model) -> None:
     controller = four_bar(planar_4r, {"weight": True, "joint_stiffness": [0.0], "joint_damping": [0.0]})
     state = State(START, np.zeros(4))
@@ -156,13 +143,6 @@ def test_a_target_is_shown_with_the_joints_that_have_no_motor(feedback: str) -> 
     assert list(shown) == model.joint_names
     expected = ada.close_loops(model, wanted, list(controller.joints))
     np.testing.assert_allclose(list(shown.values()), expected, atol=1e-7)
-
-
-def test_the_continuous_law_is_for_virtual_forces(planar_4r: ada.Model) -> None:
-    controller = four_bar(planar_4r, {"feedback": "path"})
-    controller.reset(State(START, np.zeros(4)), 0.0)
-    with refused(InputError, field="feedback", value="path"):
-        controller.continuous()
 
 
 def test_a_moving_pose_is_approached_at_its_own_velocity_along_the_loops(
