@@ -8,7 +8,6 @@ from typing import cast
 
 import numpy as np
 
-from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.motion.joint_motion import Bounds, JointMotion, Point
@@ -61,15 +60,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
     SETTINGS = JointTrajectorySettings
 
     def _prepare(self) -> None:
-        self.bounds = self._bounds(self.shaping)
-        self._motion = JointMotion.rest(np.zeros(len(self.joints)))
-        self._began = 0.0
-        self._now = self._motion(0.0)
-        self._measured = self._now.position
-        self._time = 0.0
-
-    def _bounds(self, shaping: ShapingSettings) -> Bounds:
-        settings = self.settings
+        settings, shaping = self.settings, self.shaping
         known = np.array([limit.velocity for limit in self.limits])
         desired = self.per_joint("speed", settings.speed)
         speed = np.where(desired > 0.0, np.minimum(desired, known), np.where(np.isfinite(known), known, 1.0))
@@ -77,26 +68,25 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         acceleration = self.per_joint("acceleration", settings.acceleration)
         if shaping.acceleration:
             acceleration = np.minimum(acceleration, shaping.acceleration)
-        return Bounds(
+        self.bounds = Bounds(
             np.maximum(_KEPT * speed, 1e-9),
             _KEPT * acceleration,
             np.array([limit.lower + shaping.position_margin for limit in self.limits]),
             np.array([limit.upper - shaping.position_margin for limit in self.limits]),
             self.joints,
         )
+        self._motion = JointMotion.rest(np.zeros(len(self.joints)))
+        self._now, self._began, self._time = self._motion(0.0), 0.0, 0.0
+        self._measured = self._now.position
 
     # --- plans ------------------------------------------------------------------------------------------------------
-    def reset(self, state: State, time: float, command: Command | None = None) -> None:
-        """Start at the measured or last commanded positions, and come to rest; see `Controller.reset`."""
-        super().reset(state, time, command)
-        if command is not None and command.position is not None:
-            velocity = state.v[self.v_index] if command.velocity is None else command.velocity
-            self._halt(command.position, velocity, time)
-            self.reference = JointReference(self._motion.final)
-
     def _begin(self, state: State, time: float) -> None:
-        self._halt(state.q[self.q_index], state.v[self.v_index], time)
+        """Start at the last commanded or the measured positions, and come to rest."""
+        _, position, velocity, _, _ = self.last_command
         self._measured = state.q[self.q_index]
+        if position is None:
+            position, velocity = self._measured, None
+        self._halt(position, state.v[self.v_index] if velocity is None else velocity, time)
 
     def _reference_at(self, state: State) -> Reference:
         return JointReference(self._motion.final)

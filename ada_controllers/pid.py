@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -69,20 +70,19 @@ class Pid(Controller[PidSettings]):
         self._td = self.per_joint("derivative_time", own.derivative_time)
         self._ti = self.per_joint("integral_time", own.integral_time)
         self._speed_gain = self.per_joint("speed_gain", own.speed_gain)
-        self._take_gains(self.per_joint("gain", own.gain or (0.0,)))
+        self._kp = self.per_joint("gain", own.gain or (0.0,))
+        self._ki = integral_gains(self._kp, self._ti)
         self._efforts = _motor(len(self.joints))
         self._rules = np.array([0.0, own.derivative_filter, float(own.anti_windup)])  # first element: dt
         self._zero = np.zeros(len(self.joints))
         self._sum, self._slope, self._error, self._desired = (self._zero,) * 4
 
-    def _take_gains(self, kp: Array) -> None:
-        self._kp, self._ki = kp, integral_gains(kp, self._ti)
-
     def _begin(self, state: State, time: float) -> None:
         """Start with an integral that continues the last command; the error is zero."""
         if not self.settings.gain:
             inertias = apparent_inertias(Dynamics(self.model), state.q, self.v_index)
-            self._take_gains(np.where(self._speed_gain > 0.0, FREQUENCY, FREQUENCY**2 * inertias))
+            self._kp = np.where(self._speed_gain > 0.0, FREQUENCY, FREQUENCY**2 * inertias)
+            self._ki = integral_gains(self._kp, self._ti)
         effort, v, moves = self.last_command.effort, state.v[self.v_index], self._speed_gain > 0.0
         self._slope, self._error = -v, self._zero
         self._desired, self._sum = self._zero, self._zero
@@ -149,8 +149,7 @@ def _u(error: Vector, slope: Vector, sums: Vector, kp: Vector, ki: Vector, td: V
 @lru_cache(maxsize=32)
 def equation(count: int) -> Callable[..., Any]:
     """Compile (error, its rate, previous integral, K_p, K_p/T_i, T_d, [dt]) -> u of eq. 1, and the integral."""
-    vectors = ("error", "slope", "sums", "kp", "ki", "td")
-    return compiled("awa_equation_1", {**dict.fromkeys(vectors, count), "dt": 1}, _u)
+    return compiled("awa_equation_1", {**dict.fromkeys(signature(_u).parameters, count), "dt": 1}, _u)
 
 
 @lru_cache(maxsize=32)
@@ -189,8 +188,7 @@ def _motor(count: int) -> Callable[..., Any]:
         ]
         return {"efforts": efforts, "sums_": found["sums_"], "slopes_": slope, "error": error}
 
-    vectors = ("q", "v", "q_ref", "v_ref", "sums", "slopes", "commanded", "desired", "kp", "ki", "td", "speed_gain")
-    return compiled("pid", {**dict.fromkeys(vectors, count), "rules": 3}, body)
+    return compiled("pid", {**dict.fromkeys(signature(body).parameters, count), "rules": 3}, body)
 
 
 _TINY = 1e-300  # keeps the unused branch of `select` finite

@@ -164,7 +164,7 @@ class Shaper:
             velocity = None if velocity is None else allowed
             cut = np.maximum(cut, lost)
         elif velocity is not None:
-            velocity, lost = self._velocity_cut(velocity, last_velocity, state)
+            velocity, lost = self._velocity_cut(velocity, last_velocity, q)
             cut = np.maximum(cut, lost)
         return Command(position=position, velocity=velocity, effort=effort), cut
 
@@ -176,13 +176,12 @@ class Shaper:
 
     def before_ends(self, velocity: Array, state: State) -> Array:
         """Limit velocities without positions near the position limits."""
-        return self._velocity_cut(velocity, velocity, state)[0]
+        allowed: Array = self._velocity_cut(velocity, velocity, state.q[self._q_index])[0]
+        return allowed
 
-    def _velocity_cut(self, velocity: Array, last: Array, state: State) -> tuple[Array, Array]:
-        q = state.q[self._q_index]
+    def _velocity_cut(self, velocity: Array, last: Array, q: Array) -> Any:
         ends = self._lower, self._upper, self._speed
-        allowed, cut = self._call("velocity")(velocity, last, q, *ends, self._acceleration, self._dt)
-        return allowed, cut
+        return self._call("velocity")(velocity, last, q, *ends, self._acceleration, self._dt)
 
     def _call(self, name: str) -> Callable[..., Any]:
         """Return a compiled rule, with a fallback for other arguments than float64 vectors that reports errors."""

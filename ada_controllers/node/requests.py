@@ -97,14 +97,19 @@ class ReferenceInputs:
             )
 
     def _offer(self, topic: str, offer: Callable[[], None]) -> None:
-        refused = self._thread.control.refused
-        before = refused[REFERENCE]
-        try:
-            self._thread.ask(offer)
-        except AdaError as problem:
-            if refused[REFERENCE] > before:
-                return  # counted, and logged by the node
-            self._node.get_logger().warning(f"refused on ~/{topic}: {problem}", throttle_duration_sec=1.0)
+        accepted(self._node, self._thread, lambda: self._thread.ask(offer), f"refused on ~/{topic}")
+
+
+def accepted(node: Node, thread: ControlThread, request: Callable[[], None], refusal: str) -> bool:
+    """Return whether a request was accepted; log its refusal, unless it was counted, as the node logs those."""
+    before = thread.control.refused[REFERENCE]
+    try:
+        request()
+    except AdaError as problem:
+        if thread.control.refused[REFERENCE] == before:
+            node.get_logger().warning(f"{refusal}: {problem}", throttle_duration_sec=1.0)
+        return False
+    return True
 
 
 def action_type() -> Any:
@@ -171,26 +176,22 @@ class TrajectoryAction:
     # --- goals ------------------------------------------------------------------------------------------------------
     def _judge(self, goal: Any, name: str, controller: str) -> GoalResponse:
         """Accept a goal and start to follow it, or reject it and log the reason, which the action cannot transmit."""
-        refused = self._thread.control.refused
-        before = refused[REFERENCE]
-        try:
+
+        def follow() -> None:
             running = self._thread.control.controller
             if controller not in ("", running.NAME):
                 raise ReferenceRefused(f"{controller} is not running; {running.NAME} is.")
-            joints = running.joints
             for tolerances in (goal.path_tolerance, goal.goal_tolerance):
-                tolerances_of(tolerances, joints, 0.0)
+                tolerances_of(tolerances, running.joints, 0.0)
             if getattr(goal.multi_dof_trajectory, "points", ()):
                 raise ReferenceRefused("multi_dof_trajectory is not supported; use joints only.")
             if not goal.trajectory.points:
                 raise ReferenceRefused("the trajectory has no points; cancel a goal to stop it.")
             offered = offered_trajectory(goal.trajectory, int(self._node.get_clock().now().nanoseconds))
             self._thread.ask(lambda: self._thread.following.trajectory(offered))
-        except AdaError as problem:
-            if refused[REFERENCE] == before:  # counted refusals are logged by the node
-                self._node.get_logger().warning(f"goal of {name} refused: {problem}")
-            return GoalResponse.REJECT
-        return GoalResponse.ACCEPT
+
+        is_accepted = accepted(self._node, self._thread, follow, f"goal of {name} refused")
+        return GoalResponse.ACCEPT if is_accepted else GoalResponse.REJECT
 
     def _accept(self, handle: Any) -> None:
         self._end(self._kind.Result.INVALID_GOAL, "replaced by a newer goal", abort=True)
