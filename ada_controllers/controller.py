@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
-from ada_controllers.checks.inputs import ReferenceCheck, StateCheck
-from ada_controllers.checks.shaping import Shaper, ShapingSettings
+from ada_controllers.checks import ReferenceCheck, Shaper, ShapingSettings, StateCheck
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import JointReference, Reference, State
 from ada_dynamics.arrays import Array

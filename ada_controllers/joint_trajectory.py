@@ -10,8 +10,7 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.motion.joint_motion import Bounds, JointMotion, Point
-from ada_controllers.motion.planning import PROFILES, brake, plan, quintic, stop, through
+from ada_controllers.motion import PROFILES, Bounds, JointMotion, Point, brake, plan, quintic, stop, through
 from ada_controllers.state import JointPath, JointReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_robot.contract import Command

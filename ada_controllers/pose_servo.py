@@ -13,10 +13,10 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.arm.serial_arm import SerialArm, arm_joints, last_link
-from ada_controllers.checks.shaping import UNLIMITED
+from ada_controllers.checks import UNLIMITED
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
+from ada_controllers.serial_arm import SerialArm, arm_joints, last_link
 from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics

@@ -315,7 +315,7 @@ def _control_loop(scenario: Scenario, part: ControlPart, model: Model, q: Array)
         ScenarioError: unknown controller, unsuitable robot, or invalid reference.
     """
     from ada_controllers import make
-    from ada_controllers.checks.shaping import ShapingSettings
+    from ada_controllers.checks import ShapingSettings
     from ada_controllers.in_simulation import InSimulation, by_joint_names
     from ada_controllers.registry import find
 

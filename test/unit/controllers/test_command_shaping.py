@@ -12,7 +12,7 @@ from echo_controller import INF, Echo, EchoPosition, EchoVelocity, echo, say
 from refused import refused
 
 from ada_controllers import Command, State
-from ada_controllers.checks.shaping import STOPPING
+from ada_controllers.checks import STOPPING
 from ada_controllers.errors import CommandRefused
 
 

@@ -13,7 +13,7 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import Command, JointPath, JointReference, PoseReference, ReferenceRefused, State, StateRefused
-from ada_controllers.checks.shaping import ShapingSettings
+from ada_controllers.checks import ShapingSettings
 from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.errors import InputError
 
