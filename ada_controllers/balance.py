@@ -170,7 +170,7 @@ class Balance(Controller[BalanceSettings]):
             self._equations,
         )
         self._zero = np.zeros(len(JOINTS))
-        self._recovery = Recovery()
+        self._is_recovering, self._furthest, self._turned_until = False, 0.0, -np.inf
         self._signals = {"upper_body": np.zeros(2), "ankle": np.zeros(2)}
 
     def _commanded_joints(self) -> tuple[str, ...]:
@@ -193,7 +193,18 @@ class Balance(Controller[BalanceSettings]):
         return motors
 
     def _begin(self, state: State, time: float) -> None:
-        self._recovery = Recovery()
+        self._is_recovering, self._furthest, self._turned_until = False, 0.0, -np.inf
+
+    def _watch(self, turn: float, time: float) -> None:
+        """Detect the transition from reaction to recovery: the upper body turns away, then back."""
+        size = abs(turn)
+        if size > TURNED:
+            self._turned_until = time
+        elif time - self._turned_until > AT_REST:
+            self._is_recovering, self._furthest = False, 0.0
+        self._furthest = max(self._furthest, size)
+        if self._furthest > TURNED and size < BACK * self._furthest:
+            self._is_recovering = True
 
     def _equations(
         self, q: Vector, v: Vector, position: Vector, velocity: Vector, recovering: Vector
@@ -227,36 +238,15 @@ class Balance(Controller[BalanceSettings]):
     def _law(self, state: State, time: float) -> Command:
         desired = cast(JointReference, self.reference)
         velocity = self._zero if desired.velocity is None else desired.velocity
-        recovering = np.array([float(self._recovery.has_begun)])
+        recovering = np.array([float(self._is_recovering)])
         tau, upper_body, ankle = self._compiled(state.q, state.v, desired.position, velocity, recovering)
-        self._recovery.see(float(upper_body[0]), time)
+        self._watch(float(upper_body[0]), time)
         self._signals = {"upper_body": upper_body, "ankle": ankle}
         return Command(effort=tau)
 
     def signals(self) -> dict[str, Array]:
         """Return `upper_body`, its rotation about z (α) and y (β) [rad], and `ankle`, θ̇_a^ref of eq. 6.12 and θ̇_a."""
         return self._signals
-
-
-class Recovery:
-    """Detects the transition from reaction to recovery: the upper body turns away, then back."""
-
-    def __init__(self) -> None:
-        """Start at rest."""
-        self.has_begun = False
-        self._furthest = 0.0
-        self._turned_until = -np.inf
-
-    def see(self, turn: float, time: float) -> None:
-        """Process the present rotation of the upper body [rad]."""
-        size = abs(turn)
-        if size > TURNED:
-            self._turned_until = time
-        elif time - self._turned_until > AT_REST:
-            self.has_begun, self._furthest = False, 0.0
-        self._furthest = max(self._furthest, size)
-        if self._furthest > TURNED and size < BACK * self._furthest:
-            self.has_begun = True
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from ada_controllers.computed_torque import desired_acceleration
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
-from ada_controllers.support.coupling import (
+from ada_controllers.support_coupling import (
     COMPONENTS,
     RANK_TOLERANCE,
     SupportCoupling,

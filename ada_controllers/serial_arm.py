@@ -100,22 +100,17 @@ def _is_constant(places: Array) -> NDArray[np.bool_]:
 
 
 def _range(distances: Array, rigid: NDArray[np.bool_], first: int, last: int) -> tuple[float, float]:
-    """Return maximum and minimum distance of two points by the shortest chain of rigid lengths."""
-    if last <= first:
-        return np.inf, 0.0
-    reach = {first: (0.0, [0.0])}
-    for i in range(first + 1, last + 1):
-        ways = [
-            (reach[j][0] + float(distances[j, i]), [*reach[j][1], float(distances[j, i])])
-            for j in range(first, i)
-            if j in reach and rigid[j, i]
-        ]
-        if ways:
-            reach[i] = min(ways, key=lambda way: (way[0], len(way[1])))
-    if last not in reach:
-        return np.inf, 0.0
-    longest, lengths = reach[last]
-    return longest, max(2.0 * max(lengths) - longest, 0.0)
+    """Return bounds of the distance of two points by a chain of rigid lengths between them."""
+    lengths, at = [0.0], first
+    while at < last:
+        partners = np.flatnonzero(rigid[at, at + 1 : last + 1])
+        if not len(partners):
+            return np.inf, 0.0
+        following = at + 1 + int(partners[-1])
+        lengths.append(float(distances[at, following]))
+        at = following
+    longest = sum(lengths)
+    return (longest, max(2.0 * max(lengths) - longest, 0.0)) if last > first else (np.inf, 0.0)
 
 
 # --- joint choice -----------------------------------------------------------------------------------------------------

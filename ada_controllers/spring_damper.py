@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
-from ada_controllers.support.coupling import row_space
+from ada_controllers.support_coupling import row_space
 from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.algorithms.rnea import gravity_efforts
@@ -73,8 +73,15 @@ class SpringDamper(Controller[SpringDamperSettings]):
         own = self.settings
         if own.link and own.link not in model.links:
             raise unknown_name("link", own.link, model.links)
-        if own.carry_weight:
-            refuse_what_joints_cannot_carry(self)
+        if own.carry_weight and model.nv != len(self.joints):
+            raise InputError(
+                f"{self.NAME}: carry_weight needs a fixed base and a motor at every joint; robot {model.name!r} has "
+                f"{model.nv} velocities and {len(self.joints)} motors. For a walking robot, use a model whose feet are "
+                "fixed to the ground, such as 'hoap2_standing'.",
+                field="carry_weight",
+                value=True,
+                allowed=(False,),
+            )
         self._gains = {name: self.per_joint(name, getattr(own, name)) for name in ("stiffness", "damping")}
         for name, near in list(self._gains.items()):
             given = getattr(own, f"turned_{name}")
@@ -144,20 +151,6 @@ def spring_efforts(
         k * (desired - x) + d * (moving - rate)
         for k, d, desired, moving, x, rate in zip(stiffness, damping, position, velocity, places, rates, strict=True)
     ]
-
-
-def refuse_what_joints_cannot_carry(controller: Controller[Any]) -> None:
-    """Raise InputError for robots whose motors cannot carry their weight."""
-    model = controller.model
-    if model.nv != len(controller.joints):
-        raise InputError(
-            f"{controller.NAME}: carry_weight needs a fixed base and a motor at every joint; "
-            f"robot {model.name!r} has {model.nv} velocities and {len(controller.joints)} motors. For a walking robot, "
-            "use a model whose feet are fixed to the ground, such as 'hoap2_standing'.",
-            field="carry_weight",
-            value=True,
-            allowed=(False,),
-        )
 
 
 def carried_weight(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
