@@ -357,16 +357,16 @@ class ControlLoop:
         Raises:
             ReferenceRefused: if it is not.
         """
-        name = self.controller.NAME
+        name, field, value = self.controller.NAME, "is_active", "no"
         if not self.is_active:
-            text, facts = f"{name} is not active ({self.reason}) and accepts no references.", ("is_active", False)
+            text = f"{name} is not active ({self.reason}) and accepts no references."
         elif self.waits:
-            phase = self._robot.phase if self._robot else None
-            text, facts = f"{self.waits}; {name} accepts references when it is active.", ("phase", phase)
+            field, value = "phase", self._robot.phase if self._robot else ""
+            text = f"{self.waits}; {name} accepts references when it is active."
         else:
             return
         self.refuse(REFERENCE, text)
-        raise ReferenceRefused(text, field=facts[0], value=facts[1])
+        raise ReferenceRefused(text, field=field, value=value)
 
     def brake(self) -> None:
         """Drop the reference: a controller with a plan comes to rest, others hold their present reference."""
