@@ -180,7 +180,7 @@ _CHECKS: Mapping[str, tuple[Callable[[str], str], str]] = {
 
 # Arguments of every setup.
 NODE_ARGUMENTS = (
-    Argument("view", "auto", "show the robot in the browser; auto: if viser is installed", AUTO),
+    Argument("view", "auto", "show the robot in the browser; auto: if viser is installed; by ros2 launch always", AUTO),
     Argument("view_port", "8080", "port of the browser view on this machine; 0: any free one"),
     Argument("rviz", "auto", "show the robot in RViz; auto: if rviz2 is installed", AUTO),
     Argument("record", "", "path of an .mcap file to record to; empty: none"),

@@ -36,7 +36,8 @@ def launch_description(name: str) -> Any:
 
     def start(context: Any) -> list[Any]:
         pushed = context.launch_configurations.get("ros_namespace", "")
-        what = plan(setup, given, Machine.of_nodes(), pushed)
+        machine = Machine.this()._replace(has_viser=True)  # the nodes may run in another Python, where it is installed
+        what = plan(setup, given, machine, pushed)
         return [*(LogInfo(msg=note) for note in what.notes), *map(_node, what.processes)]
 
     declared = [

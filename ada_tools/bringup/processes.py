@@ -7,14 +7,9 @@ import atexit
 import importlib.util
 import itertools
 import json
-import os
-import shlex
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +18,6 @@ from ada_hardware.registry import DEVICES, SENSOR
 from ada_tools.nodes.executables import MODULES
 
 PACKAGE = "ada_dynamics"
-PATIENCE = 10.0  # [s] timeout for queries to another Python interpreter
 
 ParameterValue = bool | int | float | str | list[str] | list[float]
 
@@ -188,27 +182,5 @@ class Machine(NamedTuple):
 
     @classmethod
     def this(cls) -> Machine:
-        """Programs available to this Python interpreter, which starts the nodes itself."""
+        """Programs available to this Python interpreter."""
         return cls(shutil.which("rviz2") is not None, importlib.util.find_spec("viser") is not None)
-
-    @classmethod
-    def of_nodes(cls, patience: float = PATIENCE) -> Machine:
-        """Programs available to the interpreter of the installed nodes, which `ros2` starts."""
-        python = _python_of_nodes()
-        if python in ("", sys.executable):
-            return cls.this()
-        question = "import importlib.util, sys; sys.exit(importlib.util.find_spec('viser') is None)"
-        has_viser = False
-        with suppress(OSError, subprocess.TimeoutExpired):
-            asked = subprocess.run([*shlex.split(python), "-c", question], capture_output=True, timeout=patience)
-            has_viser = asked.returncode == 0
-        return cls(shutil.which("rviz2") is not None, has_viser)
-
-
-def _python_of_nodes() -> str:
-    """Interpreter in the first line of the installed view_node; "" if it is not installed, or not a script."""
-    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
-        with suppress(OSError), (Path(prefix) / "lib" / PACKAGE / "view_node").open("rb") as file:
-            first = file.readline().decode(errors="replace")
-            return first[2:].strip() if first.startswith("#!") else ""
-    return ""
