@@ -72,11 +72,6 @@ class LivePlot:
         """Send the added samples and the cursor."""
         self._node.data = self._data()
 
-    @property
-    def count(self) -> int:
-        """Number of displayed samples."""
-        return len(self._rows)
-
     def _data(self) -> tuple[Array, ...]:
         """Curves, and a cursor curve with a spike: the charts have no cursor that the server can move."""
         rows = np.array(self._rows) if self._rows else np.zeros((2, 1 + len(self._names)))

@@ -60,8 +60,10 @@ class PushPanel:
             self.button = gui.add_button("push")
             gui.add_markdown("or drag a link with the mouse; a click pushes it away from you")
         page.when(self.button, self.push)
-        scene.on_pull(lambda pull: page.note("pull", lambda: self.drag(pull)))
-        scene.on_click(lambda *hit: page.note("click", lambda: self._clicked(*hit)))
+        scene.on_mouse(
+            lambda pull: page.note("pull", lambda: self.drag(pull)),
+            lambda *hit: page.note("click", lambda: self._clicked(*hit)),
+        )
 
     def push(self) -> None:
         """Apply the force to the centre of mass of the selected link."""

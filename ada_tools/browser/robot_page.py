@@ -411,13 +411,6 @@ class RobotPage:
 
 
 def _unshown(missing: tuple[str, ...], foreign: tuple[str, ...]) -> str:
-    texts = []
-    if missing:
-        texts.append(f"No data for joints {_shortened(missing)}; they are shown at their last positions.")
-    if foreign:
-        texts.append(f"Unknown joints: {_shortened(foreign)}.")
-    return " ".join(texts)
-
-
-def _shortened(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    """Message about joints without data, and about received joints that the model does not have."""
+    texts = [f"No data for joints {', '.join(missing)}; they are shown at their last positions."] if missing else []
+    return " ".join([*texts, *([f"Unknown joints: {', '.join(foreign)}."] if foreign else [])])

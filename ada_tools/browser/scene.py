@@ -119,32 +119,31 @@ class Scene:
         """World positions of all parts, (n, 3)."""
         return self.batches.positions
 
-    def on_pull(self, action: Callable[[MouseDrag], None]) -> None:
-        """Call a function while a link is dragged with the left mouse button."""
+    def on_mouse(self, pulled: Callable[[MouseDrag], None], clicked: Callable[[str, Array, Array], None]) -> None:
+        """Call functions for mouse actions on links.
+
+        Args:
+            pulled: called while a link is dragged with the left button.
+            clicked: called with the clicked link, and the origin and direction of the view ray.
+        """
         tracker = DragTracker(self.batches)
         for batch in self.batches.each:
 
-            async def pulled(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
+            async def pull(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
                 index = event.instance_index
-                pull = tracker.drag(event, None if index is None else links[index], self.poses)
-                if pull is not None:
-                    action(pull)
+                found = tracker.drag(event, None if index is None else links[index], self.poses)
+                if found is not None:
+                    pulled(found)
 
-            batch.node.on_drag("left")(pulled)
-
-    def on_click(self, action: Callable[[str, Array, Array], None]) -> None:
-        """Call a function with the link and the origin and direction of the view ray when a link is clicked."""
-        tracker = DragTracker(self.batches)
-        for batch in self.batches.each:
-
-            async def clicked(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
+            async def click(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
                 origin, direction = np.array(event.ray_origin), np.array(event.ray_direction)
                 index = event.instance_index
                 link = tracker.link_on(origin, direction) if index is None else links[index]
                 if link is not None:
-                    action(link, origin, direction)
+                    clicked(link, origin, direction)
 
-            batch.node.on_click(clicked)
+            batch.node.on_drag("left")(pull)
+            batch.node.on_click(click)
 
     def wrench_at(self, link: str, force: ArrayLike, point: ArrayLike) -> Array:
         """Wrench [f, n] at the origin of a link, in world axes, of a force at a point.

@@ -26,7 +26,6 @@ _SPEED, _FASTEST = 15.0, 60.0  # [deg/s] joint speed of a device: initial and ma
 _SHARE = 0.5  # maximum fraction of the joint velocity limit of a device
 _LONGEST = 1.5 * PERIOD  # [s] maximum time step of one command
 _LOOK = 0.2  # [s] between display updates of the sliders
-_OFF_TARGET = math.radians(0.05)  # threshold between position and target
 _SAME = 1e-6  # [deg, m, s] smaller changes are not sent
 Send = Callable[[Positions | None], None]  # None stops the commands; raises InputError without a subscriber
 _COARSEST = {True: 0.1, False: 1e-3}  # largest step of an angle [deg], of a distance [m]

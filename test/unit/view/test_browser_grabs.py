@@ -109,7 +109,7 @@ def test_a_click_without_a_link_pushes_the_one_that_is_seen_there_or_none(page, 
     scene = Scene(page.server, cross)
     scene.show([0.0])
     clicked = []
-    scene.on_click(lambda link, *_: clicked.append(link))
+    scene.on_mouse(print, lambda link, *_: clicked.append(link))
     for x, z in ((0.9, 0.0), (0.0, 3.0)):
         node = scene.batches.each[0].node
         node.act("click", instance_index=None, ray_origin=(x, 9.0, z), ray_direction=(0.0, -1.0, 0.0))
