@@ -27,6 +27,7 @@ from ada_dynamics.dynamics.quantities import Quantity, order_tag
 from ada_dynamics.errors import AdaError, InputError, SingularConfigurationWarning
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.jit import Kernel
+from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
@@ -357,14 +358,4 @@ def frictionless(model: Model) -> Model:
     """Return the model without Coulomb friction in its joints; the same model if there is none."""
     if not has_friction(model):
         return model
-    joints = [replace(joint, friction=0.0) for joint in model.joints.values()]
-    return Model(
-        model.name,
-        model.root,
-        list(model.links.values()),
-        joints,
-        model.gravity,
-        model.source,
-        list(model.loops.values()),
-        model.actuated,
-    )
+    return with_parts(model, *(replace(joint, friction=0.0) for joint in model.joints.values() if joint.friction))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,6 @@ CHUNK_SECONDS = 0.5  # [s], maximum wall time of a chunk
 CHUNK_BYTES = 2**19  # [byte], maximum size of the rows of a chunk
 RATE = 100.0  # [Hz]
 Times = NDArray[np.int64]
-Encoder = Callable[[Times, Array], list[bytes]]  # times [ns] and rows of the recording to messages
 _CONTACT = "contact/"
 
 
@@ -114,7 +113,7 @@ class McapRecorder(RowReceiver):
         self._begin_columns()
         robot = description(model)
         if robot is not None:
-            self._write(_topic(DESCRIPTION, messages.TEXT), 0, messages.text_message(robot))
+            self._write(DESCRIPTION, messages.TEXT, 0, messages.text_message(robot))
         self._writer.flush()
 
     def _begin_columns(self) -> None:
@@ -166,18 +165,19 @@ class McapRecorder(RowReceiver):
         if len(rows):
             self._write_rows(rows)
         for t, text in events:
-            self._write(_topic(EVENTS, messages.TEXT), int(_nanoseconds(np.array([t]))[0]), messages.text_message(text))
+            self._write(EVENTS, messages.TEXT, int(_nanoseconds(np.array([t]))[0]), messages.text_message(text))
         self._writer.flush()
         self._last_chunk = self._clock()
 
     def _write_rows(self, rows: Array) -> None:
         times = _nanoseconds(rows[:, 0])
-        self._write(_topic(STATE, messages.NUMBERS), int(times[0]), messages.table_message(rows))
+        self._write(STATE, messages.NUMBERS, int(times[0]), messages.table_message(rows))
         chosen = self._for_viewers(rows)
-        for topic, encode in self._viewer_topics:
+        parts = {key: np.ascontiguousarray(part) for key, part in self.columns.split(rows[chosen]).items()}
+        for name, kind, message, values in self._viewer_topics:
             with suppress(InputError):  # not computable, such as after an overflow; the states are recorded in any case
-                for at, message in zip(times[chosen].tolist(), encode(times[chosen], rows[chosen]), strict=True):
-                    self._write(topic, at, message)
+                for at, raw in zip(times[chosen].tolist(), message.fill(times[chosen], values(parts)), strict=True):
+                    self._write(name, kind, at, raw)
 
     def _for_viewers(self, rows: Array) -> NDArray[np.intp]:
         """Return the rows for viewers: the first one in each period, with finite numbers."""
@@ -187,8 +187,8 @@ class McapRecorder(RowReceiver):
         self._tick = float(ticks[-1])
         return np.flatnonzero(chosen)
 
-    def _write(self, topic: Topic, at: int, message: bytes) -> None:
-        self._writer.add(topic, at, at, message)
+    def _write(self, name: str, kind: str, at: int, message: bytes) -> None:
+        self._writer.add(Topic(name, kind, messages.DEFINITIONS[kind]), at, at, message)
 
     def close(self, info: Mapping[str, Any] | None = None) -> None:
         """Write the end of the file with its index.
@@ -249,68 +249,50 @@ def write_mcap(log: LogRows, path: Path, rate: float, dynamics: Dynamics) -> Pat
 
 
 # --- topics for viewers -----------------------------------------------------------------------------------------------
-def _viewer_topics(columns: Columns, dynamics: Dynamics) -> Iterator[tuple[Topic, Encoder]]:
-    """Return the topics for viewers and their encoders."""
+class _ViewerTopic(NamedTuple):
+    name: str
+    kind: str
+    message: messages.Message
+    values: Callable[[Mapping[str, Array]], dict[str, Array]]  # numbers of the message, of the parts of rows
+
+
+def _viewer_topics(columns: Columns, dynamics: Dynamics) -> Iterator[_ViewerTopic]:
+    """Return the topics for viewers."""
     model, states = columns.model, messages.JointStates(columns.model)
-    q_columns, v_columns, tau_columns = (columns.slices[name] for name in ("q", "v", "tau"))
-    if states.names:
-        joints = messages.joint_state(states.names)
-
-        def joint_states(times: Times, rows: Array) -> list[bytes]:
-            numbers = states.numbers(rows[:, q_columns], rows[:, v_columns], rows[:, tau_columns])
-            return joints.fill(times, numbers._asdict())
-
-        yield _topic("/joint_states", messages.JOINT_STATE), joint_states
     # Contact wrenches are in world axes, so each contact has its own frame.
     places = {name: frame for name, frame in columns.contact_frames.items() if name in columns.contacts}
     links = [link for link in model.link_names if link != WORLD_LINK]
     moves = messages.transforms(WORLD_LINK, [*links, *(_CONTACT + name for name in places)])
 
-    def transforms(times: Times, rows: Array) -> list[bytes]:
-        q = np.ascontiguousarray(rows[:, q_columns])
-        poses = dynamics.forward_kinematics(q)
+    def transforms(x: Mapping[str, Array]) -> dict[str, Array]:
+        poses = dynamics.forward_kinematics(x["q"])
         found = {link: _translation_and_rotation(poses[link]) for link in links}
         for name, frame in places.items():
-            place = np.zeros((len(q), 7))
+            place = np.zeros((len(x["q"]), 7))
             place[:, :3] = poses[frame.link][:, :3, 3] + poses[frame.link][:, :3, :3] @ np.asarray(frame.xyz)
             place[:, 6] = 1.0
             found[_CONTACT + name] = place
-        return moves.fill(times, found)
+        return found
 
-    yield _topic("/tf", messages.TRANSFORMS), transforms
-    energies = messages.vectors({"kinetic, potential, total [J]": 3})
+    def energies(x: Mapping[str, Array]) -> dict[str, Array]:
+        kinetic, potential = dynamics.energy(x["q"], x["v"])
+        return {"data": np.stack([kinetic, potential, kinetic + potential], axis=1)}
 
-    def energy(times: Times, rows: Array) -> list[bytes]:
-        q, v = (np.ascontiguousarray(rows[:, own]) for own in (q_columns, v_columns))
-        kinetic, potential = dynamics.energy(q, v)
-        return energies.fill(times, {"data": np.stack([kinetic, potential, kinetic + potential], axis=1)})
-
-    yield _topic("/energy", messages.NUMBERS), energy
+    if states.names:
+        numbers = lambda x: states.numbers(x["q"], x["v"], x["tau"])._asdict()  # noqa: E731
+        yield _ViewerTopic("/joint_states", messages.JOINT_STATE, messages.joint_state(states.names), numbers)
+    yield _ViewerTopic("/tf", messages.TRANSFORMS, moves, transforms)
+    yield _ViewerTopic("/energy", messages.NUMBERS, messages.vectors({"kinetic, potential, total [J]": 3}), energies)
     if model.loops:
-        number = messages.number()
-
-        def loop_gap(times: Times, rows: Array) -> list[bytes]:
-            return number.fill(times, {"data": dynamics.constraints.closure_error(rows[:, q_columns])})
-
-        yield _topic("/loop_gap", messages.NUMBER), loop_gap
-    taken: set[str] = set()
-    for link in columns.external:
-        yield (
-            _topic(_unused(f"/wrench/{link}", taken), messages.WRENCH),
-            _wrench_encoder(link, columns.slices[f"external {link}"]),
-        )
+        gap = lambda x: {"data": dynamics.constraints.closure_error(x["q"])}  # noqa: E731
+        yield _ViewerTopic("/loop_gap", messages.NUMBER, messages.number(), gap)
+    wrenches = [(f"external {link}", link, link) for link in columns.external]
     for name in columns.contacts:
-        frame, topic = _CONTACT + name if name in places else WORLD_LINK, _unused(f"/wrench/{_CONTACT}{name}", taken)
-        yield _topic(topic, messages.WRENCH), _wrench_encoder(frame, columns.slices[f"contact {name}"])
-
-
-def _topic(name: str, kind: str) -> Topic:
-    return Topic(name, kind, messages.DEFINITIONS[kind])
-
-
-def _wrench_encoder(frame: str, own: slice) -> Encoder:
-    message = messages.wrench(frame)
-    return lambda times, rows: message.fill(times, {"wrench": rows[:, own]})
+        wrenches.append((f"contact {name}", _CONTACT + name, _CONTACT + name if name in places else WORLD_LINK))
+    taken: set[str] = set()
+    for key, name, frame in wrenches:
+        own = lambda x, key=key: {"wrench": x[key]}  # noqa: E731
+        yield _ViewerTopic(_unused(f"/wrench/{name}", taken), messages.WRENCH, messages.wrench(frame), own)
 
 
 def _translation_and_rotation(poses: Array) -> Array:
