@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from ada_dynamics.execution import silence_logger
+from ada_dynamics.structured_text.files import to_json
 from ada_hardware.force_torque.pipeline import AXES
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.robot import Robot
@@ -91,7 +91,7 @@ def _look(options: argparse.Namespace, words: Callable[[], dict[str, Any]], line
         due += every
         time.sleep(max(min(due, end) - time.monotonic(), 0.0))
         if options.json:
-            print(json.dumps(words(), ensure_ascii=False, allow_nan=False), flush=True)
+            print(to_json(words()), flush=True)  # NaN becomes null
         else:
             height = _show(lines(), height if is_terminal else 0)
         if time.monotonic() >= end:
@@ -117,11 +117,11 @@ def robot_words(robot: Robot) -> dict[str, Any]:
         "reason": status.reason,
         "is_fresh": feedback.is_fresh,
         "joints": list(robot.joints),
-        "position": _numbers(feedback.position.tolist()),
-        "velocity": _numbers(feedback.velocity.tolist()),
-        "effort": _numbers(feedback.effort.tolist()),
+        "position": feedback.position,
+        "velocity": feedback.velocity,
+        "effort": feedback.effort,
         "alarms": [{"code": one.code, "text": one.text, "joint": one.joint} for one in status.alarms],
-        "values": {name: _number(value) for name, value in status.values.items()},
+        "values": dict(status.values),
         "counts": asdict(status.counts),
         "missed_cycles": status.missed_cycles,
         "period_median_s": None if periods is None else periods.period_p50,
@@ -168,12 +168,12 @@ def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
         "state": status.state.value,
         "level": status.level.name.lower(),
         "problems": list(status.problems),
-        "wrench": None if newest is None else _numbers(newest.wrench.tolist()),
-        "raw": None if newest is None else _numbers(newest.raw.tolist()),
+        "wrench": None if newest is None else newest.wrench,
+        "raw": None if newest is None else newest.raw,
         "is_valid": newest is not None and newest.is_valid,
         "is_saturated": newest is not None and newest.is_saturated,
-        "age_s": _number(status.age),
-        "rate_hz": _number(status.rate) or None,  # null until known, or without readings
+        "age_s": status.age,
+        "rate_hz": status.rate or None,  # null until known, or without readings
         "readings": status.readings,
         "counts": asdict(status.counts),
         "sequence": asdict(status.sequence),
@@ -200,12 +200,3 @@ def sensor_lines(sensor: ForceSensor, where: str) -> list[str]:
 def _counts(counts: LinkCounts) -> str:
     text = f"{counts.sent} sent, {counts.received} answered, {counts.missed} missing, {counts.refused} invalid"
     return f"{text}; last problem: {counts.last_problem}" if counts.last_problem else text
-
-
-def _numbers(values: Sequence[float]) -> list[float | None]:
-    return [_number(value) for value in values]
-
-
-def _number(value: float) -> float | None:
-    """JSON has no NaN."""
-    return float(value) if math.isfinite(value) else None
