@@ -51,7 +51,8 @@ Own = TypeVar("Own", bound="Robot")
 class Robot:
     """Client of a robot's safety cycle. All methods are thread-safe and return within their timeout.
 
-    After `close`, or after the cycle process has died, `open` connects again.
+    Requests raise NoAnswer if cycle or device do not reply within the timeout, and Refused in phase CLOSED. After
+    `close`, or after the cycle process has died, `open` connects again.
 
     Attributes:
         device: device type.
@@ -155,11 +156,7 @@ class Robot:
         return None if link is None else link.newest
 
     def wait_feedback(self, timeout: float = 1.0) -> Feedback:
-        """Wait for the next fresh feedback; synchronizes a program with the cycle.
-
-        Raises:
-            NoAnswer: if none is received within the timeout.
-        """
+        """Wait for the next fresh feedback; synchronizes a program with the cycle."""
         deadline = self._clock.now() + timeout
         link = self._opened("wait for feedback")
         while True:
@@ -193,7 +190,6 @@ class Robot:
         Raises:
             Refused: if it is already open.
             TransportError: if the port or socket cannot be opened.
-            NoAnswer: if the device does not reply, or the cycle does not start in time.
         """
         with self._requests:
             if self._living() is not None:
@@ -244,26 +240,18 @@ class Robot:
         Raises:
             Refused: if the robot is not INACTIVE, moves, is outside a limit, or has no recent feedback.
             DeviceAlarm: if the device reports why it does not start.
-            NoAnswer: if device or cycle do not reply in time.
         """
         self._opened("activate").ask("activate", timeout)
 
     def arm(self, timeout: float = 2.0) -> None:
-        """Accept commands, where activation alone does not (`SafetySettings.arm_within`).
-
-        Raises:
-            Refused: if the robot is not ACTIVE.
-            NoAnswer: if the cycle does not reply in time.
-        """
+        """Accept commands, where activation alone does not (`SafetySettings.arm_within`), in phase ACTIVE only."""
         self._opened("arm").ask("arm", timeout)
 
     def lower_tool_speed(self, speed: float, timeout: float = 2.0) -> None:
         """Lower the tool speed limit [m/s] for the lifetime of this object, also during motion.
 
         Raises:
-            Refused: if the robot is closed.
             InputError: if the speed is above the present limit, or the robot has no tool speed limit.
-            NoAnswer: if the cycle does not reply in time.
         """
         self._opened("lower its tool_speed").ask("lower_tool_speed", timeout, speed=speed)
         self._safety = self._safety.with_tool_speed(speed)
@@ -320,21 +308,14 @@ class Robot:
         return demand.stamp
 
     def deactivate(self, timeout: float = 10.0) -> None:
-        """Bring the robot to rest along a ramp, then apply the brakes. The phase becomes INACTIVE.
-
-        Raises:
-            Refused: if the robot is STOPPED or CLOSED.
-            NoAnswer: if the cycle does not reply in time.
-        """
+        """Decelerate along a ramp, then apply the brakes. The phase becomes INACTIVE; Refused in phase STOPPED."""
         self._opened("deactivate").ask("deactivate", timeout, why="deactivated")
 
     def stop(self, why: str = "asked to stop", timeout: float = 2.0) -> None:
-        """Bring the robot to rest and latch STOPPED, in every phase but CLOSED.
+        """Bring the robot to rest and latch STOPPED; without effect in phase CLOSED.
 
-        Returns when the ramp has begun (the phase is STOPPING or STOPPED), not when it has ended.
-
-        Raises:
-            NoAnswer: if the cycle does not reply in time; only the watchdog of the device can stop the robot then.
+        Returns when the ramp has begun (the phase is STOPPING or STOPPED), not when it has ended. After NoAnswer, only
+        the watchdog of the device can stop the robot.
         """
         link = self._living()
         if link is not None:
@@ -346,7 +327,6 @@ class Robot:
         Raises:
             Refused: if the robot is neither STOPPED nor INACTIVE, or not yet at rest.
             DeviceAlarm: if an alarm remains.
-            NoAnswer: if device or cycle do not reply in time.
         """
         self._opened("reset").ask("reset", timeout)
 
@@ -357,8 +337,7 @@ class Robot:
             File path.
 
         Raises:
-            Refused: if the robot is closed, or record_seconds is 0.
-            NoAnswer: if it is not written in time.
+            Refused: if record_seconds is 0.
         """
         self._opened("write a flight record")
         recorder = self._recorder
@@ -377,8 +356,7 @@ class Robot:
     def close(self, timeout: float = 10.0) -> None:
         """Bring the robot to rest with brakes on, and disconnect. The phase becomes CLOSED. May be called twice.
 
-        Raises:
-            NoAnswer: if the cycle did not end in time and was killed; only the device's watchdog can act then.
+        A cycle that does not end in time is killed (NoAnswer); only the watchdog of the device can act then.
         """
         with self._requests:
             link, cycle = self._living(), self._cycle

@@ -94,10 +94,9 @@ class Parameters(Generic[S]):
             node.undeclare_parameter(name)
 
     def checked(self, values: dict[str, Any]) -> S:
-        """Return the present settings (or the defaults) with values replaced by full names, checked."""
+        """Return the present settings with values replaced by full names, checked."""
         own = {name.removeprefix(self.prefix): value for name, value in values.items()}
-        present = as_mapping(self.value) if hasattr(self, "value") else {}
-        return checked(self.cls, {**present, **own}, prefix=self.prefix)
+        return checked(self.cls, {**as_mapping(self.value), **own}, prefix=self.prefix)
 
     def typed(self, settings: S) -> dict[str, Value]:
         """Return the values of settings by full names."""
