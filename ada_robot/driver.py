@@ -78,6 +78,9 @@ class LinkCounts:
 class RobotDriver(ABC, Generic[S]):
     """Driver of one robot.
 
+    Methods raise TransportError if a port cannot be opened or the connection is lost, NoAnswer if the device does not
+    reply, and DeviceAlarm if it reports why it cannot act; `stop` and `close` raise nothing.
+
     Attributes:
         settings: settings in use.
         joints: joint names, in the order of all arrays.
@@ -144,21 +147,13 @@ class RobotDriver(ABC, Generic[S]):
     # --- operation ------------------------------------------------------------------------------------------------
     @abstractmethod
     def open(self) -> None:
-        """Connect to the device without motion.
-
-        Raises:
-            TransportError: if the port or socket cannot be opened.
-            NoAnswer: if the device does not reply.
-        """
+        """Connect to the device without motion."""
 
     @abstractmethod
     def idle(self) -> Feedback:
         """Exchange one frame without motion; brakes and servos keep their state.
 
         Missing and damaged replies are counted and reported by `is_fresh`, not raised.
-
-        Raises:
-            TransportError: if the connection is lost.
         """
 
     @abstractmethod
@@ -166,10 +161,6 @@ class RobotDriver(ABC, Generic[S]):
         """Enable the motors at standstill: servos on, brakes off.
 
         Takes several cycles, during which the watchdog of the device is served.
-
-        Raises:
-            DeviceAlarm: if the device reports why it does not start.
-            NoAnswer: if the device does not reply.
         """
 
     @abstractmethod
@@ -178,19 +169,11 @@ class RobotDriver(ABC, Generic[S]):
 
     @abstractmethod
     def stop(self) -> None:
-        """Make the device hold its position at standstill: brakes on, or servo hold.
-
-        Raises nothing, because it is the last resort.
-        """
+        """Make the device hold its position at standstill: brakes on, or servo hold; the last resort."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Clear the alarms of the device without motion.
-
-        Raises:
-            DeviceAlarm: if an alarm remains.
-            NoAnswer: if the device does not reply.
-        """
+        """Clear the alarms of the device without motion; DeviceAlarm if one remains."""
 
     @abstractmethod
     def close(self) -> None:
