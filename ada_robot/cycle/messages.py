@@ -168,7 +168,9 @@ def encode_reply(number: int, problem: BaseException | None) -> bytes:
     """Encode the reply to a request: success, or the error; an error of another class becomes a HardwareError."""
     if problem is not None and not isinstance(problem, (HardwareError, InputError)):
         problem = HardwareError(f"{type(problem).__name__}: {problem}")
-    try:
-        return encode(Reply(number, problem))
-    except Exception:  # attributes of the error that cannot be copied
-        return encode(Reply(number, HardwareError(str(problem))))
+    with suppress(Exception):  # errors with other arguments, or attributes that cannot be copied
+        reply = encode(Reply(number, problem))
+        decode(reply)
+        return reply
+    kind = InputError if isinstance(problem, InputError) else HardwareError
+    return encode(Reply(number, kind(str(problem), field=getattr(problem, "field", None))))

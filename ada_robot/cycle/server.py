@@ -294,7 +294,7 @@ class CycleServer:
             missed_cycles=cycle.missed,
             late_cycles=cycle.timing.late,
             longest_gap=cycle.timing.longest,
-            values=cycle.feedback.values,
+            values=dict(cycle.feedback.values),
             flight_record=self._recorder.newest if self._recorder is not None else "",
             notes=tuple(self.notes),
         )

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
+from ada_hardware.hexa.kinematics import Unreachable
 from ada_robot.contract import Demand, Mode
 from ada_robot.cycle import messages
 from ada_robot.cycle.messages import Exchange, Request
@@ -74,6 +75,8 @@ def test_errors_are_raised_here_as_they_were_there():
         assert type(problem) is error and str(problem) == "joint 's1': ..."
         assert (problem.joint, problem.value) == ("s1", (1.0, 2.0))
     assert type(replied(HardwareError("x", value=lambda: None))) is HardwareError
+    problem = replied(Unreachable("leg 3 is too short", 3, 0.1))  # whose constructor has other arguments
+    assert type(problem) is InputError and str(problem) == "leg 3 is too short"
     problem = replied(KeyError("x"))
     assert type(problem) is HardwareError and str(problem) == "KeyError: 'x'"
     assert replied(None) is None
