@@ -55,10 +55,10 @@ class ConstraintSet:
     """
 
     def __init__(self, model: Model, turned: bool = False) -> None:
-        """Args: a model with loops; whether the constraint axes are those of the other sides of its loop joints."""
+        """Args: a model with loops; whether each loop joint has the axes of the side that gives the shorter code."""
         self.model = model
-        self.is_turned = turned
-        self.tree = model.tree.with_turned_loops() if turned else model.tree
+        self._turned = loops_to_turn(model.tree) if turned else ()
+        self.tree = model.tree.with_turned_loops(self._turned)
         self.rows = tuple(
             ScalarConstraint(loop.name, i, kind) for loop in self.tree.loops for i, kind in enumerate(loop.rows)
         )
@@ -69,12 +69,6 @@ class ConstraintSet:
         self._calls = 0
         self._masses: dict[bytes, Array] = {}
 
-    def turned(self) -> ConstraintSet:
-        """The same constraints with the axes of the other sides of the loop joints."""
-        other = ConstraintSet(self.model, turned=not self.is_turned)
-        other._masses = self._masses
-        return other
-
     def trace(self) -> None:
         """Trace violation and Jacobian at their next evaluation, for callers that need them many times."""
         self._calls = TRACED_AFTER
@@ -82,8 +76,7 @@ class ConstraintSet:
     @cached_property
     def full_tree(self) -> Tree:
         """The tree that has a body for every link."""
-        full = self.model.full_tree
-        return full.with_turned_loops() if self.is_turned else full
+        return self.model.full_tree.with_turned_loops(self._turned)
 
     def equations(self, q: Vector, v: Vector | None = None, chosen: Chosen | None = None) -> list[ConstraintRow]:
         """The constraints J a + γ = 0 with their wrenches.
@@ -293,6 +286,22 @@ def _columns(values: Sequence[Scalar], q: Array) -> Array:
     for row, value in zip(found, values, strict=True):
         row[:] = value
     return found
+
+
+def loops_to_turn(tree: Tree) -> tuple[str, ...]:
+    """Loops whose constraints give shorter code with the axes of their child side.
+
+    That is the side with more bodies up to the common ancestor, but the one with fewer for joints that only transmit
+    forces, or along which the origins move. In the catalogue other choices save at most 5 % of a forward dynamics.
+    """
+    found = []
+    for loop in tree.loops:
+        parent, child = set(tree.ancestry(loop.parent)), set(tree.ancestry(loop.child))
+        more = len(child - parent) - len(parent - child)
+        is_shorter = loop.moves_origin or all(kind.is_force for kind in loop.rows)
+        if (-more if is_shorter else more) > 0:
+            found.append(loop.name)
+    return tuple(found)
 
 
 def characteristic_length(model: Model) -> float:

@@ -24,7 +24,7 @@ from ada_dynamics.algorithms.closure import ConstraintRow, combined
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import AWAY, ConstraintAnalysis, analyse, analyse_turned, nontrivial_constraints
+from ada_dynamics.constraints.analysis import AWAY, ConstraintAnalysis, analyse, nontrivial_constraints
 from ada_dynamics.constraints.closure import CLOSED, closed_near
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.errors import ModelError
@@ -497,7 +497,7 @@ def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, El
     Raises:
         ModelError: the configuration does not close the loops, or non-trivial constraints depend on each other.
     """
-    constraints = ConstraintSet(model)
+    constraints = ConstraintSet(model, turned=True)
     q = model.home() if q is None else q
     is_searched = model.nv <= SEARCHED
     q = closed_near(model, constraints, q) if is_searched else q
@@ -546,21 +546,13 @@ def _equations(constraints: ConstraintSet, q: Array, chosen: Sequence[int]) -> l
     return [equations[c] for c in chosen]
 
 
-def analysis_and_plans(
-    model: Model, q: Array | None, unturned: ConstraintAnalysis | None
-) -> tuple[ConstraintAnalysis, EliminationPlans]:
-    """Analysis and elimination plans of a model.
-
-    Args:
-        model: a model with loops.
-        q: as for `analyse`.
-        unturned: analysis whose constraints get the axes of the other sides of the loop joints; None for their own.
-    """
-    if unturned is None and model.nv > LONG:
+def analysis_and_plans(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, EliminationPlans]:
+    """Analysis and elimination plans of a model; arguments are those of `analyse`."""
+    if model.nv > LONG:
         try:
             return analyse_large(model, q)
         except RedundantConstraintsError:
             if model.nv > SEARCHED:
                 raise
-    found = analyse(model, q) if unturned is None else analyse_turned(unturned)
+    found = analyse(model, q, turned=True)
     return found, make_plans(found)

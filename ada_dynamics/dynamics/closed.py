@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -45,9 +45,6 @@ from ada_dynamics.model.tree import Tree
 # Number of velocities beyond which the late order, which eliminates all multipliers last, is too dense to be the
 # cheapest; it is not traced if there is another one.
 LATE_UP_TO = 9
-# Share of its cost that a plan may save, compared with the cheapest plan, by the axes of the other side of the loop
-# joints. With it the cheapest plan of all is found for the mechanisms of the catalogue and the published legged robots.
-TURNED_SAVES = 0.1
 UNASSEMBLED = ("guess", "axis")  # fields of errors of loops that do not close from the neutral configuration
 AT_ONCE = 1024  # states of a batch whose matrices are in memory at the same time
 _ROUNDING = 1e-16
@@ -73,109 +70,68 @@ class ClosedDynamics:
         self.kernels = kernels
         self.model = kernels.model
         self.q0 = q0
-        # by the side of the loop joints whose axes are those of the constraints: as in the model, or turned
-        self._analysed: dict[bool, tuple[ConstraintAnalysis, EliminationPlans]] = {}
         self._inverse: dict[bool, Quantity | None] = {}
         self._orders: dict[str, dict[str, str]] = {}
         self._traced: dict[str, expr.Function] = {}  # the cheapest, until it is compiled
 
-    def _at(self, turned: bool) -> tuple[ConstraintAnalysis, EliminationPlans]:
-        if turned not in self._analysed:
-            found, plans = self._found(turned)
-            self._analysed[turned] = found, replace(plans, candidates={}) if self.solver == RANK_REVEALING else plans
-        return self._analysed[turned]
-
-    def _found(self, turned: bool) -> tuple[ConstraintAnalysis, EliminationPlans]:
+    @cached_property
+    def _analysed(self) -> tuple[ConstraintAnalysis, EliminationPlans]:
         """Analysis and plans, from the cache on disk if possible: they take some 0.1 s."""
-        unturned = self._at(False)[0] if turned else None
         store, q0 = ObjectCache.default(), None if self.q0 is None else self.q0.tolist()
-        key = digest("loops", self.kernels.fingerprint(), repr((q0, turned)), source_hash(), np.__version__)
+        key = digest("loops", self.kernels.fingerprint(), repr(q0), source_hash(), np.__version__)
         entry = store.load(key)
         if entry is not None:
             samples, *facts = as_tuples(entry.metadata["analysis"])
-            analysis = ConstraintAnalysis(ConstraintSet(self.model, turned), tuple(map(np.array, samples)), *facts)
-            return analysis, EliminationPlans.of_data(entry.metadata["plans"])
+            found = ConstraintAnalysis(ConstraintSet(self.model, turned=True), tuple(map(np.array, samples)), *facts)
+            return found, EliminationPlans.of_data(entry.metadata["plans"])
         try:
-            found, plans = analysis_and_plans(self.model, self.q0, unturned)
+            found, plans = analysis_and_plans(self.model, self.q0)
         except ModelError as problem:
             if self.q0 is not None or problem.field not in UNASSEMBLED:
                 raise
             message = f"{problem} Give one that closes the loops: Dynamics(model, q0=q), Simulation(model, q)."
             raise ModelError(message, loop=problem.loop, field="q0", value=problem.value) from None
+        facts = [found.rank, found.independent, found.trivial, found.redundant]
         samples = [q.tolist() for q in found.configurations]
-        facts = [samples, found.rank, found.independent, found.trivial, found.redundant]
-        store.store(key, b"", {"analysis": facts, "plans": asdict(plans)})
+        store.store(key, b"", {"analysis": [samples, *facts], "plans": asdict(plans)})
         return found, plans
-
-    @cached_property
-    @pause_garbage_collection()
-    def _chosen(self) -> tuple[ConstraintAnalysis, EliminationPlans, str]:
-        """Analysis and plans for the side of the loop joints with the shortest code, and the name of that plan."""
-        analysis, plans = self._at(False)
-        if plans.is_dense_only or len(plans.candidates) == 1:
-            return analysis, plans, next(iter(plans.candidates), "late")
-        store = ObjectCache.default()
-        key = digest("candidate", self.kernels.fingerprint(), repr(plans), source_hash())
-        entry = store.load(key)
-        if entry is None:
-            plain = self._functions(False, {})
-            others = self._functions(True, {name: cost for name, (_, cost) in plain.items()})
-            found = {(turned, name): f for turned, by in ((False, plain), (True, others)) for name, f in by.items()}
-            turned, name = min(sorted(found), key=lambda key: found[key][1])
-            self._traced[name] = found[turned, name][0]
-            store.store(key, b"", {"turned": turned, "name": name})
-        else:
-            turned, name = bool(entry.metadata["turned"]), str(entry.metadata["name"])
-        return (*self._at(turned), name)
-
-    def _functions(self, turned: bool, plain: Mapping[str, float]) -> dict[str, tuple[expr.Function, float]]:
-        """Forward dynamics by each candidate that may be the cheapest, with its cost in instructions.
-
-        Args:
-            turned: whether the axes are those of the other side of the loop joints.
-            plain: costs of the plans with the axes of the model, where they are known; the cheapest plan is traced
-                first, and a plan whose cost is expected to be higher than that of another one is not traced.
-        """
-        tree = self.model.tree.with_turned_loops() if turned else self.model.tree
-        if turned and not any(loop.is_turned for loop in tree.loops):
-            return {}
-        analysis, plans = self._at(turned)
-        tree = analysis.constraints.tree
-        found: dict[str, tuple[expr.Function, float]] = {}
-        late = [name for name in plans.candidates if tree.nv > LATE_UP_TO and name.endswith(" late")]
-        ratio = 1.0  # of the costs of the first plan on the two sides
-        for name in sorted(plans.candidates, key=lambda name: (late.count(name), plain.get(name, 0.0))):
-            if found and name in late:
-                continue
-            least = min((cost for _, cost in found.values()), default=np.inf)
-            if (1.0 - TURNED_SAVES) * ratio * plain.get(name, 0.0) > least:
-                continue
-            solver = closed_quantities.elimination(tree, plans, name)
-            function = closed_quantities.forward(tree, plans, solver, False).trace()
-            cost = self.kernels.costs({name: function})[name]
-            if not found and name in plain:
-                ratio = cost / plain[name]
-            found[name] = function, cost
-        return found
 
     @property
     def analysis(self) -> ConstraintAnalysis:
         """Analysis of the loop constraints."""
-        return self._chosen[0]
+        return self._analysed[0]
 
-    @property
+    @cached_property
     def plans(self) -> EliminationPlans:
         """Elimination plans."""
-        return self._chosen[1]
+        plans = self._analysed[1]
+        return replace(plans, candidates={}) if self.solver == RANK_REVEALING else plans
 
-    @property
+    @cached_property
+    @pause_garbage_collection()
     def cheapest(self) -> str:
         """The plan with the shortest code."""
-        return self._chosen[2]
+        names = [name for name in self.plans.candidates if name != "kkt late" or self.tree.nv <= LATE_UP_TO]
+        if len(names) <= 1:
+            return next(iter(names), "late")
+        store = ObjectCache.default()
+        key = digest("candidate", self.kernels.fingerprint(), repr(self.plans), source_hash())
+        entry = store.load(key)
+        if entry is not None:
+            return str(entry.metadata["name"])
+        functions = {}
+        for name in names:
+            solver = closed_quantities.elimination(self.tree, self.plans, name)
+            functions[name] = closed_quantities.forward(self.tree, self.plans, solver, False).trace()
+        costs = self.kernels.costs(functions)
+        name = min(names, key=costs.__getitem__)
+        self._traced[name] = functions[name]
+        store.store(key, b"", {"name": name})
+        return name
 
     @property
     def tree(self) -> Tree:
-        """The mechanism, its loops from the side that was chosen."""
+        """The mechanism, each loop joint from the side that gives the shorter code."""
         return self.analysis.constraints.tree
 
     def refuse_locked(self) -> None:

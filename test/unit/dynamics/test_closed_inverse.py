@@ -82,19 +82,6 @@ def test_states_in_singular_configurations_leave_the_others_of_a_batch_as_they_a
     assert np.array_equal(found[3], found[17])
 
 
-def test_without_checks_states_in_singular_poses_are_right_all_the_same() -> None:
-    model, start = mechanisms.four_bar()
-    one, other = (ada.Dynamics(model, q0=start, checked=checked) for checked in (True, False))
-    way = np.array([1.0, -1.0, 1.0])
-    given = [np.array([x, y]) for x, y in zip((FLAT, 2.0 * way, 0.3 * way), (start, way, way), strict=True)]
-    for arguments in (given, [x[0] for x in given]):
-        with pytest.warns(ada.SingularConfigurationWarning):
-            found = other.inverse(*arguments)
-        with pytest.warns(ada.SingularConfigurationWarning):
-            expected = one.inverse(*arguments)
-        assert np.max(np.abs(found - expected)) < 1e-9 * np.max(np.abs(expected))
-
-
 def test_numbers_that_are_not_finite_are_refused_by_name() -> None:
     model, start = mechanisms.five_bar()
     dynamics = ada.Dynamics(model, q0=start)
