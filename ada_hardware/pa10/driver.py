@@ -72,7 +72,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._session: Session | None = None
         self._bounds = Limits(self._arm.limits)
         self._positions = PositionLoop(
-            self._bounds, settings.period, settings.position_gain, settings.feedforward, settings.position_acceleration
+            self._bounds, settings.period, settings.position_gain, settings.position_acceleration
         )
         hardest = self._bounds.velocity / WITHIN
         self._ramp = SpeedBounds(self._bounds, hardest, hardest, settings.period)  # for stops

@@ -17,24 +17,23 @@ _SLOWEST_COMMANDS = 0.1  # [s] longest interval between commands from which a sp
 
 
 class PositionLoop:
-    """Speed = feedforward speed of the commands + gain * position error, within limits of speed and acceleration.
+    """Speed = speed of the commands + gain * position error, within limits of speed and acceleration.
 
     Commands arrive at the rate of the host and are constant in between; their speed is the difference of two successive
     different commands divided by their interval. At a large error, the speed is limited such that the joint can brake.
     """
 
-    def __init__(self, bounds: Limits, period: float, gain: float, feedforward: float, acceleration: float) -> None:
+    def __init__(self, bounds: Limits, period: float, gain: float, acceleration: float) -> None:
         """Create the controller.
 
         Args:
             bounds: limits of the joints.
             period: cycle period [s].
             gain: position gain [1/s].
-            feedforward: fraction of the speed of the commands that is added.
             acceleration: acceleration limit [rad/s²]; 0: velocity limit within `WITHIN`.
         """
         self._bounds = bounds
-        self._period, self._gain, self._feedforward = period, gain, feedforward
+        self._period, self._gain = period, gain
         count = len(bounds.names)
         self._acceleration = np.full(count, acceleration) if acceleration else bounds.velocity / WITHIN
         self._speeds = SpeedBounds(bounds, self._acceleration, self._acceleration, period)
@@ -67,7 +66,7 @@ class PositionLoop:
             last_speeds: last commanded speeds [rad/s].
         """
         self._follow(command)
-        wanted = self._towards(command - measured, self._feedforward * self._speed_of_commands, last_speeds)
+        wanted = self._towards(command - measured, self._speed_of_commands, last_speeds)
         wanted = np.clip(wanted, -self._fastest, self._fastest)
         return self._speeds.next(last_speeds, wanted, measured + last_speeds * self._lag, self._late)
 

@@ -42,9 +42,6 @@ class Pa10Settings:
     position_gain: float = setting(
         20.0, "position control: speed per position error", unit="1/s", lower=0.1, upper=100.0
     )
-    feedforward: float = setting(
-        1.0, "position control: fraction of the speed of the commands that is added", lower=0.0, upper=1.0
-    )
     position_acceleration: float = setting(
         0.0, "position control: acceleration limit; 0: velocity limit within 0.1 s", unit="rad/s^2", lower=0.0
     )

@@ -14,6 +14,7 @@ from ada_robot.errors import NoAnswer
 
 PAGE = "/netftapi2.xml"
 _LARGEST = 1 << 20  # [bytes]
+_TIMEOUT = 2.0  # [s] of the page
 
 # pound-force: 0.45359237 kg in 9.80665 m/s²; inch: 0.0254 m. Keys are the spellings used by devices and their
 # programs, without spaces, dots and dashes, and without the f of lbf, kgf and gf.
@@ -79,7 +80,7 @@ def parse_calibration(page: bytes, where: str) -> Calibration:
     )
 
 
-def fetch_page(url: str, timeout: float) -> bytes:
+def fetch_page(url: str) -> bytes:
     """Fetch the page over HTTP, without a proxy.
 
     Raises:
@@ -90,7 +91,7 @@ def fetch_page(url: str, timeout: float) -> bytes:
         raise NoAnswer(text, field="calibration_url", value=url)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=timeout) as answer:
+        with opener.open(url, timeout=_TIMEOUT) as answer:
             return bytes(answer.read(_LARGEST))
     except (urllib.error.URLError, OSError, ValueError) as problem:
         raise NoAnswer(

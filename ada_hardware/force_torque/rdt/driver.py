@@ -183,7 +183,6 @@ class NetFtSettings(RdtSettings):
     moment_scale: float = setting(
         0.0, "counts per newton metre; 0: from the calibration page", unit="1/(N m)", lower=0.0
     )
-    page_timeout: float = setting(2.0, "timeout of the calibration page", unit="s", lower=0.01, upper=60.0)
 
     def __post_init__(self) -> None:
         """Check that both scales are set, or none; raises InputError."""
@@ -204,9 +203,9 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         *,
         wire: PacketPort | None = None,
         clock: Callable[[], float] = time.monotonic,
-        fetch: Callable[[str, float], bytes] = fetch_page,
+        fetch: Callable[[str], bytes] = fetch_page,
     ) -> None:
-        """Args as of `SensorDriver`; `fetch` reads a page by its address within a timeout [s]."""
+        """Args as of `SensorDriver`; `fetch` reads a page by its address."""
         super().__init__(settings, wire=wire, clock=clock)
         self._fetch = fetch
         self._rate = settings.rate
@@ -237,7 +236,7 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         if emulated is not None and not self.settings.calibration_url:
             return parse_calibration(str(emulated.state()["calibration"]).encode(), wire.url)
         url = self.settings.calibration_url or _page_of(self.NAME, wire.url)
-        return parse_calibration(self._fetch(url, self.settings.page_timeout), url)
+        return parse_calibration(self._fetch(url), url)
 
     def _verdict(self, status: int) -> tuple[str, str, bool]:
         # as in netft_utils: a latched threshold alone is a warning, everything else an error

@@ -21,6 +21,7 @@ SERVOS = 35  # ICS numbers 0 to 34; 35 is the receiver of the remote control
 FREE, HOLD = 0x8000, 0x7FFF  # special values in place of a position
 LOWEST, CENTRE, HIGHEST = 3500, 7500, 11500
 COUNTS_PER_DEGREE = 4000 / 135
+FRAME_TIME = 0.015  # [s] of a servo frame
 
 CONFIG = 0x0000  # RAM addresses
 ADC = 0x0022  # 11 channels of two bytes; channel 0 is the supply voltage
@@ -65,9 +66,6 @@ class Config(IntFlag):
     RUN_PROGRAM = 0x0002  # execution of the program in ROM
     SERVO_RESPONSE = 0x0004
     VECTOR_JUMP = 0x0008
-    FRAME_TIME = 0x0030
-    COM_SPEED = 0x00C0
-    GREEN_LED = 0x8000
 
 
 class Move(NamedTuple):

@@ -79,7 +79,6 @@ class Rcb4Settings(ServoSettings):
     com_speed: int = fixed(
         COM_SPEEDS[0], "rate of the line, as set on the board with HeartToHeart4", unit="baud", choices=COM_SPEEDS
     )
-    frame_time: float = fixed(0.015, "duration of a servo frame", unit="s", lower=0.001, upper=0.1)
     battery_low: float = fixed(9.0, "supply voltage below which an alarm is raised; 0: never", unit="V", lower=0.0)
     battery_interval: float = fixed(1.0, "interval of supply voltage readings", unit="s", lower=0.0, upper=3600.0)
 
@@ -149,11 +148,11 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     def _send_first_command(self, angles: Array) -> None:
         self._stop_program()
         self._target = angles
-        self.bus.ask(self._moves(angles, self._frames(_GENTLE)))
+        self.bus.ask(self._moves(angles, _frames(_GENTLE)))
 
     def _exchange(self, angles: Array) -> bool:
         self._target = angles
-        reply = self.bus.try_once(self._moves(self._target, self._frames(self.period)))
+        reply = self.bus.try_once(self._moves(self._target, _frames(self.period)))
         is_answered = reply is not None and reply.is_ack
         if reply is not None and not reply.is_ack:
             self.counts.refused += 1
@@ -165,7 +164,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     def _hold(self, is_blind: bool) -> None:
         if not is_blind and self._target is not None and self._has_arrived():
             # the deflection of a loaded servo must not enter its target: it would accumulate over restarts
-            self.bus.ask(self._moves(self._target, self._frames(self.period)))
+            self.bus.ask(self._moves(self._target, _frames(self.period)))
         else:
             self._target = None
             self.bus.ask(self._moves(c.HOLD, 1), retries=0 if is_blind else None)
@@ -196,9 +195,6 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
                 counts = c.counts_of_angle(float(angles[self._places[number]])) - c.CENTRE
                 moves.append(c.Move(number, c.CENTRE + min(max(counts, low), high)))
         return c.MoveServos(frame, tuple(moves))
-
-    def _frames(self, duration: float) -> int:
-        return min(max(round(duration / self.settings.frame_time), 1), 255)
 
     def _read(self) -> bool:
         found = {}
@@ -253,6 +249,11 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         if is_fresh:
             self._read_battery()
         return self._alarms(), {} if math.isnan(self._battery) else {"battery [V]": self._battery}
+
+
+def _frames(duration: float) -> int:
+    """Convert a duration [s] to servo frames."""
+    return min(max(round(duration / c.FRAME_TIME), 1), 255)
 
 
 def _reads(servos: Iterable[int]) -> list[tuple[c.ReadRam, list[int]]]:

@@ -31,7 +31,6 @@ class Rcb4EmulatorSettings(BoardEmulatorSettings):
 
     com_speed: int = setting(COM_SPEEDS[0], "rate of the line", unit="baud", choices=COM_SPEEDS)
     reply_delay: float = setting(0.0005, "delay of a reply", unit="s", lower=0.0, upper=10.0)
-    frame_time: float = setting(0.015, "duration of a servo frame", unit="s", lower=0.001, upper=0.1)
     battery: float = setting(11.1, "supply voltage", unit="V", lower=0.0, upper=24.0)
     trim: int = setting(0, "trim of all servos, in counts", lower=-500, upper=500)
     runs_program: bool = setting(True, "run the program in ROM at power-on")
@@ -127,7 +126,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
             motor.go(motor.at(self._time), 0.0, self._time)
         else:
             way = abs(position - motor.at(self._time))
-            motor.go(float(position), max(frame * self.settings.frame_time, way / _SPEED), self._time)
+            motor.go(float(position), max(frame * c.FRAME_TIME, way / _SPEED), self._time)
 
     # --- its memory -------------------------------------------------------------------------------------------------
     @property
@@ -168,7 +167,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
         for move in moves:
             servo = self.map.servos.get(move.servo)
             if servo is not None and (c.LOWEST <= move.position <= c.HIGHEST or move.position == c.FREE):
-                self._check_move(servo, move.position, frame * self.settings.frame_time)
+                self._check_move(servo, move.position, frame * c.FRAME_TIME)
 
     def _check_move(self, servo: Servo, position: int, duration: float) -> None:
         if position == c.FREE:

@@ -117,11 +117,11 @@ def test_the_calibration_is_read_over_http_past_any_proxy(monkeypatch: pytest.Mo
     url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        assert fetch_page(f"{url}{PAGE}", 5.0) == b"<netft/>"
+        assert fetch_page(f"{url}{PAGE}") == b"<netft/>"
         with refused(NoAnswer, field="page", value=f"{url}/else.xml"):
-            fetch_page(f"{url}/else.xml", 5.0)
+            fetch_page(f"{url}/else.xml")
     finally:
         server.shutdown()
         server.server_close()
     with refused(NoAnswer, field="page", value=f"{url}{PAGE}"):
-        fetch_page(f"{url}{PAGE}", 5.0)
+        fetch_page(f"{url}{PAGE}")

@@ -61,7 +61,7 @@ def netft() -> Scene:
     wire = LockStepPackets(clock, peer.hear, "the host")
     wire.arrivals.source = peer.stream
     settings = NetFtSettings(url="udp://192.0.2.1:49152", calibration_url="http://192.0.2.1/netftapi2.xml")
-    driver = NetFtDriver(settings, wire=wire, clock=clock.now, fetch=lambda url, timeout: NetFtPeer.PAGE.encode())
+    driver = NetFtDriver(settings, wire=wire, clock=clock.now, fetch=lambda _: NetFtPeer.PAGE.encode())
     driver.open()
     return Scene(clock, peer, driver, wire)
 

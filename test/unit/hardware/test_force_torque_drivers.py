@@ -186,7 +186,7 @@ def test_scales_from_the_sheet_need_no_page_and_a_page_without_rdt_is_refused() 
     page = str(bench.device.state()["calibration"]).replace("Enabled", "Disabled").encode()
 
     def driver(**settings: Any) -> NetFtDriver:
-        return NetFtDriver(NetFtSettings(**settings), wire=bench.wire, clock=bench.clock, fetch=lambda *_: page)
+        return NetFtDriver(NetFtSettings(**settings), wire=bench.wire, clock=bench.clock, fetch=lambda _: page)
 
     bench.device.set_wrench(LOAD)
     sheet = driver(force_scale=1e6, moment_scale=1e6)

@@ -178,8 +178,7 @@ def test_numbers_of_the_rcb4_are_those_of_the_documents():
     assert angle_of_counts(7500 + 29.63) == pytest.approx(1.0, abs=1e-4)
     assert m.device_address(0) == 0x90
     assert m.device_address(35, 4) == 0x0350  # where the buttons of the remote control are
-    assert [int(one) for one in Config] == [0x0001, 0x0002, 0x0004, 0x0008, 0x8000]
-    assert (int(Config.FRAME_TIME), int(Config.COM_SPEED)) == (0x0030, 0x00C0)
+    assert [int(one) for one in Config] == [0x0001, 0x0002, 0x0004, 0x0008]
     assert (m.TRIM, m.MEASURED, m.TARGET, m.FRAME) == (2, 4, 6, 8)
     assert [int(one) for one in Rcb4Code] == [0x00, 0x10, 0xFD, 0xFE]
 
