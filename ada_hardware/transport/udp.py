@@ -121,7 +121,13 @@ def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
     Raises:
         TransportError: unknown host, no network, or in use by another program.
     """
-    family, kind, protocol, address = _found(url)
+    host, port = host_and_port(url)
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    except OSError as problem:
+        raise TransportError(
+            f"{url}: unknown host {host!r}: {problem.strerror}. Use its IP address.", field="host", value=host
+        ) from None
     claimed = claim(_place(address), url) if exclusive else None
     one = socket.socket(family, kind, protocol)
     try:
@@ -136,23 +142,6 @@ def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
             value=url,
         ) from None
     return SocketPort(url, one, claimed)
-
-
-def place_of(url: str) -> str:
-    """Unique key of a peer for `claim`, independent of the notation. Raises TransportError as `open_udp`."""
-    return _place(_found(url)[3])
-
-
-def _found(url: str) -> tuple[int, int, int, tuple[Any, ...]]:
-    """Family, type and protocol of the socket, and its address."""
-    host, port = host_and_port(url)
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
-    except OSError as problem:
-        raise TransportError(
-            f"{url}: unknown host {host!r}: {problem.strerror}. Use its IP address.", field="host", value=host
-        ) from None
-    return family, kind, protocol, address
 
 
 def _place(address: tuple[Any, ...]) -> str:
