@@ -8,7 +8,7 @@ import argparse
 from ada_dynamics.errors import InputError, unknown_name
 from ada_hardware.emulation.__main__ import add_arguments, run
 from ada_hardware.emulation.control_socket import ControlSocket, ask, control_sockets
-from ada_hardware.emulation.emulated_link import BOTH_WAYS, WIRE_FAULTS, base_name, fault_names
+from ada_hardware.emulation.emulated_link import BOTH_WAYS, base_name, fault_names
 from ada_hardware.registry import DEVICES, find
 from ada_robot.errors import NoAnswer
 from ada_tools.commands.common import print_json
@@ -37,7 +37,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.clear and (not options.device or options.value is not None):
         raise InputError("--clear requires DEVICE, optionally KIND, and no VALUE.")
     if not options.kind and not options.clear:
-        _list(options)
+        _show(control_sockets(options.device, options.process), as_json=options.json)
         return 0
     socket = _fault_socket(options)
     if not options.kind:
@@ -61,20 +61,6 @@ def _fault_socket(options: argparse.Namespace) -> ControlSocket:
             "or use the address emulator: for its driver."
         )
     return found[0]
-
-
-def _list(options: argparse.Namespace) -> None:
-    chosen = [options.device] if options.device else list(DEVICES)
-    running = control_sockets(options.device, options.process)
-    own = {name: dict(DEVICES[name].emulator_class().FAULTS) for name in chosen}
-    if options.json:
-        print_json({"running": [_facts(socket) for socket in running], "wire": dict(WIRE_FAULTS), "devices": own})
-        return
-    _show(running, as_json=False)
-    for title, faults in {**own, "every wire": dict(WIRE_FAULTS)}.items():
-        print(f"\n{title}")
-        for name, text in faults.items():
-            print(f"  {name:20} {text}")
 
 
 def _show(running: list[ControlSocket], *, as_json: bool) -> None:
@@ -115,15 +101,15 @@ examples:
 )
 FAULT = Action(
     "fault",
-    "inject a fault into a running emulated device, or list devices and faults",
+    "inject a fault into a running emulated device, or list running ones",
     f"""\
 Inject a fault into a running emulated device, started by `ada hw emulate`, `ada hw monitor --emulator` or a
 hardware_node with the address emulator:. The fault is active when the command returns, until --clear. Only the user
-who started the device may do this. Devices with the address dry: are part of their driver and not accessible.
+who started the device may do this. `ada hw settings DEVICE` lists the kinds. Devices with the address dry: are part
+of their driver and not accessible.
 
 examples:
-  ada hw fault                                 running devices, and all faults by device
-  ada hw fault pa10                            faults of one device
+  ada hw fault                                 running devices with their faults
   ada hw fault pa10 emergency_stop             the button is pressed
   ada hw fault pa10 drop 0.1                   10 % of the frames are lost in both directions
   ada hw fault pa10 drop_answers 0.1           only replies of the device

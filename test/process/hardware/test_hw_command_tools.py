@@ -19,7 +19,6 @@ from waiting import LIMIT, ended
 
 from ada_hardware.emulation.control_socket import control_sockets
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.registry import DEVICES
 from ada_hardware.self_test.device import target
 from ada_robot.errors import TransportError
 from ada_tools.commands.hardware.service import SERVICES
@@ -61,11 +60,8 @@ def test_a_fault_is_made_in_a_device_that_runs_and_cleared(ada: Ada, sensor: Emu
     assert "frozen" not in ada("fault", "dynpick", "frozen", "--clear")[1]
     assert ada("fault", "dynpick", "--clear")[0] == 0
     assert sensor.state()["wrench"][0] == 0.0
-    code, out, _ = ada("fault")  # lists what runs, and all faults of all devices
-    assert code == 0 and out.startswith(f"dynpick in process {sensor.pid}: no fault")
-    listed = {line.split()[0] for line in out.splitlines() if line.startswith("  ")}
-    for kind in DEVICES.values():
-        assert set(kind.emulator_class().FAULTS) <= listed
+    code, out, _ = ada("fault")  # lists what runs
+    assert code == 0 and out == f"dynpick in process {sensor.pid}: no fault\n"
 
 
 def test_only_the_owner_gets_in_and_the_door_goes_with_the_device(place: Path, sensor: EmulatorProcess) -> None:
