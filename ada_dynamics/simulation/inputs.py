@@ -68,16 +68,6 @@ class Forces:
         if not is_positive(self.friction_speed):
             raise invalid("friction_speed", self.friction_speed, "a positive velocity [rad/s, m/s]")
 
-    def __str__(self) -> str:
-        """Names of the forces that are present."""
-        parts = {
-            "contact": self.contact,
-            "stops": self.stops,
-            "servos": self.servos,
-            "external wrenches": self.external,
-        }
-        return ", ".join(name for name, part in parts.items() if part)
-
     def loads(self, model: Model, tree: Tree, bank: ServoBank | None, law: CompiledController | None) -> Loads:
         """Return the loads on a tree as the equations of motion use them, with a control law that acts continuously."""
         return Loads(

@@ -173,7 +173,7 @@ class Simulation(NotCopyable):
         self.reset()
 
     def __repr__(self) -> str:
-        given = str(self.forces)
+        given = ", ".join(name for name in ("contact", "stops", "servos", "external") if getattr(self.forces, name))
         how = f"{self.method.name}, step {self.step_length:g} s" + (f", with {given}" if given else "")
         return f"<Simulation of {self.model.name!r} at t = {self.t:g} s: {how}>"
 
