@@ -84,7 +84,8 @@ def view_khr1() -> bytes:
     with _view(["robot:=khr1"], away=1.8, eye=(0.9, -0.9, 0.5)) as browser:
         _until(lambda: "support polygon" in _text(browser), "the boxes of the markers")
         _click(browser, "push")  # unfolds the folder
-        _choose(browser, "right_sole", "right_shank")
+        time.sleep(2.0)
+        _choose(browser, "trunk", "right_shank")
         _choose(browser, "1", "0.05")  # a push takes 0.1 s of the robot's time
         _until(lambda: "0.05 x real time" in _text(browser), "the robot moves slowly")
         _click(browser, "push", "button")

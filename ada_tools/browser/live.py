@@ -59,13 +59,23 @@ class KnownForces(RobotSource):
 
     def marks(self, wanted: Collection[str]) -> Sequence[Mark]:
         """Forces at the contacts and, if wanted, in the joints."""
-        loads = self._loads if LOAD_MARKS & set(wanted) else None
-        if not self.contacts and loads is None:
+        has_loads = not LOAD_MARKS.isdisjoint(wanted)
+        if not self.contacts and not has_loads:
             return ()
         state = self.snapshot()
+        return () if state is None else (self._loaded_marks if has_loads else self._plain_marks).at(state)
+
+    @cached_property
+    def _plain_marks(self) -> Marks:
+        return self._marks(None)
+
+    @cached_property
+    def _loaded_marks(self) -> Marks:
+        return self._marks(self._loads)
+
+    def _marks(self, loads: JointLoads | None) -> Marks:
         ground = 0.0 if self.contacts else None
-        shown = Marks(self.dynamics.model, self.dynamics, loads, contact_frames=self.contacts, ground=ground)
-        return shown.at(state) if state is not None else ()
+        return Marks(self.dynamics.model, self.dynamics, loads, contact_frames=self.contacts, ground=ground)
 
 
 class LocalRobot(KnownForces):
