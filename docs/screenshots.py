@@ -84,7 +84,6 @@ def view_khr1() -> bytes:
     with _view(["robot:=khr1"], away=1.8, eye=(0.9, -0.9, 0.5)) as browser:
         _until(lambda: "support polygon" in _text(browser), "the boxes of the markers")
         _click(browser, "push")  # unfolds the folder
-        time.sleep(2.0)
         _choose(browser, "trunk", "right_shank")
         _choose(browser, "1", "0.05")  # a push takes 0.1 s of the robot's time
         _until(lambda: "0.05 x real time" in _text(browser), "the robot moves slowly")
@@ -263,9 +262,14 @@ def _click(browser: Any, text: str, kind: str = "label") -> None:
 
 
 def _field(browser: Any, present: str) -> Any:
-    """The first field or list that shows this."""
-    fields = browser.find_elements("css selector", "input")
-    return next(field for field in fields if field.get_property("value") == present and field.is_displayed())
+    """The first field or list that shows this, once there is one."""
+
+    def found() -> list[Any]:
+        fields = browser.find_elements("css selector", "input")
+        return [field for field in fields if field.get_property("value") == present and field.is_displayed()]
+
+    _until(lambda: bool(found()), f"a field shows {present!r}")
+    return found()[0]
 
 
 def _choose(browser: Any, present: str, wanted: str) -> None:
