@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -139,9 +140,9 @@ class ArmDriver(RobotDriver[ArmSettings]):
             return Feedback(self._clock(), nothing, nothing, nothing, is_fresh=False)
         self.counts.received += 1
         velocity = self.speed.copy() if self.says_velocity else nothing
-        return Feedback(
-            self._clock(), self.position.copy(), velocity, self.gives.copy(), True, self.is_driven, self.alarms
-        )
+        numbers = self.position.copy(), velocity, self.gives.copy()
+        values = MappingProxyType({"battery [V]": 11.0})  # read-only, as those of the PA-10
+        return Feedback(self._clock(), *numbers, True, self.is_driven, self.alarms, values)
 
     def _obey(self, demand: Demand) -> None:
         if self.runs_at is not None:

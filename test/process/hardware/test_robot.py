@@ -98,6 +98,7 @@ def test_a_robot_is_opened_moved_deactivated_and_closed(either, trace):
     assert either.demand.mode is Mode.VELOCITY and either.feedback.is_driven
     until(lambda: either.status().accepted > 5, "a report of the commands")
     assert not either.status().refused
+    assert either.feedback.values == {"battery [V]": 11.0}
     for _ in range(2):
         either.deactivate()
         assert either.phase is Phase.INACTIVE
