@@ -13,45 +13,57 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ada_dynamics._version import __version__
-from ada_dynamics.errors import (
-    AdaError,
-    BeyondLimitsWarning,
-    BifurcationWarning,
-    CompileError,
-    ConstraintViolationWarning,
-    DeviceError,
-    DeviceMemoryError,
-    DriverTooOldError,
-    InputError,
-    IntegrationAccuracyWarning,
-    LittleExcitationWarning,
-    LoopVelocityWarning,
-    LostDigitsWarning,
-    ModelError,
-    NoDeviceError,
-    PoorFitWarning,
-    ReadOnlyError,
-    RecordingCutShortWarning,
-    RecordingError,
-    SingularConfigurationError,
-    SingularConfigurationWarning,
-    UnknownNameError,
-    UnknownWorkWarning,
-)
+from ada_dynamics._version import __version__ as __version__
+from ada_dynamics.errors import AdaError as AdaError
+from ada_dynamics.errors import BeyondLimitsWarning as BeyondLimitsWarning
+from ada_dynamics.errors import BifurcationWarning as BifurcationWarning
+from ada_dynamics.errors import CompileError as CompileError
+from ada_dynamics.errors import ConstraintViolationWarning as ConstraintViolationWarning
+from ada_dynamics.errors import DeviceError as DeviceError
+from ada_dynamics.errors import DeviceMemoryError as DeviceMemoryError
+from ada_dynamics.errors import DriverTooOldError as DriverTooOldError
+from ada_dynamics.errors import InputError as InputError
+from ada_dynamics.errors import IntegrationAccuracyWarning as IntegrationAccuracyWarning
+from ada_dynamics.errors import LittleExcitationWarning as LittleExcitationWarning
+from ada_dynamics.errors import LoopVelocityWarning as LoopVelocityWarning
+from ada_dynamics.errors import LostDigitsWarning as LostDigitsWarning
+from ada_dynamics.errors import ModelError as ModelError
+from ada_dynamics.errors import NoDeviceError as NoDeviceError
+from ada_dynamics.errors import PoorFitWarning as PoorFitWarning
+from ada_dynamics.errors import ReadOnlyError as ReadOnlyError
+from ada_dynamics.errors import RecordingCutShortWarning as RecordingCutShortWarning
+from ada_dynamics.errors import RecordingError as RecordingError
+from ada_dynamics.errors import SingularConfigurationError as SingularConfigurationError
+from ada_dynamics.errors import SingularConfigurationWarning as SingularConfigurationWarning
+from ada_dynamics.errors import UnknownNameError as UnknownNameError
+from ada_dynamics.errors import UnknownWorkWarning as UnknownWorkWarning
 
 if TYPE_CHECKING:
-    from ada_dynamics.dynamics import Dynamics
-    from ada_dynamics.dynamics.closing import assembly_modes, close_loops, close_loops_batch
-    from ada_dynamics.execution import in_threads
-    from ada_dynamics.identification import Identification, identify
-    from ada_dynamics.ik import ComTask, IkResult, OrientationTask, PoseTask, PositionTask, PostureTask, solve_ik
-    from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
-    from ada_dynamics.robots.catalogue import robots
-    from ada_dynamics.robots.check import check
-    from ada_dynamics.robots.load import load
-    from ada_dynamics.simulation import Contact, Log, Simulation
-    from ada_dynamics.transmission import Transmission
+    from ada_dynamics.dynamics import Dynamics as Dynamics
+    from ada_dynamics.dynamics.closing import assembly_modes as assembly_modes
+    from ada_dynamics.dynamics.closing import close_loops as close_loops
+    from ada_dynamics.dynamics.closing import close_loops_batch as close_loops_batch
+    from ada_dynamics.execution import in_threads as in_threads
+    from ada_dynamics.identification import Identification as Identification
+    from ada_dynamics.identification import identify as identify
+    from ada_dynamics.ik import ComTask as ComTask
+    from ada_dynamics.ik import IkResult as IkResult
+    from ada_dynamics.ik import OrientationTask as OrientationTask
+    from ada_dynamics.ik import PoseTask as PoseTask
+    from ada_dynamics.ik import PositionTask as PositionTask
+    from ada_dynamics.ik import PostureTask as PostureTask
+    from ada_dynamics.ik import solve_ik as solve_ik
+    from ada_dynamics.model import Builder as Builder
+    from ada_dynamics.model import Model as Model
+    from ada_dynamics.model import chain_3d as chain_3d
+    from ada_dynamics.model import planar_chain as planar_chain
+    from ada_dynamics.robots.catalogue import robots as robots
+    from ada_dynamics.robots.check import check as check
+    from ada_dynamics.robots.load import load as load
+    from ada_dynamics.simulation import Contact as Contact
+    from ada_dynamics.simulation import Log as Log
+    from ada_dynamics.simulation import Simulation as Simulation
+    from ada_dynamics.transmission import Transmission as Transmission
 
 # Imported on first use, to keep `import ada_dynamics` fast.
 _LAZY = {
@@ -70,57 +82,8 @@ _LAZY = {
     "ada_dynamics.transmission": ("Transmission",),
 }
 
-__all__ = [
-    "AdaError",
-    "BeyondLimitsWarning",
-    "BifurcationWarning",
-    "Builder",
-    "ComTask",
-    "CompileError",
-    "ConstraintViolationWarning",
-    "Contact",
-    "DeviceError",
-    "DeviceMemoryError",
-    "DriverTooOldError",
-    "Dynamics",
-    "Identification",
-    "IkResult",
-    "InputError",
-    "IntegrationAccuracyWarning",
-    "LittleExcitationWarning",
-    "Log",
-    "LoopVelocityWarning",
-    "LostDigitsWarning",
-    "Model",
-    "ModelError",
-    "NoDeviceError",
-    "OrientationTask",
-    "PoorFitWarning",
-    "PoseTask",
-    "PositionTask",
-    "PostureTask",
-    "ReadOnlyError",
-    "RecordingCutShortWarning",
-    "RecordingError",
-    "Simulation",
-    "SingularConfigurationError",
-    "SingularConfigurationWarning",
-    "Transmission",
-    "UnknownNameError",
-    "UnknownWorkWarning",
-    "__version__",
-    "assembly_modes",
-    "chain_3d",
-    "check",
-    "close_loops",
-    "close_loops_batch",
-    "identify",
-    "in_threads",
-    "load",
-    "planar_chain",
-    "robots",
-    "solve_ik",
-]
+_ERRORS = [name for name in globals() if name.endswith(("Error", "Warning"))]
+__all__ = sorted(["__version__", "robots", *_ERRORS, *(name for names in _LAZY.values() for name in names)])
 
 
 def __getattr__(name: str) -> object:
