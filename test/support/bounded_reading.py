@@ -104,7 +104,7 @@ def _sweep(path: Path) -> None:
 
 def _parameters(path: Path) -> None:
     from ada_robot.ros.parameter_files import wildcard_parameters
-    from ada_tools.bringup.params_files import unused_parameters
+    from ada_tools.bringup.nodes import unused_parameters
 
     wildcard_parameters(["--params-file", str(path)])
     unused_parameters(path, ["/dynamics_node"])

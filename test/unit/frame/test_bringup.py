@@ -13,7 +13,7 @@ from ada_dynamics import resources
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_robot.settings import checked, fields_of
-from ada_tools.bringup import SETUPS, find_setup, params_files, plan
+from ada_tools.bringup import SETUPS, find_setup, nodes, plan
 from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.processes import params_text
 from ada_tools.nodes.settings import OracleSettings
@@ -314,7 +314,7 @@ def test_what_a_file_says_to_nodes_of_others_is_passed_over_and_said(tmp_path, t
 def test_keys_of_parameters_stand_for_nodes_as_in_ros(tmp_path, key, node, is_of_it):
     file = tmp_path / "own.yaml"
     file.write_text(f'"{key}": {{ros__parameters: {{a: 1}}}}')
-    assert (params_files.unused_parameters(file, [node]) == "") is is_of_it
+    assert (nodes.unused_parameters(file, [node]) == "") is is_of_it
 
 
 def test_a_file_of_parameters_says_what_it_was_given():

@@ -25,7 +25,7 @@ _FILES: dict[str, _File] = {
         ("npz", "mcap", "scenario", "params", "angle_map", "hardware_state"),
         (
             *("ada_dynamics.simulation.record", "ada_dynamics.structured_text"),
-            *("ada_tools.scenario", "ada_tools.bringup.params_files", "ada_robot.ros.parameter_files"),
+            *("ada_tools.scenario", "ada_tools.bringup.nodes", "ada_robot.ros.parameter_files"),
             *("ada_robot.node_state", "ada_hardware.kondo.angle_map"),
         ),
     ),

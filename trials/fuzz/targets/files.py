@@ -26,7 +26,7 @@ from ada_dynamics.simulation.record.mcap_files import (
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_robot.node_state import read_hardware_state
 from ada_robot.ros.parameter_files import wildcard_parameters
-from ada_tools.bringup.params_files import unused_parameters
+from ada_tools.bringup.nodes import unused_parameters
 from ada_tools.scenario.scenario import load
 from trials.fuzz.target import Target
 from trials.fuzz.targets.robots import PLAIN
