@@ -98,6 +98,7 @@ class Page:
         self._taken = f"port {port} is in use; " if port and server is None and self.port != port else ""
         self._notes: dict[object, Callable[[], None]] = {}
         self._commands: list[Any] = []
+        self._fitted: dict[int, float] = {}  # half angle of view that the camera of a client is fitted to
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._is_open = True
@@ -117,21 +118,21 @@ class Page:
     async def _welcome(self, client: Any) -> None:
         """Show the initial view, and keep the robot in the part of the window that the panel leaves free."""
         self._aim(client)
-        fitted = _half_angle(client.camera)
 
         async def fit(_: Any) -> None:
-            nonlocal fitted
             camera, wanted = client.camera, _half_angle(client.camera)
+            fitted = self._fitted[client.client_id]
             if abs(wanted / fitted - 1.0) > _SAME_SHAPE:
                 offset = np.asarray(camera.position) - np.asarray(camera.look_at)
                 camera.position = np.asarray(camera.look_at) + math.sin(fitted) / math.sin(wanted) * offset
-                fitted = wanted
+                self._fitted[client.client_id] = wanted
 
         client.camera.on_update(fit)
 
     def _aim(self, client: Any) -> None:
         """Set the camera of a browser to the initial view."""
         first, camera = self.server.initial_camera, client.camera
+        self._fitted[client.client_id] = _half_angle(camera)
         away = np.asarray(first.position) - np.asarray(first.look_at)
         away *= math.sin(0.5 * _VIEW_ANGLE) / math.sin(_half_angle(camera))
         centre = np.asarray(first.look_at)
