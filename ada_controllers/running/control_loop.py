@@ -357,16 +357,17 @@ class ControlLoop:
         Raises:
             ReferenceRefused: if it is not.
         """
-        name, field, value = self.controller.NAME, "is_active", "no"
+        name, value = self.controller.NAME, self._robot.phase if self._robot else None
         if not self.is_active:
             text = f"{name} is not active ({self.reason}) and accepts no references."
         elif self.waits:
-            field, value = "phase", self._robot.phase if self._robot else ""
             text = f"{self.waits}; {name} accepts references when it is active."
         else:
             return
         self.refuse(REFERENCE, text)
-        raise ReferenceRefused(text, field=field, value=value)
+        if not self.is_active:
+            raise ReferenceRefused(text, field="is_active", value=False, allowed=True)
+        raise ReferenceRefused(text, field="phase", value=value)
 
     def brake(self) -> None:
         """Drop the reference: a controller with a plan comes to rest, others hold their present reference."""

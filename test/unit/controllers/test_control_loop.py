@@ -377,7 +377,7 @@ def test_a_reference_that_cannot_be_followed_is_refused_and_the_old_one_stays():
     assert np.array_equal(loop.controller.reference.position, BENT + 0.1)
     assert loop.refused == {"reference": 4}
     loop.deactivate()
-    with refused(ReferenceRefused, field="is_active", value="no"):
+    with refused(ReferenceRefused, field="is_active", value=False):
         loop.offer(JointReference(BENT))
 
 
