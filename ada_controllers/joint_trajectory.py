@@ -80,7 +80,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     # --- plans ------------------------------------------------------------------------------------------------------
     def _begin(self, state: State, time: float) -> None:
-        """Start at the last commanded or the measured positions, and come to rest."""
+        """Stop from the last commanded, or the measured, positions and velocities."""
         _, position, velocity, _, _ = self.last_command
         self._measured = state.q[self.q_index]
         if position is None:
@@ -135,7 +135,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     # --- references -------------------------------------------------------------------------------------------------
     def _check_margin(self, positions: Array) -> None:
-        """Refuse points, (points, joints), within the position margin, except where the joints started there."""
+        """Refuse points, (points, joints), within the position margin, except at the start of the joints."""
         room = self.bounds.including(self._now.position)
         outside = (positions < room.lower - ROUNDING) | (positions > room.upper + ROUNDING)
         for i, j in np.argwhere(outside)[:1].tolist():

@@ -462,9 +462,9 @@ def _in_time(start: Point, path: JointPath, times: Array, knots: Array, bounds: 
 
 
 def _within_range(start: Point, h: Array, knots: Array, velocities: Array | None, bounds: Bounds) -> JointMotion:
-    """Return the spline, with stops at the ends of segments that would leave the position range.
+    """Return the spline, with stops at the ends of segments that would exceed the position range.
 
-    Given velocities are kept: stops are possible only where they are zero.
+    Given velocities are not changed: stops are possible only where they are zero.
     """
     stops = np.zeros(len(knots), dtype=bool)
     can_stop = np.ones(len(knots), dtype=bool) if velocities is None else ~np.any(velocities, axis=1)
@@ -480,13 +480,13 @@ def _within_range(start: Point, h: Array, knots: Array, velocities: Array | None
 
 
 def _beyond(motion: JointMotion, bounds: Bounds) -> Array:
-    """Return how far each piece leaves the position range of each joint, (pieces, joints); negative inside."""
+    """Return the excess of each piece over the position range of each joint, (pieces, joints); negative inside."""
     peaks = motion.peaks_of_pieces()
     return np.maximum(peaks.highest - bounds.upper, bounds.lower - peaks.lowest)
 
 
 def _outside(motion: JointMotion, bounds: Bounds, path: JointPath) -> tuple[str, str | None]:
-    """Describe where and by how much a joint would leave its position range most, and return its name."""
+    """Describe the largest excess over a position range, and return the name of the joint."""
     beyond = _beyond(motion, bounds)
     piece, joint = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
     if beyond[piece, joint] <= POSITION_ROUNDING:

@@ -284,7 +284,7 @@ class Following:
         return JointReference(position, velocity, acceleration)
 
     def _path_of(self, offered: OfferedTrajectory) -> JointPath:
-        """Return the points that are not elapsed, for all joints; joints without a trajectory come to rest."""
+        """Return the points that are not elapsed, for all joints; joints without a trajectory stop."""
         limits = {limit.name: limit for limit in self._control.controller.limits}
         try:
             points = Trajectory.checked(limits, offered)
@@ -335,10 +335,6 @@ class Following:
         if not len(names):
             raise self._refused("the request has no joint names.", "name")
         known = {limit.name: limit for limit in controller.limits}
-        unknown = next((name for name in names if name not in known), None)
-        if unknown is not None:
-            text = str(unknown_name(f"joint of {controller.NAME}", unknown[:80], known))
-            raise self._refused(text, "name", unknown)
         refusal = refused_names(names, known)
         if refusal is not None:
             raise self._refused(refusal.text, "name", refusal.reason)

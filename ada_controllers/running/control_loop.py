@@ -370,7 +370,7 @@ class ControlLoop:
         raise ReferenceRefused(text, field="phase", value=value)
 
     def brake(self) -> None:
-        """Drop the reference: a controller with a plan comes to rest, others hold their present reference."""
+        """Drop the reference: a controller with a plan decelerates to rest, the rest hold their present reference."""
         self._source = self._offered = None
         if self.is_active and self.latest is not None:
             self.controller.brake(self.latest.stamp)

@@ -134,16 +134,16 @@ def test_what_the_loop_began_anew_is_followed_no_more():
 @pytest.mark.parametrize(
     ("arm", "request_", "facts"),
     [
-        (Arm, lambda f: f.joints(["elbow"], [0.1]), ("name", "elbow")),
+        (Arm, lambda f: f.joints(["elbow"], [0.1]), ("name", Reason.UNKNOWN_JOINT)),
         (Arm, lambda f: f.joints(["s1", "s1"], [0.1, 0.1]), ("name", Reason.DUPLICATE_JOINT)),
         (Arm, lambda f: f.joints(["s1"], [0.1], [1.0, 2.0]), ("velocity", None)),
         (Arm, lambda f: f.trajectory(moving((99.0, 1.0))), ("trajectory", Reason.OVER_LIMIT)),
         (Arm, lambda f: f.trajectory(moving((0.2, 0.001))), ("trajectory", Reason.OVER_LIMIT)),
-        (Arm, lambda f: f.trajectory(moving((0.2, 1.0), names=("elbow",))), ("name", "elbow")),
+        (Arm, lambda f: f.trajectory(moving((0.2, 1.0), names=("elbow",))), ("name", Reason.UNKNOWN_JOINT)),
         (Arm, lambda f: f.trajectory(OfferedTrajectory((), (), ((0.1,),))), ("trajectory", Reason.EMPTY)),
         (planned, lambda f: f.trajectory(moving((0.5, 1.0), start_in=-2.0)), ("trajectory", Reason.OLD)),
         (planned, lambda f: f.trajectory(moving((99.0, 1.0))), ("trajectory", Reason.OVER_LIMIT)),
-        (planned, lambda f: f.trajectory(moving((0.5, 1.0), names=("elbow",))), ("name", "elbow")),
+        (planned, lambda f: f.trajectory(moving((0.5, 1.0), names=("elbow",))), ("name", Reason.UNKNOWN_JOINT)),
         (planned, lambda f: f.trajectory(moving((0.5, 1.0), (0.6, 1.0))), ("trajectory", Reason.TIMES)),
     ],
 )
