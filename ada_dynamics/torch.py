@@ -50,7 +50,7 @@ def inverse(dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
 
 
 def rollout(sim: Simulation, q: Tensor, v: Tensor, tau: Tensor, *, hold: int = 1) -> tuple[Tensor, Tensor]:
-    """Configurations (R + 1, nq) and velocities (R + 1, nv), differentiated by `Simulation.step_derivatives`.
+    """Configurations (R + 1, nq) and velocities (R + 1, nv) of a rollout, differentiated by `Simulation.rollout_vjp`.
 
     Args:
         sim: simulation with integrator and time step; its state does not change.
@@ -103,29 +103,17 @@ class _Inverse(torch.autograd.Function):  # type: ignore[misc]
 class _Rollout(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, sim: Simulation, hold: int, q: Tensor, v: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-        start, velocity, efforts = _arrays(q, v, tau)
-        batch = sim.batch(start[None], velocity[None])
-        rows = [(batch.t, batch.q[0].copy(), batch.v[0].copy())]
-        for row in efforts:
-            batch.run(hold, row)
-            rows.append((batch.t, batch.q[0].copy(), batch.v[0].copy()))
-        times, positions, velocities = map(np.array, zip(*rows, strict=True))
-        ctx.sim, ctx.hold, ctx.like, ctx.rows = sim, hold, q, (times, positions, velocities, efforts)
-        return _tensor(positions, q), _tensor(velocities, q)
+        path, ctx.pull = sim.rollout_vjp(*_arrays(q, v, tau), hold=hold)
+        ctx.ambient, ctx.positions, ctx.like = ambient_of(sim.dynamics), path.q, q
+        return _tensor(path.q, q), _tensor(path.v, q)
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, by_q: Tensor, by_v: Tensor) -> tuple[Tensor | None, ...]:
         rows, speeds = _arrays(by_q, by_v)
-        times, positions, velocities, efforts = ctx.rows
-        ambient = ambient_of(ctx.sim.dynamics)
-        weights = np.hstack([ambient.velocity_gradient(positions, rows), speeds])
-        linear = ctx.sim.step_derivatives(positions[:-1], velocities[:-1], efforts, steps=ctx.hold, t=times[:-1])
-        w, by_tau = weights[-1], np.empty_like(efforts)
-        for i in reversed(range(len(efforts))):
-            by_tau[i], w = w @ linear.B[i], w @ linear.A[i] + weights[i]
-        dq, dv = np.split(w, 2)
-        return (None, None, *(_tensor(x, ctx.like) for x in (ambient.gradient(positions[0], dq), dv, by_tau)))
+        found = ctx.pull(ctx.ambient.velocity_gradient(ctx.positions, rows), speeds)
+        start = ctx.ambient.gradient(ctx.positions[0], found.dq)
+        return (None, None, *(_tensor(x, ctx.like) for x in (start, found.dv, found.du)))
 
 
 def _vjp(

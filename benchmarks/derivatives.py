@@ -25,10 +25,10 @@ from benchmarks.timing import Contender, Plan, Timings, measure
 
 CALL, NATIVE, BATCH, FORWARD, VJP = "ada call", "ada native", "ada batch", "forward", "vjp"
 JVP, HVP = "jvp", "hvp"
-MOTION, DERIVATIVES = "motion", "derivatives of its steps"
+ROLLOUT, GRADIENT = "motion", "its gradient"
 MANY, FEW, REPEATS = 512, 16, 5
 INTEGRATORS: tuple[IntegratorName, ...] = ("rk4", "semi_implicit")
-STEPS = 1000  # of a motion
+ROWS, HOLD = 50, 20  # of efforts, and steps for which each acts
 States = tuple[Array, Array, Array]
 
 
@@ -101,17 +101,18 @@ def _closed(mechanism: Mechanism, aims: Aims, report: Report, plan: Plan, quick:
 
 
 def _motion(made: ada.Model | Mechanism, integrator: IntegratorName, report: Report, plan: Plan) -> None:
-    """The derivatives of all steps of a motion, beside the motion itself."""
+    """The gradient of a motion by the efforts of all its steps, beside the motion itself."""
     model, start = (made, None) if isinstance(made, ada.Model) else made
-    sim = ada.Simulation(model, start, integrator=integrator, step=1e-3)
-    log = sim.run(STEPS * sim.step_length)
-    rows = {"s": sim, "q": log.q[:-1], "v": log.v[:-1]}
+    sim, w = ada.Simulation(model, start, integrator=integrator, step=1e-3), np.ones(model.nv)
+    tau = 0.1 * np.random.default_rng(0).normal(size=(ROWS, model.nv))
+    _, pull = sim.rollout_vjp(sim.q, None, tau, hold=HOLD)
     contenders = [
-        Contender(MOTION, f"s.reset(); s.step({STEPS})", {"s": sim}, STEPS),
-        Contender(DERIVATIVES, "s.step_derivatives(q, v)", rows, STEPS),
+        Contender(ROLLOUT, f"s.reset(); s.step({ROWS * HOLD})", {"s": sim}, ROWS * HOLD),
+        Contender(GRADIENT, "f(w, w)", {"f": pull, "w": w}, ROWS * HOLD),
     ]
-    title = f"{model.name}, {model.nv} velocities: a motion of {STEPS} steps, {integrator}, per step"
-    _show(title, contenders, Aims(), report, plan)
+    title = f"{model.name}, {model.nv} velocities: a motion of {ROWS * HOLD} steps, {integrator}, per step"
+    timings = _show(title, contenders, Aims(), report, plan)
+    report.aim(f"{title}: gradient by motion", timings.ratio(GRADIENT, ROLLOUT), 4.0, "x")
 
 
 def _on_the_loops(dynamics: ada.Dynamics, start: Array, count: int) -> States:

@@ -2,7 +2,6 @@
 """Move a Stewart platform with the least effort: its motion is optimised with the derivatives of its simulation."""
 
 from functools import lru_cache
-from types import SimpleNamespace
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
@@ -22,39 +21,31 @@ holding = sim.dynamics.inverse(start, np.zeros(model.nv), np.zeros(model.nv))[mo
 
 @lru_cache(maxsize=1)
 def moved(z):
-    """The motion with these forces beside those that hold the platform, one row for each row of forces."""
+    """The motion with these forces beside those that hold the platform, and its vector-Jacobian product."""
     tau = np.zeros((ROWS, model.nv))
     tau[:, motors] = holding + UNIT * np.reshape(z, (ROWS, 6))
-    batch, rows = sim.batch(start[None]), []
-    for forces in tau:
-        rows.append((batch.t, batch.q[0].copy(), batch.v[0].copy()))
-        batch.run(HOLD, forces)
-    rows.append((batch.t, batch.q[0], batch.v[0]))
-    return SimpleNamespace(**dict(zip("tqv", map(np.array, zip(*rows, strict=True)), strict=True)), tau=tau)
+    return sim.rollout_vjp(start, None, tau, hold=HOLD)
 
 
 def missed(z):
     """Lengths and speeds of the legs at the end: at the goal, at rest."""
-    motion = moved(tuple(z))
+    motion, _ = moved(tuple(z))
     return np.r_[motion.q[-1, lengths] - goal[lengths], motion.v[-1, motors]]
 
 
 def slope(z):
-    """Derivatives of these lengths and speeds with respect to the forces, row by row from the last one."""
-    motion = moved(tuple(z))
-    linear = sim.step_derivatives(motion.q[:-1], motion.v[:-1], motion.tau, steps=HOLD)
-    by_state, columns = np.eye(2 * model.nv)[[*motors, *(model.nv + np.array(motors))]], []
-    for A, B in zip(linear.A[::-1], linear.B[::-1], strict=True):
-        columns.append(by_state @ B[:, motors])
-        by_state = by_state @ A
-    return UNIT * np.hstack(columns[::-1])
+    """Derivatives of these lengths and speeds with respect to the forces."""
+    _, pull = moved(tuple(z))
+    units = np.eye(model.nv)[motors]
+    gradients = [*(pull(unit, None) for unit in units), *(pull(None, unit) for unit in units)]
+    return UNIT * np.array([gradient.du[:, motors].ravel() for gradient in gradients])
 
 
 effort = lambda z: (0.5 * z @ z, z)  # noqa: E731
 most = [np.tile((side * STRONGEST - holding) / UNIT, ROWS) for side in (-1.0, 1.0)]
 arrives = {"type": "eq", "fun": missed, "jac": slope}
 found = minimize(effort, np.zeros(6 * ROWS), jac=True, method="SLSQP", bounds=Bounds(*most), constraints=arrives)
-motion, forces = moved(tuple(found.x)), holding + UNIT * found.x.reshape(ROWS, 6)
+(motion, _), forces = moved(tuple(found.x)), holding + UNIT * found.x.reshape(ROWS, 6)
 print(f"there in {motion.t[-1]:.1f} s with {abs(forces).max():.1f} N, after {found.nit} steps: {found.message}")
 gap = sim.dynamics.constraints.closure_error(motion.q).max()
 print(f"misses its goal by {abs(missed(found.x)).max():.0e}, loops open by {gap:.0e} m")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time integration: explicit Runge-Kutta methods with fixed and adaptive steps, as machine code.
+"""Time integration: explicit Runge-Kutta methods with fixed and adaptive steps, forwards and backwards.
 
-One piece of code serves all robots and methods: the rate is a function that is called, the method is a table. The steps
-are written for an executor `on`, which lowers each operation. Loops and branches are `for` statements, whose body is
-written for one iteration.
+The steps are written once, for an executor `on`: they run on numbers (`simulation.executors`) and are lowered to
+machine code that serves all robots and methods. The rate is a function that is called, the method is a table. Loops and
+branches are `for` statements: numbers take as many iterations as there are, code is written for one iteration.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ class IntegratorState(ctypes.Structure):
     `settle` projects a state onto the allowed states, and may be null. The `table` of the method has a row of stage
     coefficients for each of `stages`, a row of weights, the nodes, and, for adaptive steps, two rows of error weights
     over stages + 1 rates.
+
+    Backwards, `log` has buffer for the stages of each step, `pull` and `pull_settle` are kernels of [state; gradient by
+    the result] that compute the gradients by [state; u]; the table continues with the rows of `backward_table`.
     """
 
     _fields_ = [
@@ -52,6 +55,12 @@ class IntegratorState(ctypes.Structure):
         # known, time, and length of the next step
         *((name, ctypes.c_int64) for name in ("done", "taken", "refused", "known")),
         *((name, ctypes.c_double) for name in ("time", "length")),
+        # changing inputs: stride of the rows of u (0: u is constant), and steps per row
+        *((name, ctypes.c_int64) for name in ("next_u", "hold")),
+        # backwards: kernels; gradients by the state and by each row of u, gradient added at the state before each step
+        # (may be null), and numbers in u (a multiple of the lanes)
+        *((name, ctypes.c_void_p) for name in ("pull", "pull_settle", "by_x", "by_u", "added")),
+        ("inputs", ctypes.c_int64),
     ]
 
 
@@ -61,7 +70,7 @@ def fixed(on: Any) -> None:
     n, stages, h = s.n, s.stages, s.h
     point = on.work[stages * n :]
     for k in on.repeat(s.steps):
-        t = _start_time(on, k)
+        t = _take_input(on, k)
         _stages(on, 0, t, h, point, _evaluate)
         _combine(on, on.table[stages * stages :], stages, h, point)
         _finish(on, point)
@@ -72,7 +81,7 @@ def direct(on: Any) -> None:
     """Take steps x⁺ = rate(x, u, t), where the rate includes the step length and returns an allowed state."""
     s = on.s
     for k in on.repeat(s.steps):
-        _evaluate(on, on.x, _start_time(on, k), on.work)
+        _evaluate(on, on.x, _take_input(on, k), on.work)
         copy(on, on.work, on.x)
         _keep_row(on, k + 1)
 
@@ -89,10 +98,90 @@ def adaptive(on: Any) -> None:
             copy(on, on.x, on.log[k * s.n :])
 
 
-def _start_time(on: Any, k: Number) -> Number:
-    """Return the start time of a step, computed from the step number without accumulation."""
+def backward_fixed(on: Any) -> None:
+    """Take steps by an explicit method, then compute the gradients by the first state and by u from that by the last.
+
+    With the stages X_i = x + h Σ a_ij K_j, K_i = f(X_i), and the gradient w by x + h Σ b_i K_i,
+
+        l_i = f_x(X_i)ᵀ h (b_i w + Σ_{j>i} a_ji l_j),     w ← w + Σ l_i,
+
+    which is an explicit method from the last stage to the first (Hairer, Lubich, Wanner, sec. VI.4).
+    """
     s = on.s
+    n, stages, h = s.n, s.stages, s.h
+    nodes, turned = on.table[(stages + 1) * stages :], on.table[(stages + 2) * stages :]
+    weights, nodes_turned, ones = (turned[(stages + row) * stages :] for row in range(3))
+    slopes = on.work[(stages + 3) * n :]
+    for k in on.repeat(s.steps):
+        points, t = on.log[k * (stages + 1) * n :], _take_input(on, k)
+        for i in on.repeat(stages):
+            point = points[i * n :]
+            _combine(on, on.table[i * stages :], i, h, point)
+            _evaluate(on, point, t + h * nodes[i], on.work[i * n :])
+        _combine(on, on.table[stages * stages :], stages, h, points[stages * n :])
+        copy(on, points[stages * n :], on.x)
+        for _ in on.when(on.has_settle):
+            on.settle(on.x)
+    for k in on.repeat(s.steps):
+        before = s.steps - k - 1
+        points, t = on.log[before * (stages + 1) * n :], _take_input(on, before)
+        for _ in on.when(on.has_settle):
+            on.pull_settle(points[stages * n :], on.by_x)
+        for i in on.repeat(stages):
+            for j in on.lanes_of(n):
+                slopes[j] = (on.weighted(turned[i * stages :], i, j, True) + on.by_x[j] * weights[i]) * h
+            _pull(on, points[(stages - i - 1) * n :], t + h * nodes_turned[i], slopes, on.work[i * n :], before)
+        for j in on.lanes_of(n):
+            on.by_x[j] = on.by_x[j] + on.weighted(ones, stages, j, True)
+        _add_own(on, before)
+    s.done = s.steps
+
+
+def backward_direct(on: Any) -> None:
+    """Compute gradients as `backward_fixed` for steps x⁺ = rate(x, u, t)."""
+    s = on.s
+    for k in on.repeat(s.steps):
+        state, t = on.log[k * s.n :], _take_input(on, k)
+        copy(on, on.x, state)
+        _evaluate(on, state, t, on.x)
+    for k in on.repeat(s.steps):
+        before = s.steps - k - 1
+        state, t = on.log[before * s.n :], _take_input(on, before)
+        _pull(on, state, t, on.by_x, on.by_x, before)
+        _add_own(on, before)
+    s.done = s.steps
+
+
+def backward_table(A: Any, b: Any, c: Any) -> list[float]:
+    """Coefficients of the backward method, from the last stage to the first: a_ji by rows, b, c, and a row of ones."""
+    turned = [list(column) for column in zip(*A, strict=True)]
+    rows = [row[::-1] for row in turned[::-1]]
+    return [float(x) for row in (*rows, list(b)[::-1], list(c)[::-1], [1.0] * len(b)) for x in row]
+
+
+def _take_input(on: Any, k: Number) -> Number:
+    """Select the input of a step; return its start time, computed from the step number without accumulation."""
+    s = on.s
+    on.use_input(s.first + k)
     return s.origin + on.real(s.first + k) * s.h
+
+
+def _pull(on: Any, x: Vector, t: Number, w: Vector, out: Vector, before: Number) -> None:
+    """out = gradient of w·rate by the state; the gradient by the input is added to its row."""
+    s = on.s
+    gradients = on.pull(x, t, w)
+    copy(on, gradients, out)
+    of_input, by_u = gradients[s.used :], on.by_u[on.input_row(s.first + before) * s.inputs :]
+    for j in on.lanes_of(s.inputs):
+        by_u[j] = by_u[j] + of_input[j]
+
+
+def _add_own(on: Any, before: Number) -> None:
+    """Add the gradient that is given at the state before a step."""
+    for _ in on.when(on.has_added):
+        own = on.added[before * on.s.n :]
+        for j in on.lanes_of(on.s.n):
+            on.by_x[j] = on.by_x[j] + own[j]
 
 
 def adaptive_step(on: Any, until: Number) -> None:
@@ -215,6 +304,8 @@ INTEGRATORS = {
     "integrate_fixed": fixed,
     "integrate_direct": direct,
     "integrate_adaptive": adaptive,
+    "integrate_backward_fixed": backward_fixed,
+    "integrate_backward_direct": backward_direct,
 }
 
 _KINDS = {ctypes.c_void_p: "ptr", ctypes.c_int64: "i64", ctypes.c_double: "double"}
@@ -355,7 +446,7 @@ class _Sum:
 
 
 class _Executor:
-    """Executor that writes machine code."""
+    """Executor that writes machine code; its methods are those of `simulation.executors.NumpyExecutor`."""
 
     def __init__(self, target: Target) -> None:
         self._lanes, self._fma = Lanes(target.lanes), target.fma
@@ -364,7 +455,8 @@ class _Executor:
         self._rate, self._settle = self.s.rate, self.s.settle
         self._u, self._t, self._states = self.s.u, self.s.t, self.s.states
         self.x, self.work, self.table, self.log = self.s.x, self.s.work, self.s.table, self.s.log
-        self.has_settle, self.has_log = map(self._is_given, (self._settle, self.log))
+        self.by_x, self.by_u, self.added = self.s.by_x, self.s.by_u, self.s.added
+        self.has_settle, self.has_log, self.has_added = map(self._is_given, (self._settle, self.log, self.added))
         self._abandoned = ""
 
     def _value(self, kind: str, text: str, lanes: Lanes = ONE) -> Value:
@@ -388,6 +480,40 @@ class _Executor:
         )
         self.leave_if(status > 0, status)
         copy(self, settled, new)
+
+    def pull(self, x: Value, t: Value, w: Value) -> Value:
+        """Gradients of w·rate by x, then by u."""
+        pair, gradients = self._with_gradient(x, w)
+        with self.body.repeat(str(self._states)) as i:
+            self.body.store("double", str(t), str(self._t), i)
+        operands = f"ptr {pair}, ptr {self._u}, ptr {self._t}, ptr {gradients}, i64 {self._states}"
+        status = self._value("i32", f"call i32 {self.s.pull}({operands})")
+        self.leave_if(status > 0, status)
+        return gradients
+
+    def pull_settle(self, x: Value, w: Value) -> None:
+        pair, gradients = self._with_gradient(x, w)
+        operands = f"ptr {pair}, ptr {self._u}, ptr {gradients}, i64 {self._states}"
+        status = self._value("i32", f"call i32 {self.s.pull_settle}({operands})")
+        self.leave_if(status > 0, status)
+        copy(self, gradients, w)
+
+    def _with_gradient(self, x: Value, w: Value) -> tuple[Value, Value]:
+        """Argument [x; w] of the kernels, and memory for their results."""
+        s = self.s
+        pair = self.work[(s.stages + 4) * s.n :]
+        copy(self, x, pair)
+        copy(self, w, pair[s.used :])
+        return pair, pair[s.n * 2 :]
+
+    def use_input(self, step: Value) -> None:
+        """Select the input of a step, counted from time zero."""
+        self._u = self.s.u[self.input_row(step) * self.s.next_u :]
+
+    def input_row(self, step: Value) -> Value:
+        """Row of the input of a step."""
+        row: Value = step // self.s.hold
+        return row
 
     # --- control ------------------------------------------------------------------------------------------------
     def repeat(self, count: Value) -> Iterator[Value]:
@@ -484,7 +610,7 @@ class CompiledIntegrator:
         self._library = compiler.load(code, INTEGRATORS)
         kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
         functions: list[Callable[[int], int]] = [kind(self._library.address(name)) for name in INTEGRATORS]
-        self.fixed, self.direct, self.adaptive = functions
+        self.fixed, self.direct, self.adaptive, self.backward_fixed, self.backward_direct = functions
 
 
 @lru_cache(maxsize=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of the steps of a simulation with respect to state and torques.
+"""Derivatives of the steps of a simulation with respect to state and torques; of trajectories: `rollout_gradient`.
 
 They are exact derivatives of the steps that the simulation takes, including the integrator, the projection onto the
 loop constraints, the normalization of quaternions, joint stops, contact and control laws. Differentials of q are
@@ -55,7 +55,7 @@ def step_derivatives(
 ) -> StepDerivatives:
     """Implementation of `Simulation.step_derivatives`."""
     model, count = context.system.model, whole_steps("steps", steps)
-    _require_derivatives(context)
+    require_derivatives(context)
     given = {
         "q": as_array("q", q, model.nq, model),
         "v": as_array("v", v, model.nv, model),
@@ -68,17 +68,17 @@ def step_derivatives(
     # The states are checked, and used as they are, for exact derivatives of the steps.
     closed_states(model, context.system.dynamics, X[:, : model.nq], X[:, model.nq :])
     try:
-        found = _LinearizedSteps(context, context.system).derivatives(X, T, count, times)
+        found = LinearizedSteps(context, context.system).derivatives(X, T, count, times)
     except SingularConfigurationError:
         robust = context.system.robust()  # fails only in singular configurations
         if robust is None:
             raise
-        found = _LinearizedSteps(context, robust).derivatives(X, T, count, times)
+        found = LinearizedSteps(context, robust).derivatives(X, T, count, times)
     after, A, B = found if is_batch else (x[0] for x in found)
     return StepDerivatives(after[..., : model.nq], after[..., model.nq :], A, B)
 
 
-def _require_derivatives(context: SimulationContext) -> None:
+def require_derivatives(context: SimulationContext) -> None:
     """Raise an InputError if the steps of a simulation have no derivatives."""
     if context.method.is_adaptive:
         fixed = [name for name, method in METHODS.items() if not method.is_adaptive]
@@ -125,7 +125,7 @@ def _tangent_quantity(of: Quantity) -> Quantity:
     return Quantity(name, inputs, {result: (2 * size,)}, traced, body)
 
 
-def _position_rates(tree: Tree, X: Array) -> Iterator[tuple[slice, slice, Array]]:
+def position_rate_blocks(tree: Tree, X: Array) -> Iterator[tuple[slice, slice, Array]]:
     """Return q and v of each independent joint, and its q̇ for each unit velocity, (N, nq, nv)."""
     for body in tree.bodies:
         if not body.is_independent:
@@ -146,7 +146,7 @@ class _LinearMap(NamedTuple):
     B: Array  # (N, 2 nv, nv)
 
 
-class _LinearizedSteps:
+class LinearizedSteps:
     """Steps of a simulation with given torques, and their derivatives with respect to state and torques."""
 
     def __init__(self, context: SimulationContext, system: System) -> None:
@@ -162,10 +162,7 @@ class _LinearizedSteps:
                 later = self.derivatives(found.after, tau, 1, T + step * self.h)
                 found = _LinearMap(later.after, later.A @ found.A, later.A @ found.B + later.B)
             return found
-        U = np.array([self.system.inputs(one, h=self.h) for one in tau])
-        chosen = self.system.chosen(X)
-        if chosen is not None:
-            U[:, self.system.equations.chosen] = chosen
+        U = self.inputs(X, tau)
         together = max(1, BLOCK_SIZE // (3 * self.model.nv))
         if self._depends_on_time and np.ptp(T):
             together = 1
@@ -176,10 +173,18 @@ class _LinearizedSteps:
         after, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
         inverse = np.zeros((len(after), 2 * self.model.nv, self.system.size))
         inverse[:, self.tree.nv :, self.tree.nq :] = np.eye(self.tree.nv)
-        for q, v, rates in _position_rates(self.tree, after):
+        for q, v, rates in position_rate_blocks(self.tree, after):
             turned = rates.swapaxes(-1, -2)
             inverse[:, v, q] = np.linalg.solve(turned @ rates, turned)
         return _LinearMap(after, *np.split(inverse @ changes, [2 * self.model.nv], axis=-1))
+
+    def inputs(self, X: Array, tau: Array) -> Array:
+        """Return rows of u, with combinations of redundant constraints for the states X."""
+        U = np.array([self.system.inputs(one, h=self.h) for one in tau])
+        chosen = self.system.chosen(X)
+        if chosen is not None:
+            U[:, self.system.equations.chosen] = chosen
+        return U
 
     def _advance_directions(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> tuple[Array, Array]:
         """Return the states after some steps and their derivatives in each direction, (N, n, directions)."""
@@ -187,7 +192,7 @@ class _LinearizedSteps:
         directions = 3 * nv
         dX, dU = np.zeros((N, n, directions)), np.zeros((N, m, directions))
         dX[:, nq:, nv : 2 * nv] = dU[:, :nv, 2 * nv :] = np.eye(nv)
-        for q, v, rates in _position_rates(self.tree, X):
+        for q, v, rates in position_rate_blocks(self.tree, X):
             dX[:, q, v] = rates
         x, u = (
             np.concatenate([np.repeat(one.T, directions, axis=1), d.transpose(1, 0, 2).reshape(-1, N * directions)])
@@ -196,11 +201,11 @@ class _LinearizedSteps:
         kernels = lambda: self.system.step_kernels(self.method.is_direct, _tangent_quantity)  # noqa: E731
         executor = KernelExecutor(kernels, self.method, x, u, self.h, origin=float(T[0]))
         if executor.advance(0, steps) < steps:
-            self._raise_failure(X, U, steps, T, begin)
+            self.raise_failure(X, U, steps, T, begin)
         after = executor.x
         return after[:n, ::directions].T, after[n:].reshape(n, N, directions).transpose(1, 0, 2)
 
-    def _raise_failure(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> NoReturn:
+    def raise_failure(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> NoReturn:
         """Raise the reason for which kernels failed within steps from one of these states.
 
         Raises:

@@ -158,10 +158,10 @@ class KernelExecutor:
         lanes = 1 if self._compiled is None else self._compiled.lanes
         self._size, self._many = len(x), x.ndim == 2
         self._wanted = x.shape[-1] if self._many else 1
-        self._count = _padded(self._wanted, lanes) if self._many else 1
-        self._x = np.zeros((len(x), self._count) if self._many else _padded(len(x), lanes))
+        self._count = padded(self._wanted, lanes) if self._many else 1
+        self._x = np.zeros((len(x), self._count) if self._many else padded(len(x), lanes))
         self.s = s = IntegratorState(
-            stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, h=h, origin=origin
+            stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, hold=1, h=h, origin=origin
         )
         self._address = ctypes.addressof(s)
         self.start(x, u)
@@ -237,7 +237,7 @@ class KernelExecutor:
         return found
 
 
-def _padded(count: int, lanes: int) -> int:
+def padded(count: int, lanes: int) -> int:
     """Round a count up to whole vector lanes."""
     return -(-count // lanes) * lanes
 

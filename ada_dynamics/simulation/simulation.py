@@ -42,6 +42,7 @@ from ada_dynamics.simulation.methods import IntegratorName, Method, method_for, 
 from ada_dynamics.simulation.options import NotCopyable, finite_array, is_positive, whole_steps
 from ada_dynamics.simulation.profiles import Axes, WrenchProfile
 from ada_dynamics.simulation.rollout import Rollout, SimulationBatch
+from ada_dynamics.simulation.rollout_gradient import TrajectoryGradient, rollout_vjp
 from ada_dynamics.simulation.run_loop import RunLoop
 from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.system import System, tree_of
@@ -398,6 +399,34 @@ class Simulation(NotCopyable):
             SingularConfigurationError: a step passes through a singular configuration.
         """
         return step_derivatives(self.context, q, v, tau, steps, t)
+
+    def rollout_vjp(
+        self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, *, hold: int = 1, t: float | None = None
+    ) -> tuple[Rollout, Callable[..., TrajectoryGradient]]:
+        """Simulate with given torques; return the trajectory and its vector-Jacobian product (discrete adjoint).
+
+        Example::
+
+            trajectory, pull = sim.rollout_vjp(q, v, tau)
+            g = pull(trajectory.q[-1] - goal, trajectory.v[-1])     # of ½ |q - goal|² + ½ |v|² at the end
+
+        `pull(by_q, by_v)` takes the gradient of a scalar with respect to q (as a velocity) and v at the last row,
+        (nv,), or at all rows, (R + 1, nv); None for zero. It returns the gradients with respect to the initial state
+        and the torques. Its cost is a small multiple of the simulation, independent of their number; its memory is that
+        of about √N states for N steps. The state of the simulation does not change.
+
+        Args:
+            q: initial configuration.
+            v: initial velocity; zero if None.
+            tau: rows of joint torques, (R, nv).
+            hold: number of steps per row of torques.
+            t: initial time; the current time by default [s].
+
+        Raises:
+            InputError: the steps of the simulation have no derivatives, or the state violates the loop constraints.
+            SingularConfigurationError: a step passes through a singular configuration.
+        """
+        return rollout_vjp(self.context, q, v, tau, hold, t)
 
     def push(
         self,

@@ -72,6 +72,7 @@ PAGES = (
             "ada_dynamics.simulation.servos": "ServoBank",
             "ada_dynamics.simulation.rollout": "Rollout",
             "ada_dynamics.simulation.derivatives": "StepDerivatives",
+            "ada_dynamics.simulation.rollout_gradient": "TrajectoryGradient",
         },
     ),
     Page(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterable
 
 import numpy as np
@@ -18,6 +19,7 @@ from ada_dynamics.robots import mechanisms
 from ada_dynamics.simulation import (
     CompiledController,
     ContactSphere,
+    Event,
     JointServos,
     JointStops,
     Material,
@@ -173,9 +175,63 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str,
     assert np.allclose(*found, rtol=0.0, atol=1e-10)
 
 
+@pytest.mark.parametrize("hold", [1, 70])
+@pytest.mark.parametrize(
+    ("integrator", "make"),
+    [
+        ("rk4", lambda: (random_tree(5, KINDS, "floating"), None)),
+        ("rkf45", mechanisms.four_bar),
+        ("semi_implicit", mechanisms.five_bar),
+        ("rk4", mechanisms.bennett),
+    ],
+)
+def test_gradients_backwards_are_the_products_of_derivatives_forwards(integrator: str, make, hold: int) -> None:
+    sim, q, v, _ = moving(*make(), integrator=integrator, step=1e-3)
+    assert_adjoint(sim, q, v, hold)
+
+
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+def test_so_they_are_in_stops_on_the_ground_and_under_a_law_of_time(integrator: str) -> None:
+    sim, q, v, _ = on_the_ground(integrator)
+    assert_adjoint(sim, q, v, 3)
+
+
+def assert_adjoint(sim: ada.Simulation, q: Array, v: Array, hold: int) -> None:
+    rng, nv, rows = np.random.default_rng(3), sim.model.nv, 4
+    tau, d_tau = rng.normal(size=(2, rows, nv))
+    d, w_q, w_v = rng.normal(size=2 * nv), *rng.normal(size=(2, rows + 1, nv))
+    if sim.model.loops:  # those of single coordinates depend on the elimination of the constraints
+        along = sim.dynamics.constraints.state_map(q, v)
+        d = along @ rng.normal(size=along.shape[1])
+    path, pull = sim.rollout_vjp(q, v, tau, hold=hold)
+    linear = sim.step_derivatives(path.q[:-1], path.v[:-1], tau, steps=hold, t=path.t[:-1])
+    assert path.t[-1] == pytest.approx(rows * hold * sim.step_length)
+    g, terms, start = pull(w_q, w_v), [], d
+    for k in range(rows + 1):
+        terms += [w_q[k] @ d[:nv], w_v[k] @ d[nv:]]
+        if k < rows:
+            d = linear.A[k] @ d + linear.B[k] @ d_tau[k]
+    found = np.concatenate([g.dq, g.dv]) @ start + np.sum(g.du * d_tau)
+    assert abs(found - sum(terms)) < 1e-12 * sum(map(abs, terms))
+
+
+@pytest.mark.parametrize("hold", [10_000, 160_000])
+def test_the_memory_of_a_gradient_grows_with_the_root_of_the_steps(hold: int) -> None:
+    sim = ada.Simulation(ada.planar_chain(7), integrator="semi_implicit", step=1e-4)
+    start, by_q, tau = np.full(7, 0.1), np.ones(7), np.zeros((1, 7))
+    sim.rollout_vjp(start, None, tau)[1](by_q)  # compiles
+    tracemalloc.start()
+    sim.rollout_vjp(start, None, tau, hold=hold)[1](by_q)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # a checkpoint, what is added, and three states of 16 numbers of each step from one checkpoint to the next
+    assert most < 7 * np.sqrt(hold) * 16 * 8 + 40_000
+
+
 def test_what_has_no_derivatives_is_refused() -> None:
     model, q = mechanisms.four_bar()
     sim, rest, chain = ada.Simulation(model, q), np.zeros(3), ada.planar_chain(2)
+    of_ending = ada.Simulation(chain, events=[Event("ends", lambda t, q, v: q[0] - 0.299, terminal=True)])
 
     def of_chain(**settings):
         return lambda: ada.Simulation(chain, **settings).step_derivatives([0.1, 0.2], [0.0, 0.0])
@@ -188,6 +244,10 @@ def test_what_has_no_derivatives_is_refused() -> None:
         lambda: sim.step_derivatives(q + np.array([0.0, 0.1, 0.0]), rest),
         lambda: sim.step_derivatives(q, rest, [0.0, np.nan, 0.0]),
         lambda: sim.step_derivatives(q, rest, steps=0),
+        lambda: sim.rollout_vjp(q, rest, rest),
+        lambda: sim.rollout_vjp([q, q], rest, [rest]),
+        lambda: sim.rollout_vjp(q, rest, [rest])[1](np.zeros(4)),
+        lambda: of_ending.rollout_vjp([0.3, 0.2], [-1.0, 0.0], np.zeros((60, 2))),
     ):
         with pytest.raises(ada.InputError):
             refused()
@@ -199,8 +259,12 @@ def test_steps_through_a_singular_pose_have_none_and_its_loops_are_named(integra
     model, q = mechanisms.four_bar()
     flat, v = np.array([np.pi / 2, 0.0, np.pi]), np.array([1.0, -1.0, 1.0])
     sim = ada.Simulation(model, q, integrator=integrator)
-    with pytest.raises(ada.SingularConfigurationError):
-        sim.step_derivatives([q, flat], [0 * v, v])
+    for call in (
+        lambda: sim.step_derivatives([q, flat], [0 * v, v]),
+        lambda: sim.rollout_vjp(flat, v, np.zeros((5, 3))),
+    ):
+        with pytest.raises(ada.SingularConfigurationError):
+            call()
 
 
 def test_without_a_compiler_they_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

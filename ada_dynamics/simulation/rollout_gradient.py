@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradient of a scalar by the initial state and the torques of a trajectory: the discrete adjoint of its steps.
+
+The trajectory stores the states at the start of each row of torques, with a checkpoint after at most √N of N steps; the
+steps between two checkpoints are repeated in the backward pass. In addition to its rows it needs memory for (s + 3) √N
+states, with the number of stages s of the method (2 for semi_implicit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from math import isqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.arguments import as_array
+from ada_dynamics.dynamics.quantities import Quantity, substitute
+from ada_dynamics.errors import InputError, SingularConfigurationError
+from ada_dynamics.expr import Function, Traced, gradient
+from ada_dynamics.expr.evaluation import expand
+from ada_dynamics.jit.integrator import backward_table
+from ada_dynamics.jit.scalar import SINGLE
+from ada_dynamics.simulation.context import SimulationContext, closed_states
+from ada_dynamics.simulation.control import Vector
+from ada_dynamics.simulation.derivatives import LinearizedSteps, position_rate_blocks, require_derivatives
+from ada_dynamics.simulation.integrator import IntegrationError, KernelExecutor, padded
+from ada_dynamics.simulation.methods import Method
+from ada_dynamics.simulation.options import finite_array, whole_steps
+from ada_dynamics.simulation.rollout import Rollout
+from ada_dynamics.simulation.system import System
+from ada_dynamics.spatial.vector import ZERO
+
+KEPT = 64  # minimum number of steps between two checkpoints
+
+
+class TrajectoryGradient(NamedTuple):
+    """Gradient of a scalar by the initial state and the torques of a trajectory."""
+
+    dq: Array  # (nv,), per velocity
+    dv: Array  # (nv,)
+    du: Array  # (R, nv)
+
+
+def rollout_vjp(
+    context: SimulationContext, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int, t: float | None
+) -> tuple[Rollout, Callable[..., TrajectoryGradient]]:
+    """Implementation of `Simulation.rollout_vjp`."""
+    model, count = context.system.model, whole_steps("hold", hold)
+    require_derivatives(context)
+    velocity = np.zeros(model.nv) if v is None else v
+    start = (as_array("q", q, model.nq, model), as_array("v", velocity, model.nv, model))
+    if any(x.ndim != 1 for x in start):
+        shapes = f"({model.nq},) and ({model.nv},)"
+        raise InputError(f"q or v has several rows; a trajectory starts from one state: {shapes}.", field="q")
+    efforts = finite_array("tau", tau, ("R", model.nv))
+    x = closed_states(model, context.system.dynamics, start[0][None], start[1][None])[0]
+    try:
+        found = RecordedTrajectory(context, context.system, x, efforts, count, context.time(t))
+    except SingularConfigurationError:
+        robust = context.system.robust()  # fails only in singular configurations
+        if robust is None:
+            raise
+        found = RecordedTrajectory(context, robust, x, efforts, count, context.time(t))
+    path = Rollout(found.t, found.states[:, : model.nq].copy(), found.states[:, model.nq :].copy())
+    _refuse_terminal_events(context, path)
+    return path, found.gradient
+
+
+def _refuse_terminal_events(context: SimulationContext, path: Rollout) -> None:
+    for event in (one for one in context.events if one.terminal):
+        values = [event.value(*row) for row in zip(path.t.tolist(), path.q, path.v, strict=True)]
+        for t, before, after in zip(path.t, values[:-1], values[1:], strict=False):
+            if event.happens(before, after):
+                text = f"event {event.name!r} ends the simulation after t = {t:g} s; use fewer rows."
+                raise InputError(text, field="tau")
+
+
+def adjoint_quantity(of: Quantity) -> Quantity:
+    """Return [wᵀ ∂f/∂x; wᵀ ∂f/∂u] of [x; w] and u."""
+    n, m = of.inputs["x"], of.inputs["u"]
+    inputs, (result,) = {**of.inputs, "x": 2 * n}, of.shapes
+    name = f"{of.name}_against"
+
+    def traced() -> Function:
+        function = expand(of.trace())
+        x, u = (function.graph.vector(key, inputs[key]) for key in ("x", "u"))
+        values = function.outputs[result]
+        product = sum((w * value for w, value in zip(x[n:], values, strict=True)), ZERO)
+        products = tuple(gradient(product, [*x[:n], *u]))
+        return Function(name, function.graph, dict(inputs), {result: products}, {result: (n + m,)}, function.guards)
+
+    def body(**given: Vector) -> Traced:
+        return Traced(substitute(traced(), given))
+
+    return Quantity(name, inputs, {result: (n + m,)}, traced, body)
+
+
+class AdjointExecutor(KernelExecutor):
+    """Integration of one state with rows of inputs, and propagation of a gradient back through the steps."""
+
+    def __init__(self, system: System, method: Method, x: Array, u: Array, h: float, hold: int, origin: float) -> None:
+        """Initialize the executor.
+
+        Args:
+            system: the system.
+            method: integration method with fixed steps.
+            x: state.
+            u: rows of inputs, (R, m).
+            h: step length [s].
+            hold: number of steps that use one row of u.
+            origin: start of the grid of time [s].
+        """
+        super().__init__(lambda: system.step_kernels(method.is_direct), method, x, u[0], h, origin)
+        assert self._compiled is not None  # `require_derivatives`
+        self._system, s = system, self.s
+        self.inputs = padded(u.shape[1], self._compiled.lanes)
+        self._table = np.concatenate([method.table(), backward_table(method.A, method.b, method.c)])
+        self._work = np.zeros((method.stages + 7) * self._x.size + self.inputs)
+        s.table, s.work = self._table.ctypes.data, self._work.ctypes.data
+        s.inputs, s.hold = self.inputs, hold
+        self.take_inputs(u)
+
+    def take_inputs(self, u: Array) -> None:
+        """Replace the rows of inputs."""
+        self._u = np.ascontiguousarray(u)
+        self.s.u, self.s.next_u = self._u.ctypes.data, self._u.shape[1] if len(u) > 1 else 0
+
+    def adjoint(self, first: int, steps: int, by_x: Array, by_u: Array, added: Array) -> bool:
+        """Take steps and propagate a gradient back to the current state; return True if no kernel failed.
+
+        Args:
+            first: number of steps between the origin and the current state.
+            steps: number of steps to take.
+            by_x: gradient by the state after the steps; replaced by that by the current state.
+            by_u: gradients by the rows of u, to which the result is added.
+            added: rows of direct gradients by the state before each step.
+        """
+        s = self.s
+        s.first, s.steps, s.every, s.phase, s.done = first, steps, 1, 0, 0
+        stages = self.rows(steps if self.method.is_direct else steps * (self.method.stages + 1))
+        s.log = stages.ctypes.data
+        s.by_x, s.by_u, s.added = by_x.ctypes.data, by_u.ctypes.data, added.ctypes.data
+        self._backward(self._address)
+        return bool(s.done == steps)
+
+    @cached_property
+    def _backward(self) -> Callable[[int], int]:
+        """Compiled loop, a function of the address of its state."""
+        assert self._compiled is not None and self._loop is not None  # which connects the kernels of the steps
+        rate, settle = self._system.step_kernels(self.method.is_direct, adjoint_quantity)
+        self.s.pull = rate.native_address(SINGLE)
+        self.s.pull_settle = None if settle is None else settle.native_address(SINGLE)
+        return self._compiled.backward_direct if self.method.is_direct else self._compiled.backward_fixed
+
+
+class RecordedTrajectory:
+    """A trajectory by rows: the state at the start of each row of torques, and the last state."""
+
+    def __init__(
+        self, context: SimulationContext, system: System, start: Array, tau: Array, hold: int, t: float
+    ) -> None:
+        """Simulate the trajectory.
+
+        Args:
+            context: of the simulation.
+            system: its system, or one with other solvers of the constraints.
+            start: initial state.
+            tau: rows of joint torques.
+            hold: number of steps per row of torques.
+            t: initial time [s].
+        """
+        self._steps, self.system, self.nv = LinearizedSteps(context, system), system, system.model.nv
+        self._origin, self._h = t, context.step
+        self.t: Array = t + hold * context.step * np.arange(len(tau) + 1, dtype=np.float64)  # of the states [s]
+        equations = system.equations
+        self._chosen = equations.chosen  # combinations of constraints in u, which may change with every step
+        self._rows_each = hold if equations.following else 1
+        self._hold = hold // self._rows_each
+        self._u = self._steps.inputs(start[None], tau[:1]).repeat(len(tau) * self._rows_each, axis=0)
+        self._u[:, : self.nv] = tau.repeat(self._rows_each, axis=0)
+        self._apart = max(KEPT, isqrt(len(self._u) * self._hold))
+        self._executor = AdjointExecutor(system, context.method, start, self._u, context.step, self._hold, t)
+        self._rows, self._checkpoints = self._advance(start)
+
+    @property
+    def states(self) -> Array:
+        """States at the start of each row of torques, and at the end."""
+        return self._rows[:: self._rows_each, : self.system.size]
+
+    def gradient(self, by_q: ArrayLike | None = None, by_v: ArrayLike | None = None) -> TrajectoryGradient:
+        """The vector-Jacobian product that `Simulation.rollout_vjp` returns."""
+        weights, executor = self._weights(by_q, by_v), self._executor
+        by_x, by_u = weights[-1].copy(), np.zeros((len(self._u), executor.inputs))
+        end = len(self._u) * self._hold
+        for first, state in reversed(self._checkpoints):
+            executor.x = state
+            added = np.zeros((end - first, *by_x.shape))
+            here = range(-(-first // self._hold), -(-end // self._hold))
+            added[[row * self._hold - first for row in here]] = weights[here.start : here.stop]
+            if not executor.adjoint(first, end - first, by_x, by_u, added):
+                name = self.system.model.name
+                raise IntegrationError(f"model {name!r}: the gradient of the trajectory is not finite.")
+            end = first
+        nq, x, dq = self.system.model.nq, by_x[: self.system.size], np.zeros(self.nv)
+        for q, v, rates in position_rate_blocks(self._steps.tree, self.states[:1]):
+            dq[v] = x[q] @ rates[0]
+        return TrajectoryGradient(dq, x[nq:], by_u[:, : self.nv].reshape(-1, self._rows_each, self.nv).sum(axis=1))
+
+    def _weights(self, by_q: ArrayLike | None, by_v: ArrayLike | None) -> Array:
+        """Return the gradient by the numbers of each state, one row per stored row."""
+        states, nv, nq = self.states, self.nv, self.system.model.nq
+        given = np.zeros((len(states), 2 * nv))
+        for name, weights, part in (("by_q", by_q, slice(nv)), ("by_v", by_v, slice(nv, None))):
+            if weights is None:
+                continue
+            rows = finite_array(name, weights, (nv,), (len(states), nv))
+            given[-1 if rows.ndim == 1 else slice(None), part] = rows
+        found, weighted = np.zeros_like(self._rows), np.flatnonzero(given.any(axis=1))
+        pulled = np.zeros((len(weighted), self.system.size))
+        pulled[:, nq:] = given[weighted, nv:]
+        for q, v, rates in position_rate_blocks(self._steps.tree, states[weighted]):
+            turned = rates.swapaxes(-1, -2)
+            pulled[:, q] = (given[weighted, None, v] @ np.linalg.solve(turned @ rates, turned))[:, 0]
+        found[weighted * self._rows_each, : self.system.size] = pulled
+        return found
+
+    # --- forward pass -------------------------------------------------------------------------------------------
+    def _advance(self, start: Array) -> tuple[Array, list[tuple[int, Array]]]:
+        """Return the rows, and checkpoints with the number of steps before them."""
+        executor, hold = self._executor, self._hold
+        rows = executor.rows(len(self._u) + 1)
+        rows[0, : len(start)] = start
+        size, together = len(start), max(1, self._apart // hold)  # rows from one checkpoint to the next
+        checkpoints = []
+        for row in range(0, len(self._u), together):
+            until = min(row + together, len(self._u))
+            checkpoints.append((row * hold, rows[row, :size]))
+            if hold <= self._apart:
+                self._advance_rows(row * hold, until * hold, rows[row + 1 :], hold)
+                continue
+            between = executor.rows(hold // self._apart)
+            self._advance_rows(row * hold, until * hold, between, self._apart)
+            firsts = range(row * hold + self._apart, until * hold, self._apart)
+            checkpoints += [(first, state[:size]) for first, state in zip(firsts, between, strict=False)]
+            rows[until, :size] = executor.x
+        return rows, checkpoints
+
+    def _advance_rows(self, first: int, until: int, rows: Array, every: int) -> None:
+        """Advance to a step; if a kernel fails, select other combinations of constraints or raise the reason."""
+        executor, done = self._executor, first
+        while True:
+            done += executor.advance(done, until - done, rows[(done - first) // every :], every)
+            if done == until:
+                return
+            row, x = done // self._hold, executor.x
+            now = self._u[row]
+            better = self._steps.inputs(x[None], now[None, : self.nv])[0, self._chosen]
+            if np.array_equal(better, now[self._chosen], equal_nan=True):
+                time = np.array([self._origin + done * self._h])
+                self._steps.raise_failure(x[None].copy(), now[None], 1, time, 0)
+            self._u[row:, self._chosen] = better
+            executor.take_inputs(self._u)
