@@ -20,6 +20,8 @@ from ada_robot.cycle.server import CycleServer
 from ada_robot.driver import driver_class
 from ada_robot.processes import NonBlockingOutput
 from ada_robot.safety.flight_recorder import recorder_of
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import checked
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_robot.timing.realtime import set_realtime_priority, stay_in_memory
 
@@ -45,8 +47,9 @@ def _serve(fast: int, requests: int, flight: int) -> int:
     if not data:
         return 0
     try:
-        path, settings, safety = messages.decode(data)
-        driver = driver_class(path)(settings)
+        configuration = messages.decode_request(data).details
+        make, safety = driver_class(configuration["driver"]), checked(SafetySettings, configuration["safety"])
+        driver = make(checked(make.SETTINGS, configuration["settings"]))
         server = CycleServer(driver, safety, fast_end, requests_end, recorder_of(flight, safety))
     except Exception as problem:
         requests_end.send(messages.encode_reply(0, problem))

@@ -26,6 +26,7 @@ from ada_robot.errors import HardwareError, NoAnswer
 from ada_robot.processes import ChildProcess, stderr_for_children
 from ada_robot.safety.flight_recorder import recorder_of, sibling_environment
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import as_mapping
 
 BEATS = 5  # heartbeats per host_timeout
 LONGEST_WAIT = 0.1  # maximum poll interval of the receiving thread [s]
@@ -112,7 +113,7 @@ class CycleProcess(Cycle):
             flight: descriptor of the flight recorder's memory, or -1.
         """
         super().__init__()
-        self._configuration = driver, settings, safety
+        self._configuration = {"driver": driver, "settings": as_mapping(settings), "safety": as_mapping(safety)}
         passed = [self._far_fast.fileno(), self._far_requests.fileno(), flight]
         try:
             self._process = ChildProcess(
@@ -131,7 +132,7 @@ class CycleProcess(Cycle):
     def start(self, timeout: float) -> None:  # noqa: D102
         self.requests.settimeout(timeout)
         try:
-            self.requests.send(messages.encode(self._configuration))
+            self.requests.send(messages.encode_request(Request(0, "prepare", self._configuration)))
             reply = self.requests.recv(messages.LARGEST)
         except TimeoutError:
             self.kill()
@@ -140,10 +141,10 @@ class CycleProcess(Cycle):
             raise self._not_started() from problem
         if not reply:
             raise self._not_started()
-        refusal = messages.decode(reply).problem
-        if refusal is not None:
+        answer = messages.decode_answer(reply)
+        if isinstance(answer, Reply) and answer.problem is not None:
             self.wait(1.0)
-            raise refusal
+            raise answer.problem
 
     def _not_started(self) -> HardwareError:
         self.wait(1.0)
@@ -230,7 +231,7 @@ class CycleConnection:
             self._futures[number] = future
         short = {name: x[:LONGEST_TEXT] if isinstance(x, str) else x for name, x in details.items()}
         try:
-            request = messages.encode(Request(number, what, short))
+            request = messages.encode_request(Request(number, what, short))
             if self._over.is_set() or not self._send(self._requests, request):
                 raise NoAnswer(f"the robot's cycle has ended or is frozen; request {what!r} was not sent.")
             problem = future.result(timeout)
@@ -316,7 +317,7 @@ class CycleConnection:
                 return True
             if not data:
                 return False
-            content = messages.decode(data)
+            content = messages.decode_answer(data)
             if not isinstance(content, Reply):
                 self.report = content
                 continue

@@ -4,28 +4,28 @@
 Two socket pairs of datagrams keep message boundaries and report the death of either end:
 
     fast       ->  COMMAND, HEARTBEAT            <-  FEEDBACK             fixed layouts, native byte order
-    requests   ->  open, activate, stop ...      <-  replies, STATUS      pickled
+    requests   ->  open, activate, stop ...      <-  replies, STATUS      JSON
 
 A stop is a request, so that queued commands cannot delay it.
 """
 
 from __future__ import annotations
 
+import json
 import math
-import pickle
 import struct
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, LinkCounts
-from ada_robot.errors import HardwareError
+from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import MANUAL
 from ada_robot.timing.periods import PeriodSummary
@@ -40,6 +40,8 @@ _FRESH, _DRIVEN, _DEMANDED = 1, 2, 4
 _MODES, _PHASES = tuple(Mode), tuple(Phase)
 _MODE_INDEX = {mode: i for i, mode in enumerate(_MODES)}
 _PHASE_INDEX = {phase: i for i, phase in enumerate(_PHASES)}
+_FACTS = ("joint", "link", "loop", "file", "line", "field", "value", "allowed")  # attributes of an error
+_ERRORS = (Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputError, HardwareError)
 
 
 class Judged(NamedTuple):
@@ -145,32 +147,55 @@ def decode_exchange(data: bytes) -> Exchange:
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
-def encode(message: object) -> bytes:
-    """Encode a report, a request or a reply."""
-    return pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+def encode_report(status: RobotStatus) -> bytes:
+    """Encode the part of the status known to the cycle."""
+    fields = {name: getattr(status, name) for name in RobotStatus.__dataclass_fields__}
+    fields["alarms"] = [list(alarm) for alarm in status.alarms]
+    fields["counts"] = asdict(status.counts)
+    fields["periods"] = None if status.periods is None else asdict(status.periods)
+    return json.dumps({"report": {**fields, "phase": status.phase.value, "values": dict(status.values)}}).encode()
 
 
-def decode(data: bytes) -> Any:
-    """Decode a message of `encode`; both ends are of the same installation, and no other process has the sockets."""
-    return pickle.loads(data)
+def encode_request(request: Request) -> bytes:
+    """Encode a request."""
+    return json.dumps(request).encode()
 
 
 def decode_request(data: bytes) -> Request:
     """Decode a request; an unreadable one becomes a stop without a reply."""
-    with suppress(Exception):
-        request = decode(data)
-        if isinstance(request, Request):
-            return request
+    with suppress(ValueError, TypeError, RecursionError):
+        number, what, details = json.loads(data)
+        if isinstance(number, int) and isinstance(what, str) and isinstance(details, dict):
+            return Request(number, what, details)
     return Request(NOBODY, "stop", {"why": "unreadable request"})
 
 
 def encode_reply(number: int, problem: BaseException | None) -> bytes:
-    """Encode the reply to a request: success, or the error; an error of another class becomes a HardwareError."""
-    if problem is not None and not isinstance(problem, (HardwareError, InputError)):
-        problem = HardwareError(f"{type(problem).__name__}: {problem}")
-    with suppress(Exception):  # errors with other arguments, or attributes that cannot be copied
-        reply = encode(Reply(number, problem))
-        decode(reply)
-        return reply
-    kind = InputError if isinstance(problem, InputError) else HardwareError
-    return encode(Reply(number, kind(str(problem), field=getattr(problem, "field", None))))
+    """Encode the reply to a request: success, or the error with its attributes that JSON can represent."""
+    if problem is None:
+        return json.dumps({"reply": number}).encode()
+    kind = next((known.__name__ for known in _ERRORS if isinstance(problem, known)), HardwareError.__name__)
+    text = str(problem) if isinstance(problem, (HardwareError, InputError)) else f"{type(problem).__name__}: {problem}"
+    facts = {}
+    for name in _FACTS:
+        value = getattr(problem, name, None)
+        if all(isinstance(one, (str, int, float)) for one in (value if isinstance(value, tuple) else [value])):
+            facts[name] = value
+    return json.dumps({"reply": number, "error": kind, "text": text, "facts": facts}).encode()
+
+
+def decode_answer(data: bytes) -> Reply | RobotStatus:
+    """Decode a reply or a report."""
+    content = json.loads(data)
+    if "error" in content:
+        kinds: dict[str, type[AdaError]] = {known.__name__: known for known in _ERRORS}
+        facts: dict[str, Any] = {n: tuple(x) if isinstance(x, list) else x for n, x in content["facts"].items()}
+        return Reply(content["reply"], kinds[content["error"]](content["text"], **facts))
+    if "report" not in content:
+        return Reply(content["reply"], None)
+    fields = content["report"]
+    fields["phase"] = Phase(fields["phase"])
+    fields["alarms"] = tuple(Alarm(*alarm) for alarm in fields["alarms"])
+    fields["refused"], fields["counts"] = Counter(fields["refused"]), LinkCounts(**fields["counts"])
+    fields["periods"] = None if fields["periods"] is None else PeriodSummary(**fields["periods"])
+    return RobotStatus(**{**fields, "notes": tuple(fields["notes"])})

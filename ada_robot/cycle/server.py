@@ -298,7 +298,7 @@ class CycleServer:
             flight_record=self._recorder.newest if self._recorder is not None else "",
             notes=tuple(self.notes),
         )
-        _send(self._requests, messages.encode(status))
+        _send(self._requests, messages.encode_report(status))
 
     def _save_record(self, why: str) -> None:
         if self._recorder is None:

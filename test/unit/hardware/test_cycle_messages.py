@@ -2,19 +2,23 @@
 """Messages between a program and a robot's cycle: what goes in comes out."""
 
 import math
+from collections import Counter
+from types import MappingProxyType
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_hardware.hexa.kinematics import Unreachable
 from ada_robot.contract import Demand, Mode
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange, Request
-from ada_robot.driver import Feedback
+from ada_robot.cycle.messages import Exchange, Request, RobotStatus
+from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
 from ada_robot.safety.phases import Phase
+from ada_robot.timing.periods import PeriodStatistics
 
 doubles = st.floats(width=64, allow_nan=True)
 vectors = st.lists(doubles, min_size=0, max_size=20).map(np.array)
@@ -57,16 +61,30 @@ def test_what_the_cycle_tells_comes_out_as_it_went_in(phase, row, fresh, driven,
         np.testing.assert_array_equal(found.demand.values, demanded)
 
 
+def test_reports_come_out_as_they_went_in():
+    report = RobotStatus(
+        phase=Phase.STOPPED,
+        reason="alarm: Überstrom",
+        alarms=(Alarm(0x60, "deviation", "s1"), Alarm(0x110, "stop", is_stop=True)),
+        refused=Counter({"not finite": 3}),
+        counts=LinkCounts(1, 2, 3, 4, 5, "lost"),
+        periods=PeriodStatistics(ManualClock().now_ns).summary(),
+        values=MappingProxyType({"battery [V]": 11.1}),
+        notes=("no priority",),
+    )
+    assert messages.decode_answer(messages.encode_report(report)) == report
+
+
 def test_a_request_that_cannot_be_read_is_a_stop():
     request = Request(3, "reset", {})
-    assert messages.decode_request(messages.encode(request)) == request
-    for data in (b"", b"\xff", messages.encode(request)[:-5], messages.encode([1]), b"[" * 10**5):
+    assert messages.decode_request(messages.encode_request(request)) == request
+    for data in (b"", b"\xff", b'[3, "reset', b"[1]", b'{"what": "open"}', b"[" * 10**5, b"[1, 2, {}]", b"7"):
         assert messages.decode_request(data).what == "stop"
 
 
 def test_errors_are_raised_here_as_they_were_there():
     def replied(problem):
-        number, found = messages.decode(messages.encode_reply(5, problem))
+        number, found = messages.decode_answer(messages.encode_reply(5, problem))
         assert number == 5
         return found
 
@@ -74,7 +92,7 @@ def test_errors_are_raised_here_as_they_were_there():
         problem = replied(error("joint 's1': ...", joint="s1", value=(1.0, 2.0)))
         assert type(problem) is error and str(problem) == "joint 's1': ..."
         assert (problem.joint, problem.value) == ("s1", (1.0, 2.0))
-    assert type(replied(HardwareError("x", value=lambda: None))) is HardwareError
+    assert replied(HardwareError("x", value=lambda: None)).value is None
     problem = replied(Unreachable("leg 3 is too short", 3, 0.1))  # whose constructor has other arguments
     assert type(problem) is InputError and str(problem) == "leg 3 is too short"
     problem = replied(KeyError("x"))
