@@ -37,6 +37,7 @@ class CatalogueEntry:
 
     Attributes:
         name: name of the robot.
+        group: kind of the robot, such as "arms", which `ada list` prints together.
         summary: one line on the robot.
         xacro: xacro file of the robot; None for a function of its name in `mechanisms`.
         arguments: arguments of the xacro file.
@@ -49,6 +50,7 @@ class CatalogueEntry:
     """
 
     name: str
+    group: str
     summary: str
     xacro: str | None = None
     arguments: Mapping[str, str] | None = None

@@ -140,6 +140,7 @@ _MECHANISMS = (
     "five_bar",
     "closed_4r",
     "watt_six_bar",
+    "stephenson_six_bar",
     "bennett",
     "delta",
     "stewart",

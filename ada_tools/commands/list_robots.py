@@ -9,7 +9,7 @@ from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_tools.commands.common import print_json, table
 
 NAME = "list"
-SUMMARY = "list the robots of the catalogue"
+SUMMARY = "list the robots of the catalogue by groups"
 DETAILS = """\
 These names are accepted wherever a robot file is.
 
@@ -25,9 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the catalogue."""
+    """Print the catalogue by groups."""
+    robots = CATALOGUE.values()
     if options.json:
-        print_json([{"name": e.name, "summary": e.summary, "path": str(e.path)} for e in CATALOGUE.values()])
-    else:
-        print("\n".join(table(("name", "robot"), [(e.name, e.summary) for e in CATALOGUE.values()])))
+        print_json([{"name": e.name, "group": e.group, "summary": e.summary, "path": str(e.path)} for e in robots])
+        return 0
+    lines = table(("name", "robot"), [(e.name, e.summary) for e in robots])
+    for group in dict.fromkeys(e.group for e in robots):
+        print(f"{group}:")
+        for e, line in zip(robots, lines[1:], strict=True):
+            if e.group == group:
+                print(f"  {line}")
     return 0

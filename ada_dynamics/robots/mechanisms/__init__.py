@@ -14,6 +14,7 @@ from ada_dynamics.robots.mechanisms.linkages import (
     parallel_gripper,
     ring,
     slider_crank,
+    stephenson_six_bar,
     watt_six_bar,
 )
 from ada_dynamics.robots.mechanisms.parallel_robots import delta, hexa, stewart
@@ -35,6 +36,7 @@ __all__ = [
     "parallel_knee",
     "ring",
     "slider_crank",
+    "stephenson_six_bar",
     "stewart",
     "two_feet",
     "watt_six_bar",

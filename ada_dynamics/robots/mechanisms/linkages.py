@@ -124,10 +124,9 @@ def five_bar(
     return closed(builder.actuated(["left_crank", "right_crank"]), pose)
 
 
-# Lengths of the six-bar linkage [m]; (x, z) of the extra pins in the frames of coupler and rocker.
+# Lengths of both six-bar linkages [m]; (x, z) of the extra pins in the frames of coupler and rocker.
 CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.7, 0.9
 COUPLER_PIN, ROCKER_PIN = (-0.3, 0.5), (-0.25, 0.9)
-RODS = (0.55, 0.6)  # lengths of the two rods [m]
 DENSITY = 1.5  # [kg/m] of rods
 PLATE_MASS = 1.2  # [kg]
 
@@ -143,24 +142,55 @@ def watt_six_bar(crank: float = 0.6) -> Mechanism:
     Raises:
         InputError: the bars do not meet at this crank angle.
     """
-    first, second = RODS
+    rocker = _plate(ROCKER, ROCKER_PIN)
+    return _six_bar("watt_six_bar", crank, rocker, (0.55, 0.6), "rocker", ROCKER_PIN)
+
+
+def stephenson_six_bar(crank: float = 0.6) -> Mechanism:
+    """Stephenson's six-bar linkage of type III: two rods from the free corner of the coupler to the ground; mobility 1.
+
+    Loop joints are `rocker_pin` and `outer_pin`; `crank` has the motor.
+
+    Args:
+        crank: angle of the crank [rad].
+
+    Raises:
+        InputError: the bars do not meet at this crank angle.
+    """
+    rocker = thin_rod(ROCKER, DENSITY * ROCKER)
+    return _six_bar("stephenson_six_bar", crank, rocker, (0.7, 0.8), "base", (-0.6, 0.2))
+
+
+def _six_bar(
+    name: str,
+    crank: float,
+    rocker_solid: SolidBody,
+    rods: tuple[float, float],
+    lower_parent: str,
+    lower_pin: tuple[float, float],
+) -> Mechanism:
+    """Four-bar linkage with two rods from the free corner of its coupler to a pin of another link."""
+    first, second = rods
     pin, pivot = CRANK * along(crank), np.array([GROUND, 0.0])
     top = meeting_point("the inner four-bar", pin, COUPLER, pivot, ROCKER, -1)
     coupler, rocker = angle_of(top - pin), angle_of(top - pivot)
-    corner, far = pin + _turned(coupler, COUPLER_PIN), pivot + _turned(rocker, ROCKER_PIN)
-    tip = meeting_point("the outer loop of the six-bar linkage", corner, first, far, second, -1)
-    builder = Builder("watt_six_bar").link("base")
+    corner = pin + _turned(coupler, COUPLER_PIN)
+    far = pivot + _turned(rocker, lower_pin) if lower_parent == "rocker" else np.array(lower_pin)
+    tip = meeting_point(f"the outer loop of {name}", corner, first, far, second, -1)
+    builder = Builder(name).link("base")
     hinged(builder, "crank", "base", (0.0, 0.0, 0.0), thin_rod(CRANK, DENSITY * CRANK))
     hinged(builder, "coupler", "crank", (0.0, 0.0, CRANK), _plate(COUPLER, COUPLER_PIN))
-    hinged(builder, "rocker", "base", (GROUND, 0.0, 0.0), _plate(ROCKER, ROCKER_PIN))
+    hinged(builder, "rocker", "base", (GROUND, 0.0, 0.0), rocker_solid)
     ends = ((0.0, 0.0, COUPLER), (0.0, 0.0, ROCKER))
     builder.loop("rocker_pin", "revolute", "coupler", "rocker", ends[0], child_xyz=ends[1], axis=Y)
-    (x, z), (u, w) = COUPLER_PIN, ROCKER_PIN
+    (x, z), (u, w) = COUPLER_PIN, lower_pin
     hinged(builder, "upper", "coupler", (x, 0.0, z), thin_rod(first, DENSITY * first))
-    hinged(builder, "lower", "rocker", (u, 0.0, w), thin_rod(second, DENSITY * second))
+    hinged(builder, "lower", lower_parent, (u, 0.0, w), thin_rod(second, DENSITY * second))
     builder.loop("outer_pin", "revolute", "upper", "lower", (0.0, 0.0, first), child_xyz=(0.0, 0.0, second), axis=Y)
     pose = {"crank": crank, "coupler": folded(coupler - crank), "rocker": rocker}
-    pose |= {"upper": folded(angle_of(tip - corner) - coupler), "lower": folded(angle_of(tip - far) - rocker)}
+    pose["upper"] = folded(angle_of(tip - corner) - coupler)
+    lower = angle_of(tip - far)
+    pose["lower"] = folded(lower - rocker) if lower_parent == "rocker" else lower
     return closed(builder.actuated(["crank"]), pose)
 
 

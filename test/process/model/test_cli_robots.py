@@ -139,10 +139,17 @@ def test_info_prints_json_without_infinities(ada, write):
 def test_list_names_the_catalogue(ada):
     code, out, _ = ada("list")
     assert code == 0
-    names = [line.split()[0] for line in out.splitlines()]
-    assert names[:4] == ["name", "pa10", "pa10_7c", "pa10_thesis"]
-    assert {"four_bar", "stewart", "cassie_leg"} < set(names)
-    assert [e["name"] for e in json.loads(ada("list", "--json")[1])] == names[1:]
+    groups: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in out.splitlines():
+        if line.startswith("  "):
+            names.append(line.split()[0])
+        else:
+            groups[line.removesuffix(":")] = names = []
+    assert groups["arms"][:3] == ["pa10", "pa10_7c", "pa10_thesis"]
+    assert groups["parallel robots"] == ["delta", "hexa", "stewart"]
+    listed = json.loads(ada("list", "--json")[1])
+    assert {e["name"]: e["group"] for e in listed} == {name: key for key, own in groups.items() for name in own}
 
 
 def test_control_c_ends_without_a_traceback(ada, monkeypatch):

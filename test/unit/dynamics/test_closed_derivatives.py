@@ -185,7 +185,7 @@ def test_by_coordinates_along_the_loops_they_say_how_these_accelerate(name: str,
 
 @pytest.mark.parametrize(
     ("name", "loop", "joint", "driver"),
-    [("four_bar", "closing", "joint_2", "joint_1"), ("watt_six_bar", "outer_pin", "upper", "crank")],
+    [("four_bar", "closing", "joint_2", "joint_1"), ("stephenson_six_bar", "outer_pin", "upper", "crank")],
 )
 def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(
     name: str, loop: str, joint: str, driver: str

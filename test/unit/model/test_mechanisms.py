@@ -41,6 +41,7 @@ ALL: list[tuple[str, Callable[[], Mechanism], int, int]] = [
     ("slider_crank", mechanisms.slider_crank, 1, 2),
     ("five_bar", mechanisms.five_bar, 2, 2),
     ("watt_six_bar", mechanisms.watt_six_bar, 1, 4),
+    ("stephenson_six_bar", mechanisms.stephenson_six_bar, 1, 4),
     ("bennett", mechanisms.bennett, 1, 2),
     ("stewart", mechanisms.stewart, 6, 18),
     ("hexa", mechanisms.hexa, 6, 18),
@@ -75,7 +76,7 @@ def test_a_mechanism_closes_at_its_start_and_has_the_motions_it_says(make: Any, 
         assert oracle.mobility(elsewhere) == motions  # it goes on as it starts: the motions are no coincidence
 
 
-MOTORED = "slider_crank five_bar watt_six_bar stewart hexa delta parallel_gripper cassie_leg"
+MOTORED = "slider_crank five_bar watt_six_bar stephenson_six_bar stewart hexa delta parallel_gripper cassie_leg"
 
 
 @pytest.mark.parametrize("name", MOTORED.split())
@@ -107,6 +108,7 @@ CRANKS, ANGLES = np.linspace(-3.0, 3.0, 7), np.linspace(-np.pi, np.pi, 15)[1:-1]
 # Makers of a mechanism in poses all the way round; its independent constraints, and all of them.
 ROUND: dict[str, tuple[list[Mechanism], int, int]] = {
     "watt": ([mechanisms.watt_six_bar(crank=a) for a in CRANKS], 4, 10),
+    "stephenson": ([mechanisms.stephenson_six_bar(crank=a) for a in CRANKS], 4, 10),
     "bennett": ([mechanisms.bennett(angle=a) for a in ANGLES], 2, 5),
 }
 
@@ -114,7 +116,7 @@ ROUND: dict[str, tuple[list[Mechanism], int, int]] = {
 @pytest.mark.parametrize("name", ROUND)
 def test_a_linkage_closes_all_the_way_round_with_its_redundant_constraints(name: str) -> None:
     made, rank, rows = ROUND[name]
-    if name == "watt":
+    if name in ("watt", "stephenson"):
         assert [q[model.q_index("crank")][0] for model, q in made] == CRANKS.tolist()
     for model, q in made:
         oracle = closed(model, q)

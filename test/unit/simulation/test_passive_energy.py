@@ -24,6 +24,7 @@ MECHANISMS = [
         (
             "four_bar",
             "watt_six_bar",
+            "stephenson_six_bar",
             "bennett",
             "parallel_gripper",
             "delta",
