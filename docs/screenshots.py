@@ -95,10 +95,11 @@ def view_khr1() -> bytes:
 def khr1_sliders() -> bytes:
     """Sliders of an emulated KHR-1."""
     device = ["device:=khr1", 'url:="emulator:"', "autostart:=active", "khr1.safety.hold_without_commands:=true"]
-    device += ["khr1.safety.host_timeout:=60.0"]  # a browser without a GPU leaves little to others
+    # a browser without a GPU leaves little to others
+    device += ["khr1.safety.host_timeout:=60.0", "khr1.driver.blind_time:=2.0"]
     node = ["-m", "ada_hardware.node.hardware_node", "--ros-args", *_given(device)]
     with _page(node, away=2.3, eye=(1.0, -0.75, 0.35), given=["plant:=hardware_node"]) as browser:
-        _until(lambda: "khr1: active" in _text(browser), "the robot is active")
+        _until(lambda: "khr1: active" in _text(browser) and "right_elbow" in _text(browser), "the robot is active")
         for joint, degrees in (("right_shoulder_pitch", -120), ("left_shoulder_pitch", -40), ("right_elbow", -50)):
             holds = f"contains(., {joint!r}) and .//input"
             row = f"//*[{holds} and not(.//*[{holds}])]"
