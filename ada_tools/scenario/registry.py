@@ -56,6 +56,7 @@ class Claim:
         where: chapter, equation, figure or table of the document.
         why: reason why the simulation does not confirm the document.
         spread: range of a time measurement; a violated time limit is not a failure.
+        sweep: values by those of a parameter that the document does not print, such as "full_angle 0.2 rad".
     """
 
     text: str
@@ -69,6 +70,7 @@ class Claim:
     where: str = ""
     why: str = ""
     spread: tuple[float, float] | None = None
+    sweep: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -104,6 +106,8 @@ class Claim:
             found |= {"document": self.document, "place": self.where, "verdict": self.verdict}
         if self.spread is not None:
             found["spread"] = [float(end) for end in self.spread]
+        if self.sweep:
+            found["sweep"] = {label: float(value) for label, value in self.sweep.items()}
         return found | ({"why": self.why} if self.verdict == NOT_CONFIRMED else {})
 
 
@@ -115,11 +119,14 @@ class Quantity:
         value: measured value.
         unit: unit of the value.
         spread: range of repeated time measurements, which depend on the machine load.
+        sweep: values by those of a parameter that the document does not print; a statement is judged by the first
+            value that confirms it.
     """
 
     value: float
     unit: str = ""
     spread: tuple[float, float] | None = None
+    sweep: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

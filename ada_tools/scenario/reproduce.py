@@ -100,7 +100,8 @@ class _ScenarioRun:
         self._logs: dict[str, tuple[Scenario, Log]] = {}
         # Claims and statements about the simulation.
         self._measured = [part for part in (*scenario.claims, *scenario.statements) if part.measure]
-        variants = {_key(part.changes) for part in self._measured} | {_key(one.changes) for one in scenario.figures}
+        variants = {_key(changes) for part in self._measured for _, changes in self._changes(part)}
+        variants |= {_key(one.changes) for one in scenario.figures}
         self._parts = max(1, len(variants)) + (1 if scenario.experiment else 0)
         self._done = 0
 
@@ -167,22 +168,47 @@ class _ScenarioRun:
         for name, one in self._values(part).items():
             limit, within = _limits(part, one.unit)
             text = f"{part.text}: {name}" if name else part.text
-            judged = (text, one.value, limit, part.relation, one.unit, part.note, within)
             spread = one.spread if part.where else None
-            found.append(Claim(*judged, part.document, part.where, part.why, spread))
+            judged = (
+                part.relation,
+                one.unit,
+                part.note,
+                within,
+                part.document,
+                part.where,
+                part.why,
+                spread,
+                one.sweep,
+            )
+            claims = [Claim(text, value, limit, *judged) for value in (one.value, *one.sweep.values())]
+            found.append(next((claim for claim in claims if claim.holds), claims[0]))
         return found
 
     def _values(self, part: ClaimPart) -> dict[str, Quantity]:
         """Values of a claim: one with the name "", or several by name."""
         if part.measure:
-            found = measure(*self._variant(part.changes), [part.measure])[part.measure]
-            several = found if isinstance(found, Mapping) else {"": found}
             unit = find_measure(part.measure).unit
-            return {name: Quantity(float(value), unit) for name, value in several.items()}
+            swept: dict[str, dict[str, float]] = {}
+            for label, changes in self._changes(part):
+                found = measure(*self._variant(changes), [part.measure])[part.measure]
+                several = found if isinstance(found, Mapping) else {"": found}
+                for name, value in several.items():
+                    swept.setdefault(name, {})[label] = float(value)
+            first = {name: next(iter(values.values())) for name, values in swept.items()}
+            return {
+                name: Quantity(first[name], unit, sweep=values if self._scenario.sweep and part.where else {})
+                for name, values in swept.items()
+            }
         quantities = self._outcome.quantities
         if part.quantity not in quantities:
             raise InputError(f"{part.place}: {unknown_name('quantity', part.quantity, sorted(quantities))}")
         return {"": quantities[part.quantity]}
+
+    def _changes(self, part: ClaimPart) -> list[tuple[str, Mapping[str, Any]]]:
+        """Variant of a claim with the label "", or those of a statement in the sweep of the scenario."""
+        swept = self._scenario.sweep.items() if part.where else ()
+        labelled = [(f"{key.rpartition('.')[2]} {value}", {key: value}) for key, values in swept for value in values]
+        return [(label, {**part.changes, **changes}) for label, changes in labelled] or [("", part.changes)]
 
     def _draw(self, figure: FigurePart) -> None:
         _, log = self._variant(figure.changes)

@@ -52,7 +52,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 _TOP = (
     *("name", "title", "source", "model", "start", "simulation", "controller", "disturbances", "claims", "statements"),
-    *("figures", "experiment", "settings", "notes", "full", "alone"),
+    *("figures", "experiment", "settings", "notes", "full", "sweep", "alone"),
 )
 _START = ("joints", "velocity", "close", "hold", "centre_of_mass")
 _DISTURBANCE = ("kind", "link", "wrench", "start", "duration", "frame", "at")
@@ -195,6 +195,7 @@ class Scenario:
         settings: settings of that function.
         notes: notes for the report.
         full: changes for all cases, where the scenario has a subset that takes less time.
+        sweep: key and values of a parameter that the document does not print, for statements about the simulation.
         alone: whether it measures times, which other experiments would disturb.
         tree: parsed source.
     """
@@ -216,6 +217,7 @@ class Scenario:
     settings: Mapping[str, Any]
     notes: tuple[str, ...]
     full: Mapping[str, Any]
+    sweep: Mapping[str, Sequence[Any]]
     alone: bool
     tree: Node
 
@@ -340,6 +342,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         settings=top.part("settings", None).plain(),
         notes=top.texts("notes"),
         full=top.part("full", None).plain(),
+        sweep=_sweep(top),
         alone=top.flag("alone"),
         tree=node,
     )
@@ -454,6 +457,14 @@ def _statements(top: Part) -> tuple[ClaimPart, ...]:
         )
         for part in top.parts("statements", _STATEMENT)
     )
+
+
+def _sweep(top: Part) -> dict[str, Sequence[Any]]:
+    """Values of at most one parameter, by its key."""
+    found = top.part("sweep", None).plain()
+    if len(found) > 1 or not all(isinstance(values, list) and values for values in found.values()):
+        raise top.problem("sweep", "it must be one key with a list of values, such as {simulation.step: [1 ms, 2 ms]}.")
+    return found
 
 
 def _claim(part: Part, top: Part, text: str) -> ClaimPart:

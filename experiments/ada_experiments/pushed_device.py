@@ -22,6 +22,8 @@ from ada_experiments.pictures import picture
 from ada_experiments.push_measures import FALLEN
 from ada_experiments.push_sweep import (
     KNOWN,
+    POINTS,
+    RATIOS,
     SIDES,
     STRATEGIES,
     Map,
@@ -29,8 +31,10 @@ from ada_experiments.push_sweep import (
     Tried,
     largest_survived,
     map_of,
+    order_of,
     search,
     sweep_of,
+    swept,
     table_of,
 )
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, FREE, STANDING, robot
@@ -41,7 +45,7 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import checked
 from ada_robot.simulated.driver import SimulatedDriver
 from ada_robot.simulated.settings import SimulatedSettings
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 _KNOWN = (*KNOWN, "cases", "friction", "rate")
@@ -133,20 +137,25 @@ class SimulatedDevice:
 def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Push the device for each strategy, side and point, then with different friction."""
     chosen = read_settings(scenario)
-    found, shown = all_pushes(chosen, lambda share, text: progress(0.8 * share, text))
-    by_friction = {}
-    for number, friction in enumerate(chosen.friction):
-        progress(0.8 + 0.2 * number / len(chosen.friction), f"friction of {friction:g} N m")
-        if number:
-            tried = _tried(SimulatedDevice("combined", friction, chosen), AT_THE_SHOULDER.link, 1.0, chosen)
-        else:
-            tried = found["combined", "from behind", AT_THE_SHOULDER.link]
-        by_friction[friction] = largest_survived(tried)
-    quantities = {
-        "borne_at_the_shoulder": Quantity(min(by_friction.values()), "N s"),
-        "combined_by_rotation_from_behind": _ratio(found, "from behind", "right_shoulder", "combined"),
-        "rotation_by_combined_from_the_front": _ratio(found, "from the front", "left_shoulder", "upper_body_rotation"),
+    found, shown = all_pushes(chosen, lambda share, text: progress(0.5 * share, text))
+    maps: dict[str, dict[float, Map]] = {}
+    for i, (label, angle) in enumerate(chosen.sweep.full_angles.items()):
+        progress(0.5 + 0.5 * i / len(chosen.sweep.full_angles), label)
+        varied = chosen._replace(sweep=chosen.sweep._replace(full_angle=angle))
+        is_own = angle == chosen.sweep.full_angle
+        maps[label] = {
+            friction: found if is_own and not number else _at_the_points(friction, varied)
+            for number, friction in enumerate(chosen.friction)
+        }
+    borne = {label: {f: _borne(one) for f, one in by_friction.items()} for label, by_friction in maps.items()}
+    orders = {
+        label + (f" and {friction:g} N m" if number else ""): order_of(one)
+        for label, by_friction in maps.items()
+        for number, (friction, one) in enumerate(by_friction.items())
     }
+    by_friction = next(iter(borne.values()))
+    quantities = {name: swept({label: order[name] for label, order in orders.items()}) for name in RATIOS}
+    quantities["borne_at_the_shoulder"] = swept({label: min(one.values()) for label, one in borne.items()}, "N s")
     panels = map_of(found, chosen.sweep.points, LABELS)
     figures = [picture(panels, output / "t6_8_map.png", "Survived and failed pushes through the hardware interface", 2)]
     tables = [table_of(found, chosen.sweep.points, _TITLE, chosen.sweep.resolution), _friction_table(by_friction)]
@@ -193,11 +202,19 @@ def _tried(device: SimulatedDevice, point: str, side: float, chosen: DevicePushS
     )
 
 
-def _ratio(found: Map, side: str, point: str, first: str) -> Quantity:
-    """Ratio of the largest impulses of a strategy and the other one."""
-    other = "upper_body_rotation" if first == "combined" else "combined"
-    borne = {name: largest_survived(found[name, side, point]) for name in (first, other)}
-    return Quantity(borne[first] / borne[other] if borne[other] else np.inf)
+def _at_the_points(friction: float, chosen: DevicePushSettings) -> Map:
+    """Pushes of the strategies at the document's points."""
+    found: Map = {}
+    for strategy in list(STRATEGIES)[1:]:
+        device = SimulatedDevice(strategy, friction, chosen)
+        for (side, sign), point in zip(SIDES.items(), POINTS, strict=True):
+            found[strategy, side, point] = _tried(device, point, sign, chosen)
+    return found
+
+
+def _borne(found: Map) -> float:
+    """Largest impulse of the combined strategy at the right shoulder from behind [N s]."""
+    return largest_survived(found["combined", "from behind", AT_THE_SHOULDER.link])
 
 
 def _claims(shown: dict[str, PushResult], springs: dict[float, bool]) -> list[Claim]:

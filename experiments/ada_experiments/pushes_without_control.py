@@ -13,6 +13,7 @@ from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.simulation import Log
 from ada_experiments.pictures import picture
 from ada_experiments.push_measures import time_of_fall
+from ada_experiments.push_sweep import angles_of
 from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, Push, on_fixed_feet
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
@@ -52,18 +53,22 @@ CASES = {
 @experiment("pushes_without_control")
 def pushes_without_control(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Simulate the pushes without control and without the strategies."""
-    settings_of(scenario, ())
+    angles = angles_of(settings_of(scenario, ("full_angles",)))
     logs: dict[str, Log] = {}
     for i, (key, case) in enumerate(CASES.items()):
         progress(i / len(CASES), f"{case.push.name}, {case.name}")
         logs[key] = on_fixed_feet(case.push, case.settings, case.duration)
     falls = {key: time_of_fall(log) for key, log in logs.items()}
     margins = {key: fixed_feet_of(logs[key]) for key in ("hand", "shoulder")}
-    behind = float(np.min(margins["hand"].zmp[:, 0]) - margins["hand"].soles[:, 0].min())
+    hand = CASES["hand"]
+    behind = {
+        label: _inside_the_heels(on_fixed_feet(hand.push, {"strategy": "springs", "full_angle": angle}, hand.duration))
+        for label, angle in angles.items()
+    }
     ahead = float(margins["shoulder"].soles[:, 0].max() - np.max(margins["shoulder"].zmp[:, 0]))
     both = max(float(np.min(found.margin)) for found in margins.values())
     quantities = {
-        "inside_the_heels": Quantity(behind, "m"),
+        "inside_the_heels": Quantity(_inside_the_heels(logs["hand"]), "m", sweep=behind),
         "fall_without_motors": Quantity(falls["off"], "s"),
         "margin_of_springs": Quantity(both, "m"),
         "fall_of_rotation_gains": Quantity(falls["hand, gains only"], "s"),
@@ -86,6 +91,12 @@ def pushes_without_control(scenario: Scenario, output: Path, progress: Progress)
     ]
     table = Table("Without control", columns, rows)
     return Outcome([], _figures(logs, margins, output), [table], notes, quantities=quantities)
+
+
+def _inside_the_heels(log: Log) -> float:
+    """Smallest distance of the zero-moment point in front of the heels [m]."""
+    found = fixed_feet_of(log)
+    return float(np.min(found.zmp[:, 0]) - found.soles[:, 0].min())
 
 
 def _figures(logs: dict[str, Log], margins: dict[str, Any], output: Path) -> list[Path]:

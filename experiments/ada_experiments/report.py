@@ -99,11 +99,13 @@ def limit_text(claim: Claim) -> str:
 
 
 def figure_text(claim: Claim) -> str:
-    """Measured value with its unit, and with the range of a timing."""
+    """Measured value with its unit, the range of a timing, and the sweep of a parameter that is not printed."""
     unit = f" {claim.unit}" if claim.unit else ""
     spread = getattr(claim, "spread", None)
     scattered = f" ({number(spread[0])} to {number(spread[1])})" if spread else ""
-    return f"{number(claim.measured)}{unit}{scattered}"
+    swept = [f"{label.partition(' ')[2]}: {number(value)}" for label, value in claim.sweep.items()]
+    parameter = next(iter(claim.sweep), "").partition(" ")[0]
+    return f"{number(claim.measured)}{unit}{scattered}" + (f" ({parameter} {'; '.join(swept)})" if swept else "")
 
 
 def said(statement: Claim) -> str:

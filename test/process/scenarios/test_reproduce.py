@@ -114,22 +114,25 @@ statements:
   - {statement: it is two, place: fig. 1, quantity: two, limit: 2, relation: "~", within: 0.1}
   - {statement: it is three, place: eq. 2, quantity: two, limit: 3, relation: "==", why: a misprint}
   - {statement: it is quick, place: table 3, quantity: time, limit: 0.5}
+  - {statement: it is four, place: fig. 4, quantity: four, limit: 4, relation: "=="}
 """
 
 
 def test_what_a_document_says_and_physics_does_not_confirm_is_told_and_fails_nothing(ada, write, tmp_path, experiments):
     @experiments("found")
     def two_and_time(scenario, output, progress):
-        return Outcome(quantities={"two": Quantity(2.05, "m"), "time": Quantity(0.9, spread=(0.7, 1.3))})
+        four = Quantity(3.0, sweep={"angle 1 rad": 3.0, "angle 2 rad": 4.0})
+        return Outcome(quantities={"two": Quantity(2.05, "m"), "time": Quantity(0.9, spread=(0.7, 1.3)), "four": four})
 
     path = write("fall", STATED)
     code, out, _ = ada("reproduce", path, "--output", tmp_path / "o")
     assert code == 0
     assert "holds          fig. 1: it is two     2.05 m ≈ 2 m" in out
     assert "not confirmed  eq. 2: it is three    2.05 m = 3 m  Not confirmed: a misprint" in out
-    assert "1 statements of the documents are confirmed, 2 are not confirmed, 0 fail" in out
+    assert "holds          fig. 4: it is four    4 (angle 1 rad: 3; 2 rad: 4) = 4" in out
+    assert "2 statements of the documents are confirmed, 2 are not confirmed, 0 fail" in out
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
-    assert [word in page for word in ("it is quick", "0.9 (0.7 to 1.3)", "1 holds, 2 not confirmed")] == [True] * 3
+    assert [word in page for word in ("it is quick", "0.9 (0.7 to 1.3)", "2 holds, 2 not confirmed")] == [True] * 3
     ledger = (tmp_path / "o" / "faithfulness.md").read_text(encoding="utf-8")
     assert "| eq. 2 | it is three | = 3 | 2.05 m | not confirmed: a misprint | fall |" in ledger
     (found,) = json.loads(ada("reproduce", path, "--json", "--output", tmp_path / "o")[1])
@@ -150,7 +153,7 @@ def test_what_a_document_says_and_physics_does_not_confirm_is_told_and_fails_not
 
 def test_a_statement_that_is_not_so_for_no_known_reason_fails(ada, write, tmp_path, experiments):
     experiments("found")(lambda scenario, output, progress: Outcome(quantities={"two": Quantity(2.05)}))
-    text = STATED.replace(", why: a misprint", "").replace("quantity: time", "quantity: two")
+    text = STATED.replace(", why: a misprint", "").replace("time", "two").replace("quantity: four", "quantity: two")
     code, out, _ = ada("reproduce", write("fall", text), "--output", tmp_path / "o")
     assert code == 1
     assert "fails  eq. 2: it is three" in out

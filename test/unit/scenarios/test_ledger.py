@@ -41,6 +41,13 @@ def test_nothing_on_the_page_fails_and_what_is_not_confirmed_has_a_reason() -> N
     assert NOT_CONFIRMED not in verdicts
 
 
+def test_rows_with_a_parameter_that_is_not_printed_show_its_sweep() -> None:
+    every = {name: scenarios.load(name) for name in scenarios.names()}
+    swept = {name for name, scenario in every.items() if scenario.sweep or "full_angles" in scenario.settings}
+    assert swept >= {"T6.1", "T6.2", "T6.3", "T6.4", "T6.8"}
+    assert all(" (full_angle " in figure for (name, *_), (figure, _) in written().items() if name in swept)
+
+
 def test_a_statement_stands_once() -> None:
     every = [(name, part.where, part.text) for name, part in declared()]
     assert len(set(every)) == len(every)
