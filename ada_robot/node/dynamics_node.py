@@ -39,7 +39,6 @@ from ada_robot.timing.deadlines import Stamps, reduce_interpreter_jitter
 
 NAME = "dynamics_node"
 _LOOK = 0.02  # interval of checks for the end of the compilation [s]
-_LOG_INTERVAL = 10.0  # minimum time between warnings of dropped time [s]
 SERVO = "servo"  # prefix of the servo gains of joints
 ACTING_GRAVITY = "model.gravity"  # read-only; the model's gravity if the parameter gravity is empty
 
@@ -170,8 +169,7 @@ class DynamicsNode(Node):
         self._on_request = PlantServices(self, loop, lambda: self._settings.value)
         if LACKING is None:
             self._on_standard_request = StandardServices(self, loop, self._on_request)
-        self._physics = PhysicsStatus(loop)
-        self._health.add("physics", self._physics_status)
+        self._health.add("physics", PhysicsStatus(loop, warn=self._warn))
         self._health.add("commands", self._in.status)
         self._health.add("wrenches and markers", self._loads.status)
         if model.loops:
@@ -201,13 +199,6 @@ class DynamicsNode(Node):
         self._out.publish(snapshot)
         if self._recording is not None:
             self._recording.take(snapshot)
-
-    def _physics_status(self) -> Status:
-        status = self._physics()
-        dropped = status.values["time dropped since the last report [s]"]
-        if isinstance(dropped, float) and dropped > 0.0:
-            self.get_logger().warning(f"physics: {status.message}", throttle_duration_sec=_LOG_INTERVAL)
-        return status
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text)

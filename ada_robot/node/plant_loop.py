@@ -199,10 +199,16 @@ def done(future: Future[Any]) -> Any:
 class PhysicsStatus:
     """Status of the physics thread: timing and failures."""
 
-    def __init__(self, loop: PlantLoop) -> None:
-        """Args: physics thread."""
-        self._loop = loop
+    def __init__(self, loop: PlantLoop, *, warn: Callable[[str], object] | None = None) -> None:
+        """Configure the reports.
+
+        Args:
+            loop: physics thread.
+            warn: called when time is dropped for the first time, and when the total has doubled since the last call.
+        """
+        self._loop, self._warn = loop, warn
         self._before = loop.statistics.summary()
+        self._dropped = self._next_warning = 0.0  # dropped while running [s]
 
     def __call__(self) -> Status:
         """Return the status."""
@@ -232,6 +238,10 @@ class PhysicsStatus:
                 f"too slow: {dropped:.3g} s dropped since the last report, real-time factor {loop.factor:.3g}; lower "
                 "physics_rate, or real_time_factor to what the machine can do"
             )
+            self._dropped += dropped
+            if self._warn is not None and self._dropped >= self._next_warning:
+                self._next_warning = 2.0 * self._dropped
+                self._warn(f"physics: {text}")
             return Status(Level.WARN, text, values)
         if new.missed > MOST_MISSED * max(new.count, 1):
             return Status(Level.WARN, f"{new.missed} periods missed since the last report, and made up for", values)

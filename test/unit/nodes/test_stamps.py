@@ -97,6 +97,40 @@ def test_stamps_rise_and_are_behind_by_what_is_made_up_for_at_most_and_dropped_t
     assert (np.diff([s.t for _, s in told]) <= 1e-9 * np.diff(stamps) + 1e-9).all()
 
 
+def test_dropped_time_is_logged_at_first_and_when_it_has_doubled():
+    machine = Machine(lambda: 80 * MS)
+    logged, warned_at = [], []
+
+    def tell(snapshot):
+        if status().level is Level.WARN and len(logged) > len(warned_at):
+            warned_at.append(loop.statistics.summary().slipped_s)
+        if loop.statistics.summary().slipped_s > 4.0:
+            loop.stop()
+
+    loop = PlantLoop(plant(robot="planar_3r", idle="release"), tell, clock=machine)
+    status = PhysicsStatus(loop, warn=logged.append)
+    loop.run()
+    assert warned_at[0] < 0.1
+    assert np.divide(warned_at[1:], warned_at[:-1]) == pytest.approx(2.0, abs=0.01)
+    assert len(logged) == len(warned_at) == 1 + int(np.log2(4.0 / warned_at[0]))
+    assert all("too slow" in text for text in logged)
+
+
+def test_dropped_time_is_not_logged_while_paused():
+    machine, logged = Machine(lambda: 80 * MS), []
+    loop = PlantLoop(
+        plant(robot="planar_3r", idle="release"),
+        lambda snapshot: machine.ns > 8e9 and loop.stop(),
+        paused=True,
+        clock=machine,
+    )
+    status = PhysicsStatus(loop, warn=logged.append)
+    loop.run()
+    assert loop.statistics.summary().slipped_s > 1.0
+    assert status()[:2] == (Level.OK, "paused")
+    assert not logged
+
+
 def test_a_clock_that_is_set_is_followed_forwards_and_back():
     changes = iter([(300, 7_000 * MS), (500, -20_000 * MS)])
     wanted = [next(changes)]
