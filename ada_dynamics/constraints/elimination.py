@@ -140,10 +140,12 @@ class TreeSearch:
     Attributes:
         order: of the unknowns eliminated so far.
         waiting: constraints that are not eliminated; in the end those that depend on others in the samples.
-        typical: the largest pivot of each constraint during the elimination, by sample.
+        typical: the size of the pivot of each constraint by sample, as given or the largest during the elimination.
     """
 
-    def __init__(self, tree: Tree, samples: Sequence[Array], rows_at: RowsAt) -> None:
+    def __init__(
+        self, tree: Tree, samples: Sequence[Array], rows_at: RowsAt, typical: Sequence[Array] | None = None
+    ) -> None:
         """Begin with no unknown eliminated.
 
         Args:
@@ -151,6 +153,8 @@ class TreeSearch:
             samples: configurations in which no pivot may vanish. The first closes the loops; the last is in general
                 position, and its couplings are those of the symbolic system.
             rows_at: returns the constraints in use in a configuration.
+            typical: diagonals of J M⁻¹ Jᵀ by sample. Without them, pivots are compared with those before only, of which
+                the first may consist of rounding errors of the model.
         """
         self.tree = tree
         self.sweeps = [_sweep(tree, q, rows_at(q)) for q in samples]
@@ -158,7 +162,7 @@ class TreeSearch:
         count = len(self.general.touched)
         self.order: list[int] = []
         self.waiting = set(range(count))
-        self.typical = np.zeros((len(samples), count))
+        self.typical = np.zeros((len(samples), count)) if typical is None else np.array(typical)
 
     def run(self, joints: Callable[[TreeSearch], Iterable[Body]]) -> None:
         """Eliminate joints in an order that may depend on the couplings."""
@@ -435,7 +439,9 @@ def _candidates(analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows
     model = analysis.constraints.model
     along: dict[str, Plan] = {}
     if not model.has_mimics:
-        search = TreeSearch(analysis.constraints.tree, [*analysis.configurations, _beside(analysis)], rows_at)
+        configurations = [*analysis.configurations, _beside(analysis)]
+        typical = [*samples.whole, samples.typical]
+        search = TreeSearch(analysis.constraints.tree, configurations, rows_at, typical)
         search.run(_last_first)
         if not search.waiting:
             along["aba early"] = replace(last, order=tuple(search.order))
