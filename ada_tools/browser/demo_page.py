@@ -89,6 +89,23 @@ def _circling(size: float, pace: float) -> Callable[[Model, Array], Targets]:
     return motion
 
 
+def _swaying(**sizes: tuple[float, float]) -> Callable[[Model, Array], Targets]:
+    """Move each joint from its start through a stroke [rad, m] and back, at a pace [rad/s]."""
+
+    def motion(model: Model, start: Array) -> Targets:
+        begin = {name: float(start[model.q_index(name)][0]) for name in sizes}
+        return lambda t: {
+            name: begin[name] + 0.5 * stroke * (1.0 - float(np.cos(pace * t))) for name, (stroke, pace) in sizes.items()
+        }
+
+    return motion
+
+
+def _turning(model: Model, start: Array) -> Targets:
+    """Turn the crank, one round in four seconds."""
+    return lambda t: {"crank": 0.5 * np.pi * t}
+
+
 def _squatting(model: Model, start: Array) -> Targets:
     """Squat: bend the knees with the centre of mass above the feet, and raise the arms."""
 
@@ -125,6 +142,19 @@ DEMOS = {
         DemoEntry("hoap2", "humanoid HOAP-2: squats on the ground", _squatting),
         DemoEntry("five_bar", "five-bar linkage: two cranks, one tip", _circling(0.5, 1.5)),
         DemoEntry("khr1", "small humanoid KHR-1: walks", _walking),
+        DemoEntry(
+            "excavator_arm",
+            "excavator: three hydraulic cylinders",
+            _swaying(boom_cylinder=(0.5, 0.7), stick_cylinder=(0.6, 1.1), bucket_cylinder=(0.25, 1.7)),
+        ),
+        DemoEntry("robotiq_gripper", "adaptive gripper: opens and closes", _swaying(left_outer_knuckle=(0.7, 1.5))),
+        DemoEntry("jansen_leg", "leg of a Strandbeest: one crank", _turning),
+        DemoEntry(
+            "palletiser",
+            "palletiser: its tool stays level",
+            _swaying(turret=(1.2, 0.7), lower_arm=(0.7, 1.1), crank=(0.5, 1.3)),
+        ),
+        DemoEntry("scissor_lift", "scissor lift: one linear drive", _swaying(drive=(-0.4, 1.0))),
     )
 }
 

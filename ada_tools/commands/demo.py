@@ -12,7 +12,7 @@ from ada_tools.commands.view import add_page_arguments, page_options
 NAME = "demo"
 SUMMARY = "moving robots in the browser, which can be selected and pushed"
 DETAILS = """\
-Show five robots of the catalogue on a page in the browser: simulated, moving, and
+Show ten robots of the catalogue on a page in the browser: simulated, moving, and
 pushed with the mouse. Requires the extra `view`.
 
 examples:

@@ -17,6 +17,13 @@ from ada_dynamics.robots.mechanisms.linkages import (
     stephenson_six_bar,
     watt_six_bar,
 )
+from ada_dynamics.robots.mechanisms.machines import (
+    excavator_arm,
+    jansen_leg,
+    palletiser,
+    robotiq_gripper,
+    scissor_lift,
+)
 from ada_dynamics.robots.mechanisms.parallel_robots import delta, hexa, stewart
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 
@@ -25,16 +32,21 @@ __all__ = [
     "bennett",
     "cassie_leg",
     "delta",
+    "excavator_arm",
     "five_bar",
     "four_bar",
     "hexa",
     "hoap2_reaching",
     "hoap2_standing",
+    "jansen_leg",
     "ladder",
+    "palletiser",
     "parallel_ankle",
     "parallel_gripper",
     "parallel_knee",
     "ring",
+    "robotiq_gripper",
+    "scissor_lift",
     "slider_crank",
     "stephenson_six_bar",
     "stewart",

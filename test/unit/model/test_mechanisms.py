@@ -43,6 +43,12 @@ ALL: list[tuple[str, Callable[[], Mechanism], int, int]] = [
     ("watt_six_bar", mechanisms.watt_six_bar, 1, 4),
     ("stephenson_six_bar", mechanisms.stephenson_six_bar, 1, 4),
     ("bennett", mechanisms.bennett, 1, 2),
+    ("robotiq_gripper", mechanisms.robotiq_gripper, 3, 4),
+    ("excavator_arm", mechanisms.excavator_arm, 3, 8),
+    ("palletiser", mechanisms.palletiser, 4, 6),
+    ("jansen_leg", mechanisms.jansen_leg, 1, 6),
+    ("scissor_lift", mechanisms.scissor_lift, 1, 8),
+    ("scissor_lift_6", lambda: mechanisms.scissor_lift(6, 0.8), 1, 14),
     ("stewart", mechanisms.stewart, 6, 18),
     ("hexa", mechanisms.hexa, 6, 18),
     ("delta", mechanisms.delta, 3, 18),
@@ -299,7 +305,8 @@ def test_pinocchios_tree_is_ours_for_every_joint_type(base: str) -> None:
 
 # --- shapes -------------------------------------------------------------------------------------------------------
 NEAR = 1e-3  # [m]
-DRAWN = ("delta", "hexa", "cassie_leg")
+MACHINES = ("robotiq_gripper", "excavator_arm", "palletiser", "jansen_leg", "scissor_lift")
+DRAWN = ("delta", "hexa", "cassie_leg", *MACHINES)
 CASES = {name: getattr(mechanisms, name) for name in DRAWN} | {
     f"stewart_at_{z}": lambda z=z: mechanisms.stewart(position=(0.0, 0.0, z)) for z in (0.5, 0.7, 0.85)
 }
