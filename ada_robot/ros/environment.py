@@ -112,7 +112,7 @@ def ros_problem() -> str | None:
     lacking = ", ".join(name for name in MESSAGE_PACKAGES if _origin(name) is None)
     if lacking:
         return f"ROS 2 nodes need the message packages {lacking}, which are not installed: {_how_to_get_it()}."
-    return _import_problem() or _middleware_problem()
+    return _middleware_problem() or _import_problem()
 
 
 def _how_to_get_it() -> str:
@@ -141,7 +141,7 @@ def _import_problem() -> str | None:
 
 
 def _middleware_problem() -> str | None:
-    """Check the middleware: the wheels contain one, and rcl ends the process if another one is requested."""
+    """Check the middleware: the wheels contain one; if another is requested, the import of rclpy ends the process."""
     if wheels_version() is None:
         return None
     requested = os.environ.get("RMW_IMPLEMENTATION", "")
