@@ -21,6 +21,7 @@ from ada_dynamics.errors import CompileError as CompileError
 from ada_dynamics.errors import ConstraintViolationWarning as ConstraintViolationWarning
 from ada_dynamics.errors import DeviceError as DeviceError
 from ada_dynamics.errors import DeviceMemoryError as DeviceMemoryError
+from ada_dynamics.errors import DistantClosureWarning as DistantClosureWarning
 from ada_dynamics.errors import DriverTooOldError as DriverTooOldError
 from ada_dynamics.errors import InputError as InputError
 from ada_dynamics.errors import IntegrationAccuracyWarning as IntegrationAccuracyWarning

@@ -218,6 +218,10 @@ class BeyondLimitsWarning(LoopWarning):
     """No configuration was found that closes all loops within the limits of the joints; see `joints`."""
 
 
+class DistantClosureWarning(LoopWarning):
+    """The loops are closed far from the guess, perhaps in another assembly mode; see `joints`."""
+
+
 class LostDigitsWarning(LoopWarning):
     """Results next to a singular configuration have lost digits; see `error`."""
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,12 +11,17 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import ClosedConfiguration, closed_configuration
-from ada_dynamics.constraints.coordinates import ACTUATED, Coordinates
+from ada_dynamics.constraints.closure import initial_configuration
+from ada_dynamics.constraints.constraint_set import characteristic_length
+from ada_dynamics.constraints.coordinates import ACTUATED, Coordinates, units_of_rates
 from ada_dynamics.dynamics.arguments import as_array
 from ada_dynamics.dynamics.front import Dynamics
 from ada_dynamics.dynamics.loop_closure import CLOSED, NOT_CLOSED, ClosedPositions, joint_points
-from ada_dynamics.errors import ModelError
+from ada_dynamics.errors import DistantClosureWarning, ModelError
 from ada_dynamics.model.model import Model
+
+DISTANT, SLID = 1.0, 0.2  # [rad], and share of the characteristic length
+_NAMED = 6  # joints in a message
 
 
 def close_loops(
@@ -39,11 +45,31 @@ def close_loops(
         Configuration near the guess that closes all loops. A closed guess is returned unchanged; otherwise
         configurations within the position limits are preferred, and a BeyondLimitsWarning names the joints beyond them.
 
+        A DistantClosureWarning names joints that are more than 1 rad, or 20 % of the mechanism's characteristic length,
+        from the guess.
+
     Raises:
         InputError: guess or hold are invalid.
         ModelError: the loops cannot be closed; the message gives the smallest closure errors by loop.
     """
-    return closed_configuration(model, guess, hold)
+    q = closed_configuration(model, guess, hold)
+    if guess is not None:
+        _warn_if_distant(model, initial_configuration(model, guess), np.asarray(q))
+    return q
+
+
+def _warn_if_distant(model: Model, guess: Array, q: Array) -> None:
+    """Warn of joints that turned by more than DISTANT, or slid by more than a share of the characteristic length."""
+    limits = np.where([unit == "m" for unit in units_of_rates(model)], SLID * characteristic_length(model), DISTANT)
+    moved = np.abs(model.difference(guess, q))
+    joints = {model.joint_of_velocity(k): float(moved[k]) for k in np.flatnonzero(moved > limits).tolist()}
+    if joints:
+        shown = ", ".join(f"{name} by {size:.3g}" for name, size in list(joints.items())[:_NAMED])
+        text = (
+            f"model {model.name!r}: the loops are closed far from the guess [rad, m]: {shown}. Another assembly mode "
+            "is possible; start nearer to the intended one, or choose it from ada.assembly_modes(model)."
+        )
+        warnings.warn(DistantClosureWarning(text, loops=tuple(model.loop_names), joints=joints), stacklevel=3)
 
 
 def close_loops_batch(model: Model, guesses: ArrayLike, hold: str | Sequence[str] = ()) -> ClosedPositions:

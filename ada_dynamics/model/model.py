@@ -451,10 +451,12 @@ class Model(NotebookDisplay):
         return float(sum(link.mass for link in self.links.values()))
 
     def __repr__(self) -> str:
-        kinds = sorted({JOINT_TYPES[j.kind].kind for j in self.joints.values()})
+        order = ", ".join(self.joint_names[:SHOWN]) + (", ..." if len(self.joint_names) > SHOWN else "")
         loops = f", loops: {', '.join(self.loops)}" if self.loops else ""
-        size = f"{len(self.links)} links, nq={self.nq}, nv={self.nv}"
-        return f"<Model {self.name!r}: {size}, joints: {', '.join(kinds)}{loops}>"
+        return f"<Model {self.name!r}: {len(self.links)} links, nq={self.nq}, nv={self.nv}, joints: {order}{loops}>"
+
+
+SHOWN = 12  # joints in the representation of a model, in the order of q and v
 
 
 class _Moving(NamedTuple):

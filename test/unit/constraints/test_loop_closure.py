@@ -135,3 +135,10 @@ def test_assembly_modes_are_named_and_complete(dynamics):
     assert all(q.residual < 1e-12 and q[0] == pytest.approx(0.2, abs=1e-12) for q in modes.values())
     six_bar = ada.load("watt_six_bar")
     assert len(ada.assembly_modes(six_bar)) in (2, 4)
+
+
+def test_a_closure_far_from_the_guess_is_warned_of(dynamics):
+    model = dynamics("five_bar").model
+    with pytest.warns(ada.DistantClosureWarning) as caught:
+        ada.close_loops(model, {"left_rod": -2.0, "right_rod": 2.0})
+    assert caught[0].message.joints and set(caught[0].message.joints) <= set(model.joint_names)
