@@ -142,7 +142,7 @@ def plate(start: ArrayLike, end: ArrayLike, width: float, thickness: float, colo
 # Pins of the right finger of the opened gripper, rounded sizes of a Robotiq 2F-85 [m].
 DRIVE, ELBOW, INNER = (0.031, 0.055), (0.0625, 0.051), (0.013, 0.061)
 OUTER_TIP, INNER_TIP = (0.0685, 0.098), (0.0505, 0.104)  # form a parallelogram with DRIVE and INNER
-PAD, PAD_SIZES = (0.0425, 0.1165), (0.006, 0.022, 0.037)  # middle of the inner face, and edge lengths
+PAD, PAD_SIZES = (0.0425, 0.131), (0.006, 0.022, 0.037)  # middle of the inner face, and edge lengths
 ROTOR = 1e-3  # inertia of the motor at each knuckle [kg m²]
 
 
