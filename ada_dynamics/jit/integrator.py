@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time integration: explicit Runge-Kutta methods with fixed and adaptive steps, forwards and backwards.
 
-The steps are written once, for an executor `on`: they run on numbers (`simulation.executors`) and are lowered to
-machine code that serves all robots and methods. The rate is a function that is called, the method is a table. Loops and
-branches are `for` statements: numbers take as many iterations as there are, code is written for one iteration.
+The steps are functions of an executor `on`, which writes their machine code; it serves all robots and methods. The rate
+is a function that is called, the method is a table. Loops and branches are `for` statements, whose body is written once.
 """
 
 from __future__ import annotations
@@ -446,7 +445,7 @@ class _Sum:
 
 
 class _Executor:
-    """Executor that writes machine code; its methods are those of `simulation.executors.NumpyExecutor`."""
+    """Writes the machine code of a loop over time steps."""
 
     def __init__(self, target: Target) -> None:
         self._lanes, self._fma = Lanes(target.lanes), target.fma
