@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time integration: explicit Runge-Kutta methods with fixed and adaptive steps, forwards and backwards.
 
-The steps are functions of an executor `on`, which writes their machine code; it serves all robots and methods. The rate
-is a function that is called, the method is a table. Loops and branches are `for` statements, whose body is written once.
+The steps are functions of an executor `on`, which writes their machine code for all robots and methods. The rate is a
+function that is called, the method is a table. Loops and branches are `for` statements, whose body is written once.
 """
 
 from __future__ import annotations
