@@ -24,13 +24,13 @@ class WitnessedPa10(Pa10Emulator):
     def _cycle(self, packet: Packet) -> Packet | None:
         axes = decode_command(packet.payload, self._variant).axes
         if any(mode & (SERVO | BRAKE) == SERVO and abs(speed) * SPEED_COUNT > SLOW for mode, _, speed in axes):
-            self.told_at = self._now
+            self.told_at = self._time
         return super()._cycle(packet)
 
     def advance(self, now: float) -> list[Reply]:
         replies = super().advance(now)
         if np.abs(self.arm.v).max() > SLOW:
-            self.moved_at = self._now
+            self.moved_at = self._time
         return replies
 
     def state(self) -> dict[str, object]:
