@@ -34,7 +34,7 @@ def case_of(seed: int) -> Case:
 def all_plans(model: ada.Model, q: Array, v: Array, tau: Array) -> Mapping[str, Array]:
     """Accelerations by every algorithm and order of elimination."""
     found = analyse(model, q)
-    plans = make_plans(model, found)
+    plans = make_plans(found)
     state = (q.tolist(), v.tolist(), tau.tolist())
     return {
         name: np.array(SOLVERS[name.split()[0]](model.tree, *state, plan).accelerations)
