@@ -162,11 +162,11 @@ class LoopProgram:
         result = "a" if self.third == "tau" else "tau"
         signature = Signature(f"{self.name}_loop", tuple(sizes.items()), ((result, (tree.nv,)),))
         key = f"{self.name}|{external}|{numbered}"
-        return GenericKernel(signature, lambda: _traced(self, external, numbered), key, tables)
+        return GenericKernel(signature, lambda: traced(self, external, numbered), key, tables)
 
 
 @lru_cache(maxsize=64)
-def _traced(program: LoopProgram, external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
+def traced(program: LoopProgram, external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
     """The steps of all passes for each kind of joint, with or without external wrenches."""
     size, third = program.row_size(kinds), program.third
     constants = program.spring + 2 * any(kind.has_spring for kind in kinds) + _own_size(kinds)

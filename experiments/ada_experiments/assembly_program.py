@@ -35,8 +35,10 @@ from ada_dynamics.dynamics.loop_programs import (
     joint_on_z,
     mat,
     symbolic_body,
+    traced,
     upper,
 )
+from ada_dynamics.expr import cost
 from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.joints import JOINT_TYPES, Revolute
@@ -286,6 +288,14 @@ def operators_table(tree: Tree) -> Array:
             cross = [x for block in parent.force_at(body.placement) for x in flat(block)]
             row[len(parts) :] = *cross, *flat_symmetric(parent.seen_from(body.placement))
     return rows
+
+
+def operations(tree: Tree) -> int:
+    """Operations of the program for a chain: those of all passes at each joint."""
+    kinds = kinds_of(tree)
+    numbered = tuple(sorted(set(kinds)))
+    passes = traced(ADA, False, numbered).passes
+    return sum(cost(one.bodies[numbered.index(kind)].function).flops for one in passes for kind in kinds)
 
 
 def forward(tree: Tree) -> GenericKernel:
