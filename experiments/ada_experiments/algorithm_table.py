@@ -109,6 +109,28 @@ def star(branches: int) -> Tree:
     return builder.build().tree
 
 
+def two_balls(ball: Sequence[tuple[str, tuple[int, int, int]]]) -> Tree:
+    """A ball, a revolute and a ball joint in series; a ball is one joint, or several with light links in between."""
+    builder, parent = Builder("two_balls").link("ground"), "ground"
+    for k, joints in enumerate((ball, [("revolute", (0, 1, 0))], ball)):
+        for i, (kind, axis) in enumerate(joints):
+            is_last, link = i == len(joints) - 1, f"link_{k}_{i}"
+            builder.link(link, *((1.0, (0.02, 0.03, 0.1), INERTIA) if is_last else (0.1, (0.0, 0.0, 0.0), 3 * (1e-4,))))
+            along: dict[str, Any] = {"axis": axis} if kind == "revolute" else {}
+            builder.joint(
+                f"joint_{k}_{i}", kind, parent, link, (0.1, 0.05, 0.2) if i == 0 else (0.0, 0.0, 0.0), **along
+            )
+            parent = link
+    return builder.build().tree
+
+
+def ball_by_revolute(name: str) -> float:
+    """Operations with spherical joints by those with three revolute joints in place of each."""
+    three = [("revolute", axis) for axis in ((0, 0, 1), (0, 1, 0), (0, 0, 1))]
+    one, other = (count(SOLVERS[name], two_balls(ball)).flops for ball in ([("spherical", (0, 0, 1))], three))
+    return one / other
+
+
 @experiment("algorithm_table")
 def algorithm_table(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Count the operations of the four algorithms."""
@@ -132,6 +154,8 @@ def algorithm_table(scenario: Scenario, output: Path, progress: Progress) -> Out
         "aba_by_ada": Quantity(per_round["aba"] / per_round["ada"]),
         "ada_by_dca": Quantity(per_round["ada"] / per_round["dca"]),
         "freer_joint_by_revolute": Quantity(pair["spherical"] / pair["revolute"]),
+        "aba_ball_by_three": Quantity(ball_by_revolute("aba")),
+        "ada_ball_by_three": Quantity(ball_by_revolute("ada")),
         "aba_opens_loop": Quantity(_opened(), "m/s²"),
         "ada_closes_loop": Quantity(_apart_on_loop("ada"), "rad/s²"),
         "dca_closes_loop": Quantity(_apart_on_loop("dca"), "rad/s²"),

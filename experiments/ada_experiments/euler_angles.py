@@ -15,9 +15,11 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import Simulation
 from ada_experiments.joint_tables import rotation_errors
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.run import simulate
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -88,7 +90,7 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
             Claim("singular pose: refused with an error", _refusals(model), 1.0, "=="),
         ],
         tables=[_table(pairs)],
-        quantities=rotation_errors(),
+        quantities=rotation_errors() | _of_tensor(),
     )
     outcome.figures.append(_figure(own, output / "euler_angles.png"))
     outcome.captions["euler_angles.png"] = "A motion with z-y-x Euler angles, and errors near their singularity"
@@ -108,6 +110,18 @@ def _pair(scenario: Scenario, robot: str, turn: tuple[float, float, float] | Non
     # In the upright initial pose the Euler rates are the angular velocity about z, y and x.
     changes = {"model.robot": robot, base: [*linear, *angular[::-1]]}
     return _Pair(log, simulate(scenario.with_changes(changes)))
+
+
+def _of_tensor() -> dict[str, Quantity]:
+    """Rank of the printed tensor, and change of the angular velocity in 10 s with I_zz = ml²/12, both for m = l = 1."""
+    across = 1.0 / 12.0
+    model = Builder("isotropic").link("rod", 1.0, (0.0, 0.0, 0.5), 3 * (across,)).build("floating", (0.0, 0.0, 0.0))
+    start = [-0.24, 0.36, 0.0, 0.72, 0.48, 0.24]
+    rates = Simulation(model, model.neutral(), np.array(start), step=1e-3).run(10.0).v[:, 3:]
+    return {
+        "isotropic_change": Quantity(float(np.max(np.abs(rates - rates[0])) / np.linalg.norm(rates[0]))),
+        "tensor_rank": Quantity(float(np.linalg.matrix_rank(np.diag([across, across, 0.0])))),
+    }
 
 
 def _energy_change(log: Log) -> float:
