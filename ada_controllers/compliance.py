@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compliant end effector by force control (Yamada, sec. 4.2), based on the pose servo.
 
-The sensor measures the contact wrench w_fs = [f, n], in the frame of the hand w_h = ʰH_fs w_fs. The hand shall be
+The sensor measures the contact wrench w_fs = [f, n], in the frame of the hand w_h = ʰH_fs w_fs. There H is the
+transform of wrenches; the document prints that of velocities, which omits the lever arm. The hand shall be
 displaced by x_h = C_h w_h, C_h = K_h⁻¹: from a fixed target (mode `displaced`), or by moving the target as long as the
 force acts (mode `moved`). Mode `moved` oscillates in stiff contacts; with both (mode `relaxed`) the contact force
 decays without oscillation.

@@ -5,7 +5,8 @@
     reading = pipeline.process(driver.read(), motion)
 
 Order: subtract tool wrench and zero in the sensor frame; transform to the hand frame, w_h = ʰH_fs w_fs (Yamada,
-sec. 4.2, force control); check the limits; filter.
+sec. 4.2, force control; with the transform of wrenches, where the document prints that of velocities); check the
+limits; filter.
 """
 
 from __future__ import annotations

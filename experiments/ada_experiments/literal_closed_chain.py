@@ -69,7 +69,7 @@ def simulated(inverse: Callable[[Array], Array]) -> dict[str, float]:
 @experiment("literal_closed_chain")
 def literal_closed_chain(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Simulate the motion with each inverse."""
-    cases: dict[str, Callable[[Array], Array]] = {"plain": np.linalg.inv}
+    cases: dict[str, Callable[[Array], Array]] = {"plain": lambda matrix: np.asarray(np.linalg.inv(matrix))}
     cases |= {f"cut-off {one:g}": partial(np.linalg.pinv, rcond=one) for one in CUT_OFFS}
     found = {}
     for i, (name, inverse) in enumerate(cases.items()):

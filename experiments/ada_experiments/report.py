@@ -14,7 +14,7 @@ import platform
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -291,7 +291,9 @@ writes it (see [](reproduce.md)); the statements are defined in `experiments/ada
 - **not confirmed**: it is not, for the given reason; the statement is wrong, misprinted or about another machine.
 - **fails**: it is not, for an unknown reason. This is an error of the software, and `ada reproduce` returns 1.
 
-"≈" is within a tenth. Times are medians with their interquartile range and never fail.
+"≈" is within a tenth. Times are medians with their interquartile range and never fail. Values in brackets, such as
+"(full_angle 45 deg: 7.83; 0.1 rad: 0.187)", are those for other values of a parameter that the document does not print;
+one that confirms the statement is enough.
 """
 
 
@@ -321,13 +323,22 @@ def entries(results: Sequence[Result]) -> list[Entry]:
     ]
 
 
-def counts(found: Iterable[Entry]) -> str:
+def counts(found: Sequence[Entry]) -> str:
     """Numbers of statements that are confirmed, are not confirmed, and fail, as text."""
     by_verdict = Counter(entry.verdict for entry in found)
+    misprints = sum(entry.verdict == NOT_CONFIRMED and "misprint" in entry.statement.why for entry in found)
     return (
         f"{by_verdict[HOLDS]} statements of the documents are confirmed, "
-        f"{by_verdict[NOT_CONFIRMED]} are not confirmed, {by_verdict[FAILS]} fail"
+        f"{by_verdict[NOT_CONFIRMED]} are not confirmed ({misprints} of them misprints), {by_verdict[FAILS]} fail"
     )
+
+
+def index(found: Sequence[Entry]) -> str:
+    """Places of a document in the order of their sections and equations, with the experiments about them."""
+    by_place: dict[str, dict[str, None]] = {}
+    for entry in sorted(found, key=lambda one: [int(digits) for digits in re.findall(r"\d+", one.statement.where)]):
+        by_place.setdefault(plain(entry.statement.where), {})[entry.experiment] = None
+    return "Index: " + "; ".join(f"{place} ({', '.join(names)})" for place, names in by_place.items()) + "."
 
 
 def page(found: Sequence[Entry]) -> str:
@@ -335,10 +346,11 @@ def page(found: Sequence[Entry]) -> str:
     parts = [_TITLE, f"{counts(found)}.\n"]
     in_order = sorted(found, key=_order)
     for document in dict.fromkeys(entry.statement.document for entry in in_order):
-        rows = [entry.cells() for entry in in_order if entry.statement.document == document]
+        own = [entry for entry in in_order if entry.statement.document == document]
+        rows = [entry.cells() for entry in own]
         lines = ["| " + " | ".join(plain(cell) for cell in row) + " |" for row in (HEAD, *rows)]
         lines.insert(1, "|" + "---|" * len(HEAD))
-        parts.append(f"## {document}\n\n" + "\n".join(lines) + "\n")
+        parts.append(f"## {document}\n\n{counts(own)}.\n\n" + "\n".join(lines) + f"\n\n{index(own)}\n")
     return "\n".join(parts)
 
 
