@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ada_dynamics.analysis.sampled_signals import hermite
 from ada_dynamics.arrays import Array
@@ -181,6 +182,12 @@ class Log(NotebookDisplay, LogRows):
     def com(self) -> Array:
         """Centre of mass of all movable bodies in the world, (N, 3) [m]."""
         return self._in_parts(lambda rows: self.dynamics.com(self.q[rows]), 3)
+
+    def path(self, link: str, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
+        """Positions of a point of a link in the world, (N, 3) [m]; the point is in the frame of the link."""
+        from ada_dynamics.analysis.linkages import point_path
+
+        return self._in_parts(lambda rows: point_path(self.dynamics, link, self.q[rows], point), 3)
 
     @cached_property
     def momentum(self) -> Array:

@@ -70,6 +70,12 @@ def test_the_four_bar_has_the_acceleration_of_its_closed_form() -> None:
     assert computed == closed_form
 
 
+def test_the_six_bar_has_the_transmission_angle_of_its_triangle_and_an_even_number_of_dead_points() -> None:
+    computed, closed_form = numbers("six_bar.py", "transmission angle [deg]:")
+    assert abs(computed - closed_form) < 1e-7
+    assert len(numbers("six_bar.py", "dead points by the output, crank at [rad]:")) % 2 == 0
+
+
 def test_the_legs_of_the_platform_carry_what_virtual_work_says() -> None:
     forces = numbers("stewart.py", "centred payload of 20 kg [N]:")
     (closed_form,) = numbers("stewart.py", "closed form             [N]:")
