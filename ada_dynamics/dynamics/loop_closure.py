@@ -151,7 +151,7 @@ class LoopClosure:
         self.places = position_places(self.model, self.chosen)
         self.reference = np.array(closed_configuration(self.model, reference))
         order, analysis = sets.map_order(self.chosen), sets.analysis
-        self._call: Callable[[Array, Array], Any] = lambda q, near: (q, np.zeros((*q.shape[:-1], 4)))  # without loops
+        self._call: Callable[[Array, Array], Any] = self._without_loops
         self.sign = 1.0
         self.step: Quantity | None = None
         if order is not None and analysis is not None:
@@ -238,6 +238,12 @@ class LoopClosure:
                 values[[own == name for own in names]] = value
             given = values
         return as_array("given", given, len(self.places), self.model)
+
+    def _without_loops(self, q: Array, _near: Array) -> tuple[Array, Array]:
+        """A `newton_step` of a model without loops: all positions are given."""
+        excess = np.max(np.maximum(self.model.lower - q, q - self.model.upper), axis=-1, initial=0.0)
+        zero = np.zeros_like(excess)
+        return q, np.stack([zero, np.ones_like(excess), excess, zero], axis=-1)
 
     def _newton(self, q: Array, near: Array, steps: int = STEPS) -> tuple[Array, Array]:
         """Newton's method from one state or from a batch: positions, and their states (see `newton_step`)."""

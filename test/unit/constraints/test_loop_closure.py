@@ -142,3 +142,11 @@ def test_a_closure_far_from_the_guess_is_warned_of(dynamics):
     with pytest.warns(ada.DistantClosureWarning) as caught:
         ada.close_loops(model, {"left_rod": -2.0, "right_rod": 2.0})
     assert caught[0].message.joints and set(caught[0].message.joints) <= set(model.joint_names)
+
+
+def test_without_loops_all_positions_are_given():
+    dyn = ada.Dynamics(ada.load("pa10"))
+    given = np.array([[0.1] * 7, [4.0] * 7])
+    q, status = dyn.constraints.loop_closure().solve(given)
+    assert np.array_equal(q, given) and status.tolist() == [CLOSED, BEYOND_LIMITS]
+    assert np.array_equal(dyn.constraints.complete_position(given[0]), given[0])
