@@ -43,6 +43,7 @@ NODE_NAMES = (
     "controller_node",
     "dynamics_node",
     "hardware_node",
+    "loop_state_publisher",
     "oracle_node",
     "record_node",
     "target_node",

@@ -17,6 +17,7 @@ from ada_dynamics import resources
 from ada_hardware.force_torque.pipeline import ForceSensorSettings
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
 from ada_hardware.registry import DRIVEN
+from ada_robot.node.loop_states import LoopStateSettings
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import Setting, fields_of
 from ada_robot.simulated.settings import DynamicsSettings, ServoGains
@@ -41,6 +42,7 @@ _SHOWN = {
     "target_node": "controller",
     "view_node": "host",
     "oracle_node": "rate",
+    "loop_state_publisher": "publish_tf",
     "hardware_node": "rate",
 }
 
@@ -66,6 +68,7 @@ def settings_of_nodes() -> dict[str, list[Group]]:
             ("NAME.sensor.", ForceSensorSettings),
         ],
         "view_node": [("", ViewSettings)],
+        "loop_state_publisher": [("", LoopStateSettings)],
         "oracle_node": [("", OracleSettings)],
     }
 

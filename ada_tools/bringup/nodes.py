@@ -26,6 +26,7 @@ _NODES = (
     "record_node",
     "view_node",
     "oracle_node",
+    "loop_state_publisher",
 )
 
 
@@ -203,6 +204,12 @@ def controller_node(values: SetupValues, parameters: Parameters, sensor_joint: s
     return _node("controller_node", values, own, heard)
 
 
+def loop_state_publisher(values: SetupValues, parameters: Parameters) -> Process:
+    """Publisher of complete states from those of a driver; a required node."""
+    own = {**values.use_sim_time, **values.prefix, "world_frame": Parameter("world"), **parameters}
+    return _node("loop_state_publisher", values, own, (*values.tf, ("motor_states", values["states"])))
+
+
 def target_node(values: SetupValues, parameters: Parameters | None) -> list[Process]:
     """Node that sends the initial target of a controller; none without one."""
     if parameters is None:
@@ -220,7 +227,8 @@ def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameter
         view: additional parameters of view_node.
     """
     found: list[Process] = []
-    if values.is_driven and values["record"]:  # dynamics_node has a recorder
+    is_simulated = "real_time_factor" in values and not values.is_driven
+    if values["record"] and not is_simulated:  # dynamics_node has a recorder
         own: Parameters = {**values.use_sim_time, "path": values("record")}
         found.append(_node("record_node", values, own, is_optional=True))
     if values.flag("oracle"):

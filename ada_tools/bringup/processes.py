@@ -160,8 +160,9 @@ class Plan:
 
     @property
     def plant(self) -> str:
-        """Executable and name of the node that has the robot or the devices."""
-        return "hardware_node" if self.devices else "dynamics_node"
+        """Executable and name of the node that publishes the states of the robot or of the devices."""
+        names = ("hardware_node", "loop_state_publisher")
+        return next((name for name in names if self.process(name)), "dynamics_node")
 
     @property
     def controller(self) -> str:

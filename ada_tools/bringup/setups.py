@@ -30,6 +30,7 @@ from ada_tools.bringup.nodes import (
     controller_node,
     dynamics_node,
     hardware_node,
+    loop_state_publisher,
     target_node,
     watchers,
 )
@@ -578,3 +579,21 @@ def _ft_sensor(values: SetupValues) -> list[Process]:
         **({f"{name}.mounting": values("mounting", pose)} if pose else {}),
     }
     return [hardware_node(values, own), *watchers(values, "ft_sensor", frame)]
+
+
+@_setup(
+    "loop_state_publisher",
+    "Complete joint states and frames of a robot with closed loops, from the motor states of its driver",
+    Argument(
+        "robot",
+        "",
+        "path of a URDF, xacro, MJCF or SDFormat file, or a name from `ada list`; empty: from the topic "
+        "robot_description",
+    ),
+    Argument("loops", "", "path of a file with joints that close loops; empty: none"),
+    Argument("states", "motor_states", "topic on which the driver publishes the joint states that it measures"),
+    idle="",
+)
+def _loop_state_publisher(values: SetupValues) -> list[Process]:
+    own: Parameters = {"robot": values("robot"), "loops": values("loops")}
+    return [loop_state_publisher(values, own), *watchers(values, "display")]

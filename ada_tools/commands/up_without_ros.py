@@ -31,6 +31,8 @@ def run_without_ros(what: Plan, problem: str, *, headless: bool, duration: float
             f"backend:={values['backend']} needs ROS 2: {problem} Alternatives: `ada hw test`, or drive the device "
             "from Python (ada_hardware.robot.Robot)."
         )
+    if not robot:
+        raise InputError(f"{what.setup} completes the states of a driver on a ROS topic, and needs ROS 2: {problem}")
     if not robot.get("robot"):
         raise InputError("robot:= is empty: without ROS 2 the robot cannot be received from a topic; give a file.")
     is_shown = not headless and values["view"] != "false"

@@ -17,6 +17,7 @@ MODULES = {
     "controller_node": "ada_controllers.node.controller_node",
     "dynamics_node": "ada_robot.node.dynamics_node",
     "hardware_node": "ada_hardware.node.hardware_node",
+    "loop_state_publisher": "ada_robot.node.loop_state_publisher",
     "oracle_node": "ada_tools.nodes.oracle_node",
     "record_node": "ada_tools.nodes.record_node",
     "target_node": "ada_tools.nodes.target_node",

@@ -32,6 +32,7 @@ NODES = {
     "controller_node",
     "dynamics_node",
     "hardware_node",
+    "loop_state_publisher",
     "oracle_node",
     "record_node",
     "target_node",

@@ -117,6 +117,12 @@ def test_oracle_target_view_and_controller_have_exactly_what_their_policies_allo
     compare(ros, "controller_node", subscribe=states)
 
 
+def test_the_loop_state_publisher_has_exactly_what_its_policy_allows(ros):
+    robot = Parameter("robot", value="four_bar")
+    added(ros, "ada_robot.node.loop_state_publisher", "LoopStatePublisher", robot, SIM_TIME)
+    compare(ros, "loop_state_publisher", publish=_FRAMES, subscribe={"/robot_description"})
+
+
 def test_the_hardware_has_exactly_what_its_policy_allows(ros, fleet):
     hardware(ros, fleet, **{**ONE, "tf_rate": 50.0}, use_sim_time=True, until="active")
     compare(ros, "hardware_node", publish=_FRAMES | {"/wrench"})  # that of a force/torque sensor, which is not there

@@ -21,7 +21,7 @@ from ada_tools.nodes.settings import OracleSettings
 EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
 EVERYWHERE |= {"frame_prefix", "log_level"}
 OF_ROBOTS = {"oracle", "idle", "real_time_factor", "base_pose"}
-SENSORS = {"ft_sensor"}  # setups without a robot
+SENSORS = {"ft_sensor", "loop_state_publisher"}  # setups without a robot
 template = docs_module("parameter_tables")
 URLS = {"url": "udp://127.0.0.1:50000", "port": "/dev/ttyUSB0", "sensor_url": "udp://127.0.0.1:50001"}
 

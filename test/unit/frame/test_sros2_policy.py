@@ -10,6 +10,7 @@ from ada_tools.bringup import SETUPS, Machine, plan
 NODES = (
     "dynamics_node",
     "oracle_node",
+    "loop_state_publisher",
     "view_node",
     "controller_node",
     "hardware_node",
@@ -52,7 +53,7 @@ def test_only_view_controller_and_target_may_move_robots_and_only_robots_may_pub
         published = sros2_policy.allowed(node, "publish")
         assert any(topic.rsplit("/", 1)[-1] in COMMANDS for topic in published) == (node in MOVERS)
         assert ("/joint_commands" in published) == (node in ("view_node", "controller_node"))
-        assert ("/joint_states" in published) == (node in ("dynamics_node", "hardware_node"))
+        assert ("/joint_states" in published) == (node in ("dynamics_node", "hardware_node", "loop_state_publisher"))
         assert bool(sros2_policy.allowed(node, "request")) == (node == "view_node")
 
 
