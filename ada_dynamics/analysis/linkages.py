@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,20 +18,6 @@ LinkPoint = tuple[str, ArrayLike]
 """Name of a link, and a point in its frame [m]."""
 
 
-class CouplerCurve(NamedTuple):
-    """Motion of a point of a linkage while one joint moves.
-
-    Attributes:
-        positions: positions of the driving joint [rad, m], (N,).
-        q: configurations with closed loops, (N, nq).
-        points: positions of the point in the world [m], (N, 3).
-    """
-
-    positions: Array
-    q: Array
-    points: Array
-
-
 def point_path(dynamics: Dynamics, link: str, q: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
     """Position of a point of a link in the world, (3,) or (N, 3) [m]."""
     require_link(dynamics, link)
@@ -42,8 +27,10 @@ def point_path(dynamics: Dynamics, link: str, q: ArrayLike, point: ArrayLike = (
 
 def coupler_curve(
     dynamics: Dynamics, link: str, joint: str, positions: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)
-) -> CouplerCurve:
-    """Curve of a point of a link, in the assembly mode of the dynamics (`q0`).
+) -> tuple[Array, Array]:
+    """Configurations, (N, nq), and path of a point of a link, (N, 3) [m], while a joint moves.
+
+    The loops are closed in the assembly mode of the dynamics (`q0`).
 
     Args:
         dynamics: dynamics of a linkage of mobility 1.
@@ -57,9 +44,8 @@ def coupler_curve(
         SingularConfigurationError: there is a dead point on the way.
         ModelError: the loops cannot be closed at one of the positions.
     """
-    driving = np.asarray(positions, dtype=np.float64)
-    q = dynamics.constraints.complete_position(driving[:, None], [joint])
-    return CouplerCurve(driving, q, point_path(dynamics, link, q, point))
+    q = dynamics.constraints.complete_position(np.asarray(positions, dtype=np.float64)[:, None], [joint])
+    return q, point_path(dynamics, link, q, point)
 
 
 def transmission_angle(
@@ -91,9 +77,7 @@ def dead_points(dynamics: Dynamics, t: ArrayLike, q: ArrayLike, joints: Sequence
         q: configurations with closed loops, (N, nq).
         joints: driving joints; the motors by default.
     """
-    choices = dynamics.constraints.coordinates
+    choices, poses = dynamics.constraints.coordinates, np.asarray(q, dtype=np.float64)
     chosen = list(choices.motors if joints is None else velocities_of(dynamics.model, list(joints)))
-    found = null_space(
-        dynamics.constraints.scaled_jacobian(np.atleast_2d(np.asarray(q, dtype=np.float64))), choices.mobility
-    )
+    found = null_space(dynamics.constraints.scaled_jacobian(poses), choices.mobility)
     return singularity_times(t, least_share(found.basis(), chosen) ** 2)

@@ -101,11 +101,6 @@ def _swaying(**sizes: tuple[float, float]) -> Callable[[Model, Array], Targets]:
     return motion
 
 
-def _turning(model: Model, start: Array) -> Targets:
-    """Turn the crank, one round in four seconds."""
-    return lambda t: {"crank": 0.5 * np.pi * t}
-
-
 def _squatting(model: Model, start: Array) -> Targets:
     """Squat: bend the knees with the centre of mass above the feet, and raise the arms."""
 
@@ -148,7 +143,7 @@ DEMOS = {
             _swaying(boom_cylinder=(0.5, 0.7), stick_cylinder=(0.6, 1.1), bucket_cylinder=(0.25, 1.7)),
         ),
         DemoEntry("robotiq_gripper", "adaptive gripper: opens and closes", _swaying(left_outer_knuckle=(0.7, 1.5))),
-        DemoEntry("jansen_leg", "leg of a Strandbeest: one crank", _turning),
+        DemoEntry("jansen_leg", "leg of a Strandbeest: one crank", _swaying(crank=(20.0, 0.15))),
         DemoEntry(
             "palletiser",
             "palletiser: its tool stays level",

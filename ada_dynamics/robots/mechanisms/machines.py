@@ -43,7 +43,6 @@ from ada_dynamics.robots.mechanisms.parts import (
 )
 
 Point = Sequence[float] | Array  # (x, z) in the drawing [m]
-FREELY = Limits(-3.0, 3.0)
 
 
 class Drawing:
@@ -209,14 +208,12 @@ def excavator_arm() -> Mechanism:
     drawing = Drawing("excavator_arm", "base", cab, box((2.4, 2.2, 1.1), 16000.0, (-1.4, 0.0, 1.4)))
     # brackets of the cylinders
     above, below = bar((2.6, 0.0, 2.8), (2.75, 0.0, 3.25), 0.1, OUTPUT), bar((2.1, 0, 2.3), (2.35, 0, 2.1), 0.1, OUTPUT)
-    boom: dict[str, Any] = {"shapes": [above, below], "limits": FREELY}
-    drawing.link("boom", "base", [foot, elbow, shoulder], 1600.0, 0.19, OUTPUT, **boom)
-    stick: dict[str, Any] = {"shapes": [bar((0.2, 0, -0.6), (0.55, 0, -0.2), 0.08, OUTPUT)], "limits": FREELY}
-    drawing.link("stick", "boom", [lever, shoulder, wrist], 900.0, 0.13, OUTPUT, at=shoulder, **stick)
+    front = bar((0.2, 0.0, -0.6), (0.55, 0.0, -0.2), 0.08, OUTPUT)
+    drawing.link("boom", "base", [foot, elbow, shoulder], 1600.0, 0.19, OUTPUT, shapes=[above, below])
+    drawing.link("stick", "boom", [lever, shoulder, wrist], 900.0, 0.13, OUTPUT, at=shoulder, shapes=[front])
     back = [(x, 0.0, z) for x, z in np.array([ear, (7.2, 1.65), (7.0, 0.95), (6.2, 0.85)]) - wrist]
     shell = [plate(a, b, 1.1, 0.08, FRAME) for a, b in pairwise(back)]
-    steel: dict[str, Any] = {"at": wrist, "shapes": shell, "limits": FREELY}
-    drawing.link("bucket", "stick", [ear, wrist, (6.9, 1.3)], 700.0, 0.09, FRAME, **steel)
+    drawing.link("bucket", "stick", [ear, wrist, (6.9, 1.3)], 700.0, 0.09, FRAME, at=wrist, shapes=shell)
     drawing.link("rocker", "stick", [rocker, corner], 60.0, 0.06, ys=(-0.16, 0.16))
     drawing.link("rocker_rod", "rocker", [corner, ear], 50.0, 0.06)
     drawing.close("bucket_ear", "rocker_rod", "bucket", ear)

@@ -33,17 +33,17 @@ def knee(angles: np.ndarray) -> np.ndarray:
 
 
 def test_the_coupler_curve_is_the_circles_one(dynamics: ada.Dynamics) -> None:
-    curve = coupler_curve(dynamics, "coupler", "crank", ANGLES, POINT)
+    q, points = coupler_curve(dynamics, "coupler", "crank", ANGLES, POINT)
     pin = CRANK * (np.sin(ANGLES) + 1j * np.cos(ANGLES))
     up = (knee(ANGLES) - pin) / COUPLER  # z of the coupler; its x is -i times that
     expected = pin + up * (-1j * POINT[0] + POINT[2])
-    assert np.max(np.abs(curve.points[:, 0] + 1j * curve.points[:, 2] - expected)) < 1e-10
-    assert not curve.points[:, 1].any()
-    assert np.max(dynamics.constraints.closure_error(curve.q)) < 1e-10
+    assert np.max(np.abs(points[:, 0] + 1j * points[:, 2] - expected)) < 1e-10
+    assert not points[:, 1].any()
+    assert np.max(dynamics.constraints.closure_error(q)) < 1e-10
 
 
 def test_transmission_angle_and_dead_points_are_those_of_triangles(dynamics: ada.Dynamics) -> None:
-    q = coupler_curve(dynamics, "coupler", "crank", ANGLES).q
+    q = coupler_curve(dynamics, "coupler", "crank", ANGLES)[0]
     pin = (0.0, 0.0, ROCKER)
     found = transmission_angle(dynamics, q, ("coupler", (0, 0, 0)), ("rocker", pin), ("rocker", (0, 0, 0)))
     diagonal = np.abs(GROUND - CRANK * (np.sin(ANGLES) + 1j * np.cos(ANGLES)))

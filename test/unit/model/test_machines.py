@@ -16,6 +16,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import machines
+from ada_dynamics.robots.mechanisms.parts import turned_y, turned_z
 
 Planar = dict[str, tuple[complex, complex]]  # origin and rotation by link
 H = 4e-4  # of differences of fourth order, on scales of 0.1: relative errors of 1e-10 of truncation and rounding
@@ -29,13 +30,9 @@ def meet(A: complex, a: float, B: complex, b: float, near: complex) -> complex:
     return A + (B - A) / d * (along + 1j * np.sign(near.imag) * np.sqrt(a * a - along * along))
 
 
-def side(A: complex, B: complex, C: complex) -> complex:
-    return (C - A) / (B - A)
-
-
 def triangle(A: complex, B: complex, C: complex, a: float, drawn: tuple[complex, complex, complex]) -> complex:
     """Where C is, at a distance a from A and as far from B as drawn."""
-    return meet(A, a, B, abs(drawn[2] - drawn[1]), side(*drawn))
+    return meet(A, a, B, abs(drawn[2] - drawn[1]), (drawn[2] - drawn[0]) / (drawn[1] - drawn[0]))
 
 
 def moved(frame: tuple[complex, complex], origin: complex, point: complex) -> complex:
@@ -144,43 +141,26 @@ def gripper(u: np.ndarray) -> Planar:
     return frames
 
 
-# Reduced model, coordinates, and a range of them.
-Case = tuple[Callable[[np.ndarray], Planar], tuple[str, ...], list[tuple[float, float]]]
-CASES: dict[str, Case] = {
-    "excavator_arm": (
-        excavator,
-        ("boom_cylinder", "stick_cylinder", "bucket_cylinder"),
-        [(-0.5, 0.6), (-0.4, 0.7), (-0.22, 0.3)],
-    ),
-    "palletiser": (
-        palletiser,
-        ("turret", "lower_arm", "crank", "flange"),
-        [(-2.0, 2.0), (-0.5, 0.9), (-0.5, 0.9), (-2.0, 2.0)],
-    ),
-    "jansen_leg": (jansen, ("crank",), [(-np.pi, np.pi)]),
-    "scissor_lift": (lift, ("drive",), [(-0.5, 0.13)]),
+# Reduced model, coordinates, and their least and largest values.
+CASES: dict[str, tuple[Callable[[np.ndarray], Planar], str, Any, Any]] = {
+    "excavator_arm": (excavator, "boom_cylinder stick_cylinder bucket_cylinder", (-0.5, -0.4, -0.22), (0.6, 0.7, 0.3)),
+    "palletiser": (palletiser, "turret lower_arm crank flange", (-2.0, -0.5, -0.5, -2.0), (2.0, 0.9, 0.9, 2.0)),
+    "jansen_leg": (jansen, "crank", (-np.pi,), (np.pi,)),
+    "scissor_lift": (lift, "drive", (-0.5,), (0.13,)),
     "robotiq_gripper": (
-        gripper,
-        ("left_outer_knuckle", "left_outer_finger", "right_outer_finger"),
-        [(0.2, 0.7), (-0.3, 0.0), (0.0, 0.3)],
+        *(gripper, "left_outer_knuckle left_outer_finger right_outer_finger"),
+        *((0.2, -0.3, 0.0), (0.7, 0.0, 0.3)),
     ),
 }
-
-
-def about(axis: int, angle: float) -> np.ndarray:
-    i, j, c, s = (axis + 1) % 3, (axis + 2) % 3, np.cos(angle), np.sin(angle)
-    R = np.eye(3)
-    R[i, i], R[j, j], R[i, j], R[j, i] = c, c, -s, s
-    return R
 
 
 def poses(name: str, u: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Poses of all moving links in space."""
     planar = CASES[name][0](u)
-    found = {link: (about(1, -np.angle(r)), np.array([p.real, 0.0, p.imag])) for link, (p, r) in planar.items()}
+    found = {link: (turned_y(-np.angle(r)), np.array([p.real, 0.0, p.imag])) for link, (p, r) in planar.items()}
     if name == "palletiser":
-        found["flange"] = (about(2, u[3]), found["flange"][1])
-        found = {link: (about(2, u[0]) @ R, about(2, u[0]) @ p) for link, (R, p) in found.items()}
+        found["flange"] = (turned_z(u[3]), found["flange"][1])
+        found = {link: (turned_z(u[0]) @ R, turned_z(u[0]) @ p) for link, (R, p) in found.items()}
     return found
 
 
@@ -193,42 +173,35 @@ def slopes(f: Callable[[np.ndarray], Any], u: np.ndarray) -> list[Any]:
 def arrays(model: ada.Model, name: str, u: np.ndarray) -> np.ndarray:
     """Rotation and centre of mass of each moving link, (links, 3, 4)."""
     at = poses(name, u)
-    links = [link for link in model.links.values() if link.name in at]
-    return np.array([np.column_stack([at[x.name][0], at[x.name][1] + at[x.name][0] @ x.com]) for x in links])
+    moving = [(link, *at[link.name]) for link in model.links.values() if link.name != model.root]
+    return np.array([np.column_stack([R, p + R @ link.com]) for link, R, p in moving])
 
 
 def reduced_inertia(model: ada.Model, name: str, u: np.ndarray) -> np.ndarray:
-    X, rates = arrays(model, name, u), slopes(lambda x: arrays(model, name, x), u)
-    links = [link for link in model.links.values() if link.name in poses(name, u)]
+    X, rates = arrays(model, name, u), np.array(slopes(lambda x: arrays(model, name, x), u))
     total = np.zeros((len(u), len(u)))
-    for k, link in enumerate(links):
-        R = X[k, :, :3]
-        spins = [rate[k, :, :3] @ R.T for rate in rates]
-        angular = np.array([[S[2, 1], S[0, 2], S[1, 0]] for S in spins])
-        linear = np.array([rate[k, :, 3] for rate in rates])
+    total[0, 0] = 2.0 * machines.ROTOR * (name == "robotiq_gripper")
+    for k, link in enumerate(link for link in model.links.values() if link.name != model.root):
+        R, linear = X[k, :, :3], rates[:, k, :, 3]
+        S = rates[:, k, :, :3] @ R.T  # angular velocities as skew matrices
+        angular = np.stack([S[:, 2, 1], S[:, 0, 2], S[:, 1, 0]], axis=-1)
         total += link.mass * linear @ linear.T + angular @ (R @ link.inertia @ R.T) @ angular.T
-    if name == "robotiq_gripper":
-        total[0, 0] += 2.0 * machines.ROTOR
     return total
 
 
 def potential(model: ada.Model, name: str, u: np.ndarray) -> float:
-    X = arrays(model, name, u)
-    masses = np.array([link.mass for link in model.links.values() if link.name in poses(name, u)])
-    energy = 9.81 * float(masses @ X[:, 2, 3])
-    if name == "robotiq_gripper":
-        energy += 0.5 * 0.1 * ((u[1] - 0.6) ** 2 + (u[2] + 0.6) ** 2)
-    return energy
+    masses = np.array([link.mass for link in model.links.values() if link.name != model.root])
+    springs = 0.05 * ((u[1] - 0.6) ** 2 + (u[2] + 0.6) ** 2) if name == "robotiq_gripper" else 0.0
+    return 9.81 * float(masses @ arrays(model, name, u)[:, 2, 3]) + springs
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_machine_moves_as_its_reduced_model(name: str) -> None:
-    _, names, ranges = CASES[name]
+    names, (lower, upper) = CASES[name][1].split(), np.array(CASES[name][2:])
     model, q = getattr(mechanisms, name)()
     dynamics, rng = ada.Dynamics(model, q0=q), np.random.default_rng(2)
     at, columns = (np.array([index(n).start for n in names]) for index in (model.q_index, model.v_index))
-    lower, upper = np.array(ranges).T
-    for corner in product(*ranges):
+    for corner in product(*zip(lower, upper, strict=True)):
         assert set(poses(name, np.array(corner))) == set(model.links) - {model.root}  # it closes in the whole range
     for _ in range(4):
         u, w = rng.uniform(lower, upper), rng.uniform(-1.0, 1.0, len(names)) * (upper - lower)

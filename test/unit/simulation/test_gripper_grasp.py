@@ -22,7 +22,11 @@ mujoco = pytest.importorskip("mujoco")
 
 SIDES = (("left", -1.0), ("right", 1.0))
 STEP, SECONDS = 1e-4, 1.0
-HARD = {"solref": "0.001 1", "solimp": "0.99 0.999 0.0001"}  # contacts of MuJoCo that yield by some 0.01 mm
+HARD = {
+    "condim": "1",
+    "solref": "0.001 1",
+    "solimp": "0.99 0.999 0.0001",
+}  # contacts of MuJoCo that yield by some 0.01 mm
 
 
 class Grasp(NamedTuple):
@@ -52,11 +56,10 @@ def model() -> ada.Model:
 
 def ours(model: ada.Model, grasp: Grasp) -> tuple[dict[str, float], float]:
     """Positions of the joints and mean force on the box, at rest."""
-    pairs = []
-    for name, sign in SIDES:
-        x, y, z = grasp.xyz
-        sphere = ContactSphere(name, f"{name}_{grasp.part}", (sign * x, y, z), grasp.radius)
-        pairs.append(ContactPair(f"{name}_touch", sphere, Box("palm", grasp.size, grasp.at)))
+    pairs, box = [], Box("palm", grasp.size, grasp.at)
+    for side, sign in SIDES:
+        at = (sign * grasp.xyz[0], *grasp.xyz[1:])
+        pairs.append(ContactPair(f"{side}_touch", ContactSphere(side, f"{side}_{grasp.part}", at, grasp.radius), box))
     contact = ada.Contact(pairs=pairs, material=Material(stiffness=2e5, dissipation=1.0, friction=0.0))
     tau = np.zeros(model.nv)
     tau[model.v_index("left_outer_knuckle")] = grasp.torque
@@ -78,17 +81,15 @@ def theirs(model: ada.Model, grasp: Grasp) -> tuple[dict[str, float], float]:
     for joint in root.iter("joint"):
         if "range" in joint.attrib:
             joint.set("solreflimit", "0.001 1")
-    bodies = {body.get("name"): body for body in root.iter("body")}
-
-    def geom(body: str, kind: str, at: tuple[float, ...], size: list[float], groups: tuple[str, str]) -> None:
-        values = {key: " ".join(map(str, value)) for key, value in (("pos", at), ("size", size))}
-        masks = {"contype": groups[0], "conaffinity": groups[1], "condim": "1", "mass": "0"}
-        ET.SubElement(bodies[body], "geom", {"type": kind, **values, **masks, **HARD})
-
-    geom("palm", "box", grasp.at, [0.5 * x for x in grasp.size], ("2", "4"))
-    for name, sign in SIDES:
-        x, y, z = grasp.xyz
-        geom(f"{name}_{grasp.part}", "sphere", (sign * x, y, z), [grasp.radius], ("4", "2"))
+    sphere, half = [grasp.radius], [0.5 * x for x in grasp.size]
+    geoms = [("palm", "box", grasp.at, half, "4")]
+    geoms += [
+        (f"{side}_{grasp.part}", "sphere", (sign * grasp.xyz[0], *grasp.xyz[1:]), sphere, "2") for side, sign in SIDES
+    ]
+    for link, kind, at, size, others in geoms:
+        (body,) = [body for body in root.iter("body") if body.get("name") == link]
+        values = {"type": kind, "pos": " ".join(map(str, at)), "size": " ".join(map(str, size)), "mass": "0"}
+        ET.SubElement(body, "geom", {**values, "contype": str(6 - int(others)), "conaffinity": others, **HARD})
     other = mujoco.MjModel.from_xml_string(ET.tostring(root, encoding="unicode"))
     data = mujoco.MjData(other)
     data.ctrl[0] = grasp.torque
