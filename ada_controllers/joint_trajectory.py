@@ -48,8 +48,8 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     A new plan starts from the commanded position, velocity and acceleration, without a jump, and satisfies the limits
     exactly. If no plan of the profile does, because the robot moves fast towards a close goal, the present motion is
-    ended first. A path stops at points next to segments that would leave the position limits; it is refused if its
-    velocities there are not zero. `brake` discards the plan and decelerates each joint at its limit.
+    ended first. A path stops at points next to segments that would exceed the position limits; it is refused if its
+    velocities at these points are not zero. `brake` discards the plan and decelerates each joint at its limit.
     """
 
     NAME = "joint_trajectory"

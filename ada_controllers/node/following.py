@@ -2,7 +2,7 @@
 """Conversion of requests by topics and actions to references of a controller; no ROS.
 
 Joints that a request does not name hold their commanded position. A planning controller gets a trajectory as a path,
-and its own plan is the reference for tolerances. For other controllers the trajectory is interpolated, and sampled for
+and its plan is the reference for tolerances. For other controllers the trajectory is interpolated, and sampled for
 each state.
 """
 
@@ -140,7 +140,7 @@ class Following:
         """Set joint positions, and optionally velocities.
 
         Raises:
-            ReferenceRefused: if they are invalid; the present reference is kept.
+            ReferenceRefused: if they are invalid; the present reference remains.
         """
         self._check_names(names)
         if len(position) != len(names) or len(velocity) not in (0, len(names)):
@@ -163,7 +163,7 @@ class Following:
         """Set the pose of a link, in the base frame.
 
         Raises:
-            ReferenceRefused: if it is invalid; the present reference is kept.
+            ReferenceRefused: if it is invalid; the present reference remains.
         """
         self._control.offer(PoseReference(pose))
         self._begins = -1
@@ -172,7 +172,7 @@ class Following:
         """Follow a trajectory; one without points is a stop.
 
         Raises:
-            ReferenceRefused: if it is invalid; the present reference is kept.
+            ReferenceRefused: if it is invalid; the present reference remains.
         """
         control = self._control
         control.require_active()
@@ -211,7 +211,7 @@ class Following:
         self._control.offer(self._sample)
 
     def stop(self) -> None:
-        """Bring the joints of a trajectory to rest, by the controller's plan or at the present setpoint."""
+        """Stop the joints of a trajectory, by the plan of the controller or at the present setpoint."""
         if self.is_followed:
             self.trajectory(OfferedTrajectory((), (), ()))
 

@@ -63,17 +63,18 @@ class Derivatives(NamedTuple):
 
 
 def compiled_method(function: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
-    """A method of vectors among those of VECTORS, and perhaps of one more argument that has a default.
+    """Decorate a method whose calls run a kernel without Python.
 
-    Its results are those of its row of a table, three of them as `Derivatives`; without a row it is one of length nv.
-    Taken from an object it is a builtin function, which runs the kernel that is connected to the method's name as soon
-    as there is one, and the method itself until then and for every call that needs Python.
+    Its arguments are vectors of VECTORS, and at most one more with a default. Its results are those of its row of a
+    table, several of them as `Derivatives`; without a row it has one result of length nv. The attribute of an object is
+    a builtin function. It runs the kernel that is connected to the name of the method; it calls the method itself if
+    no kernel is connected, or if the arguments require Python.
     """
     return cast("Callable[Concatenate[Owner, P], R]", CompiledMethod(function))
 
 
 class CompiledMethod:
-    """The descriptor: what it makes for an object stays in the object's own dictionary, which is looked at first."""
+    """Descriptor that creates the builtin function of an object, and stores it in the dictionary of the object."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__doc__ = function.__doc__
@@ -112,7 +113,7 @@ class CompiledMethod:
 
 
 class Computation:
-    """A model with its kernels; `Dynamics` and its groups of queries evaluate their quantities by it."""
+    """A model with its kernels, which evaluates the quantities of `Dynamics` and its groups of queries."""
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class Computation:
                 and elimination), hybrid (symbolic pieces, assembled), lagrange (symbolic equations), lanes (articulated
                 bodies, equal limbs side by side), order_n (Rosenthal and Kane), or auto: the one with the fewest
                 instructions.
-            kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
+            kernel: specialised (code for this robot), generic (one loop kernel for all robots), or auto: generic beyond
                 60 velocities in a row, or 120 in all.
             solver: of the loop constraints: "robust" eliminates in an order whose pivots vanish in singular
                 configurations only, "rank-revealing" decomposes the constraint Jacobian by singular values in every
@@ -245,7 +246,7 @@ class Computation:
         return call
 
     def _call(self, kernel: Kernel, names: Sequence[str], rescue: Rescue | None) -> Callable[..., Any]:
-        """The shortest way to a kernel; arguments that hold no plain numbers are looked at one by one."""
+        """Return a function that calls a kernel; arguments other than plain arrays are converted one by one."""
 
         def general(*values: Any) -> Any:
             return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))), rescue)

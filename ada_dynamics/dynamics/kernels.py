@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of a model: which one computes a quantity, made when it is first asked for."""
+"""Kernels of a model: selection of the algorithm, and creation on first use."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree, depth
 
-# Past this many velocities in a row a robot's own code costs more to compile, and to fetch into the processor, than it
-# saves. Of trees with short branches, which have no more pairs of a body and a velocity that moves it, twice as many.
+# Beyond this number of velocities in a row, specialised code takes more time to compile and to fetch than it saves.
+# Trees with short branches, which have fewer pairs of a body and a velocity that moves it, may have twice as many.
 SPECIALISE_UP_TO = 60
 # Composite inertias and joint-space elimination need fewer operations than articulated bodies on shallow trees only;
 # deeper ones are not worth tracing twice.
@@ -40,7 +40,7 @@ CLOSED_ALGORITHMS = {
 
 
 def is_long(model: Model) -> bool:
-    """True if a tree is too large for code of its own."""
+    """Return True if a tree is too large for specialised code."""
     if model.nv <= SPECIALISE_UP_TO or model.nv > 2 * SPECIALISE_UP_TO:
         return model.nv > SPECIALISE_UP_TO
     return derivative_quantities.moving_pairs(model.tree) > SPECIALISE_UP_TO * (SPECIALISE_UP_TO + 1) // 2
@@ -67,7 +67,7 @@ class Kernels(KernelStore):
 
     @property
     def large(self) -> bool:
-        """True if the code of the model is long: it is compiled in parts, and for few quantities only."""
+        """True if the code of the model is long, so that it is compiled in parts and for few quantities only."""
         if self.closed is not None:
             return self.model.nv > SPECIALISE_UP_TO
         return self.generic and is_long(self.model)

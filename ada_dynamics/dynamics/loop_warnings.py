@@ -57,7 +57,7 @@ def warn_if_off_loops(constraints: ConstraintSet, q: Array, v: Array) -> None:
 def _worst(
     constraints: ConstraintSet, values: Array, is_noticed: NDArray[np.bool_], unit: str, is_batch: bool
 ) -> tuple[str, dict[str, Any]]:
-    """Largest noticed value of each loop in words, empty if there is none, and the facts for a warning."""
+    """Return the largest noticed value of each loop as text ("" without one), and the attributes of a warning."""
     found: dict[str, list[float]] = {}
     for (loop, _, _), row, noticed in zip(constraints.rows, values, is_noticed, strict=True):
         if noticed.any():

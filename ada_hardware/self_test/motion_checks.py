@@ -157,7 +157,7 @@ class MotionChecks:
         return Finding(text, problem, {"after_s": took, "moved_rad": moved})
 
     def _check_joint(self, name: str) -> None:
-        """Move one joint there and back; all other joints must not move."""
+        """Move one joint and return it; all other joints must not move."""
         robot, rules, motion = self._robot, self._rules, self._motion
         i, start = robot.joints.index(name), robot.feedback.position
         above, below = rules.upper[i] - start[i], start[i] - rules.lower[i]

@@ -82,7 +82,7 @@ def free_again(device: Any) -> Finding:
 
 
 def identity(driver: Any) -> Finding:
-    """Identity of an open, not started driver, and mismatches with its settings; nothing moves.
+    """Identity of an open, not started driver, and mismatches with its settings, without motion.
 
     Raises:
         HardwareError: no answer.
@@ -170,7 +170,7 @@ def period(robot: Robot, seconds: float, *, is_real: bool) -> Finding:
         is_real: uneven periods are a failure; with an emulator, whose timing depends on this machine, a remark.
 
     Raises:
-        NoAnswer: the cycle reports nothing.
+        NoAnswer: the cycle does not report its periods.
     """
     periods = _periods(robot)
     for _ in range(_LOOKS):  # repeat, in case the machine was busy for a moment

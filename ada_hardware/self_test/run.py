@@ -49,7 +49,7 @@ def test_device(
 
     Args:
         what: the device.
-        moves: the robot may move: each joint by some degrees, there and back.
+        moves: the robot may move: each joint by some degrees and back.
         seconds: duration of the checks of communication, period and samples.
         joints: joints to be moved; empty: all.
         report: called with each finished check.

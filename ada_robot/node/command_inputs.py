@@ -122,7 +122,7 @@ class CommandInputs:
 
     # --- refusals -----------------------------------------------------------------------------------------------
     def _report(self, topic: str, done: Future[Refusal | None] | Future[None]) -> None:
-        """Count refusals by the physics thread; called there."""
+        """Count refusals by the physics thread; called in that thread."""
         if done.cancelled():
             return
         problem = done.exception()
