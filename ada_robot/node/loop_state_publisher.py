@@ -160,7 +160,7 @@ class LoopStatePublisher(Node):
     # --- life ---------------------------------------------------------------------------------------------------
     def _change(self, _old: LoopStateSettings, new: LoopStateSettings) -> None:
         if self.states is not None:
-            self.states.change(new)
+            self.states.settings = new
 
     def _end(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))

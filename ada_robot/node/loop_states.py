@@ -101,9 +101,12 @@ class LoopFollower:
             ModelError: the loops cannot be closed near the reference.
         """
         self.joints = list(joints)
-        self._closure = dynamics.constraints.loop_closure(self.joints, reference)
+        self._constraints = dynamics.constraints
+        self._closure = self._constraints.loop_closure(self.joints, reference)
         self.q = self._closure.reference
         self._pause, self._failed_at = pause, -math.inf
+        with suppress(SingularConfigurationError):  # compiles it
+            self.tangent_map()
 
     def solve(self, time: float, position: ArrayLike) -> ClosedPositions | None:
         """Close the loops, from the last configuration or else from the reference.
@@ -126,6 +129,14 @@ class LoopFollower:
             self.q, self._failed_at = found.q, -math.inf
         return found
 
+    def tangent_map(self) -> Array:
+        """T of v = T y in the last configuration, with y the velocities of the joints, in their order.
+
+        Raises:
+            SingularConfigurationError: y does not determine v in this configuration.
+        """
+        return self._constraints.tangent_map(self.q, self.joints)
+
 
 class _Selection(NamedTuple):
     """Joints of the messages with one list of names."""
@@ -144,6 +155,7 @@ class LoopStates:
     Attributes:
         model: robot model.
         dynamics: dynamics of the model.
+        settings: limits.
         counts: numbers of joint states by result.
         problem: reason why the last joint state was refused; "" if it was completed.
     """
@@ -154,7 +166,7 @@ class LoopStates:
         Args:
             model: robot model with a fixed base.
             reference: configuration near a closed one, in the assembly mode of the robot; home configuration if None.
-            settings: limits; may be replaced by `change`.
+            settings: limits; may be replaced later.
 
         Raises:
             AdaError: the reference is invalid, or the loops cannot be closed near it.
@@ -162,7 +174,7 @@ class LoopStates:
         self.model, self.dynamics = model, Dynamics(model, q0=reference)
         self.counts = {"published": 0, "not closed": 0, "near singular": 0, "invalid": 0, "beyond limits": 0}
         self.problem = ""
-        self._reference, self._settings = reference, settings
+        self._reference, self.settings = reference, settings
         self._selections: dict[tuple[str, ...], _Selection | InputError] = {}
         self._warning = ""  # of the last state
         self._values: dict[str, object] = {}
@@ -171,10 +183,6 @@ class LoopStates:
         self._single = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
         self._motors = list(velocities_of(model, model.actuated))
         self._selection(tuple(name for name in model.actuated if name in self._single))
-
-    def change(self, settings: LoopStateSettings) -> None:
-        """Use other limits."""
-        self._settings = settings
 
     def complete(
         self, time: float, names: Sequence[str], position: ArrayLike, velocity: ArrayLike, effort: ArrayLike
@@ -233,7 +241,7 @@ class LoopStates:
         if found.status == SINGULAR:
             text = "a singular configuration is between the last state and this one; the assembly mode is unknown."
             raise SingularConfigurationError(text, field="position")
-        v = self._velocities(one, found.q, velocity[one.given] if len(velocity) else np.full(len(given), np.nan))
+        v = self._velocities(one, velocity[one.given] if len(velocity) else np.full(len(given), np.nan))
         tau = np.full(self.model.nv, np.nan)
         if len(effort) and len(one.motors):
             tau[:] = 0.0
@@ -241,21 +249,20 @@ class LoopStates:
         self._compare(one, found, position)
         return StateNumbers(time, found.q.copy(), v, tau)
 
-    def _velocities(self, one: _Selection, q: Array, given: Array) -> Array:
+    def _velocities(self, one: _Selection, given: Array) -> Array:
         """Velocities of all joints; refuses configurations in which they are much larger than the given ones."""
-        constraints = self.dynamics.constraints
-        T, units = constraints.tangent_map(q, one.follower.joints), constraints.coordinates.units
+        T, units = one.follower.tangent_map(), self.dynamics.constraints.coordinates.units
         ratios = np.abs(T) * units[one.chosen] / units[:, None]
         self._values["largest velocity ratio"] = largest = float(np.max(ratios, initial=0.0))
-        if not largest <= self._settings.largest_ratio:
+        if not largest <= self.settings.largest_ratio:
             joint = self.model.joint_of_velocity(int(np.argmax(ratios) // ratios.shape[1]))
             raise SingularConfigurationError(
                 f"near a singular configuration: joint {joint!r} moves {largest:.3g} times as fast as "
-                f"{', '.join(one.follower.joints)}; the limit is {self._settings.largest_ratio:g} (largest_ratio).",
+                f"{', '.join(one.follower.joints)}; the limit is {self.settings.largest_ratio:g} (largest_ratio).",
                 joint=joint,
                 field="position",
                 value=largest,
-                allowed=self._settings.largest_ratio,
+                allowed=self.settings.largest_ratio,
             )
         return np.asarray(T @ given)
 
@@ -270,7 +277,7 @@ class LoopStates:
             k = int(np.argmax(differences))
             joint, most = self.model.joint_of_position(int(one.positions[k])), float(differences[k])
             self._values |= {"largest disagreement": most, "joint of the largest disagreement": joint}
-            if not most <= self._settings.largest_disagreement:
+            if not most <= self.settings.largest_disagreement:
                 self._warning = (
                     f"the measured position of {joint} differs by {most:.3g} from the one that closes the loops: its "
                     "zero is wrong, or the robot is in another assembly mode"
@@ -300,11 +307,8 @@ class LoopStates:
         for name in sorted(own, key=lambda joint: joint not in motors):  # motors first
             if self._are_independent([*chosen, name]):
                 chosen.append(name)
-        follower = LoopFollower(self.dynamics, chosen, self._reference, _PAUSE)
-        with suppress(SingularConfigurationError):  # compiles it
-            self.dynamics.constraints.tangent_map(follower.q, chosen)
         return _Selection(
-            follower,
+            LoopFollower(self.dynamics, chosen, self._reference, _PAUSE),
             np.array([names.index(name) for name in chosen], dtype=np.intp),
             np.array(velocities_of(self.model, chosen), dtype=np.intp),
             np.array([names.index(name) for name in own], dtype=np.intp),
@@ -326,7 +330,7 @@ class LoopStates:
         new, self._reported = refused - self._reported, refused
         values = {**self.counts, **self._values, "robot": self.model.name}
         age = now - self._received_at
-        if age > self._settings.stale_after:
+        if age > self.settings.stale_after:
             words = f"no joint states for {age:.1f} s" if math.isfinite(age) else "waiting for joint states"
             return Status(Level.STALE, words, values)
         if self.problem:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimation of the full state, with passive joints of loops, from the motor state measured by a device; no ROS.
 
-The positions of passive joints follow from loop closure by `Dynamics.project_to_constraints`, which minimizes kinetic
-energy. The motors of its model have a very large inertia, so that they keep their measured positions.
+The passive joints follow from loop closure (`LoopFollower`), if the joints of the device determine the motion.
+Otherwise `Dynamics.project_to_constraints` moves them with the smallest kinetic energy; the motors of its model have a
+very large inertia, so that they keep their measured positions.
 """
 
 from __future__ import annotations
@@ -21,17 +22,26 @@ from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.closure import free_velocities, gauss_newton, reversed_loops
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import AdaError, ConstraintViolationWarning, InputError, SingularConfigurationWarning
+from ada_dynamics.dynamics.loop_closure import NOT_CLOSED
+from ada_dynamics.errors import (
+    AdaError,
+    ConstraintViolationWarning,
+    InputError,
+    SingularConfigurationError,
+    SingularConfigurationWarning,
+)
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_robot.driver import Feedback
 from ada_robot.messages.incoming import StateNumbers
+from ada_robot.node.loop_states import LoopFollower
 
 _MOTOR_INERTIA = 1e6  # [kg m^2]; motors move less than passive joints by the ratio of the inertias
 _FARTHEST = 0.3  # motion of a motor since the last configuration above which the loops are closed from scratch [rad, m]
 _STEPS = 30  # maximum number of Gauss-Newton steps of that
 _PAUSE = 1.0  # time between attempts after a failed loop closure, which is slow [s]
 _WIDEST = 1e-6  # tolerance of the closure error [m, rad]
+_FAILED = "loop closure failed at the motor positions, from the last and the first configuration"
 
 
 class StateEstimator:
@@ -68,13 +78,14 @@ class StateEstimator:
         self._speeds = np.array([model.v_index(name).start for name in joints], dtype=np.intp)
         self._start = model.home() if start is None else np.array(start)
         self._q = self._start.copy()
-        self._closed: Dynamics | None = None  # dynamics of the model with heavy motors, once the loops are closed
+        self._follower: LoopFollower | None = None  # once the loops are closed, if the joints determine the motion
+        self._closed: Dynamics | None = None  # otherwise dynamics of the model with heavy motors
         self._tried_at = -math.inf
 
     def copy(self) -> StateEstimator:
         """Return a copy for another thread."""
         other = copy(self)
-        other._q = self._q.copy()
+        other._q, other._follower = self._q.copy(), copy(self._follower)
         return other
 
     def of(self, feedback: Feedback) -> StateNumbers:
@@ -106,8 +117,13 @@ class StateEstimator:
         Raises:
             ModelError: if the loops cannot be closed near the start configuration.
         """
-        if self.model.loops and self._closed is None:
+        if self.model.loops and self._follower is None and self._closed is None:
             self._q = np.array(closed_configuration(self.model, self._start, self._names))
+            try:
+                self._follower = LoopFollower(Dynamics(self.model, q0=self._q), self._names, self._q, _PAUSE)
+                return
+            except InputError:  # joints are missing, or more than determine the motion
+                pass
             parts = Parts.of(self.model)
             for name in self._names:
                 joint = parts.joints[name]
@@ -117,6 +133,8 @@ class StateEstimator:
 
     def _with_passive(self, time: float, position: Array, v: Array) -> tuple[Array, Array]:
         self.close_loops()
+        if self._follower is not None:
+            return self._followed(self._follower, time, position, v)
         if self.problem and time - self._tried_at < _PAUSE:
             return self._with(position), v
         is_near = float(np.max(np.abs(position - self._q[self._rows]))) < _FARTHEST
@@ -126,10 +144,22 @@ class StateEstimator:
             starts = (self._q, self._start) if not self.problem else (self._start,)
             found = next((one for start in starts if (one := self._assembled(start, position, v))), None)
         if found is None:
-            self.problem = "loop closure failed at the motor positions, from the last and the first configuration"
+            self.problem = _FAILED
             return self._with(position), v
         self._q, self.problem = found[0].copy(), ""
         return found
+
+    def _followed(self, follower: LoopFollower, time: float, position: Array, v: Array) -> tuple[Array, Array]:
+        found = follower.solve(time, position)
+        if found is None or found.status >= NOT_CLOSED:
+            self.problem = _FAILED
+            return self._with(position), v
+        self._q, self.problem, q = found.q, "", found.q.copy()
+        try:
+            return q, follower.tangent_map() @ v[self._speeds]
+        except SingularConfigurationError:
+            self.problem = "singular configuration: the motors do not determine the velocities of the passive joints"
+            return q, v
 
     def _with(self, position: Array) -> Array:
         """Return the last configuration with other motor positions."""
