@@ -16,9 +16,10 @@ from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
-from ada_dynamics.errors import InputError, SingularConfigurationWarning, unknown_name
+from ada_dynamics.errors import InputError, ModelError, SingularConfigurationWarning, unknown_name
 from ada_dynamics.model.edit import split_universals
 from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import JointServos, Simulation
@@ -138,8 +139,22 @@ def state_with(
 
 
 def algorithm_for(model: Model, requested: str) -> Algorithm:
-    """Return the requested algorithm, or "auto" instead of "ada" for models with mimic joints, which it lacks."""
-    return "auto" if model.has_mimics and requested == "ada" else cast("Algorithm", requested)
+    """Return the requested algorithm, or "auto" with a line in the log where "ada" was requested but does not apply.
+
+    ADA does not support mimic joints, and links with singular inertia only if adjacent links can lend them some.
+    """
+    if requested != "ada":
+        return cast("Algorithm", requested)
+    why = "the model has mimic joints"
+    if not model.has_mimics:
+        try:
+            regularize_inertias(model.tree)
+        except ModelError as problem:
+            why = f"link {problem.link!r} has a singular inertia"
+        else:
+            return "ada"
+    _LOG.warning("%s: the algorithm 'ada' does not apply, 'auto' is used: %s", model.name, why)
+    return "auto"
 
 
 def simulation_of(

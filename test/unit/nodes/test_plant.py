@@ -7,7 +7,8 @@ from simulated_world import plant
 
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, ModelError
+from ada_dynamics.robots.writers import write
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
 from ada_robot.contract import Command, Mode
 from ada_robot.node.plant_loop import PlantLoop
@@ -28,6 +29,28 @@ def test_the_motion_is_that_of_the_same_simulation_bit_for_bit():
     # limp servos add nothing but the rounding of another kernel, which 500 steps of a fall let grow
     assert np.allclose(arm.simulation.q, bare.q, rtol=0.0, atol=1e-10)
     assert not arm.snapshot().tau.any()
+
+
+def test_a_robot_of_ones_own_moves_by_another_algorithm_where_the_default_one_does_not_apply(tmp_path, caplog):
+    builder = ada.Builder("wrist").link("base")
+    hand = (1.0, (0.02, 0.01, 0.2), (0.05, 0.05, 0.01))
+    for name, inertia, parent, height, axis in (
+        ("arm", hand, "base", 0.0, (0, 1, 0)),
+        ("ring", (), "arm", 0.6, (1, 0, 0)),
+        ("cross", (), "ring", 0.0, (0, 1, 0)),
+        ("hand", hand, "cross", 0.0, (0, 0, 1)),
+    ):
+        builder.link(name, *inertia)
+        builder.joint(f"{name}_joint", "revolute", parent, name, (0, 0, height), axis=axis)
+    file, *_ = write(builder.build(), tmp_path / "wrist.urdf")
+    with pytest.raises(ModelError):
+        ada.Dynamics(ada.load(file), "ada").forward(np.zeros(4), np.zeros(4), np.zeros(4))
+    found, same = (plant(robot=str(file), idle="release", **options) for options in ({}, {"algorithm": "auto"}))
+    for arm in (found, same):
+        arm.advance(100)
+    assert np.array_equal(found.simulation.q, same.simulation.q)
+    (line,) = caplog.messages
+    assert "'ada' does not apply" in line and "'auto' is used" in line and ("'ring'" in line or "'cross'" in line)
 
 
 def test_a_position_is_approached_and_held_when_it_goes_stale():
