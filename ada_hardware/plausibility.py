@@ -20,6 +20,7 @@ class PlausibilityCheck:
 
     Attributes:
         accepted: last accepted reading; None before the first.
+        accepted_at: its time [s].
         refused: number of rejected readings.
     """
 
@@ -38,21 +39,23 @@ class PlausibilityCheck:
             speed: largest joint speed, in the unit of the readings per second.
             slack: tolerance of a reading, in the same unit.
             in_a_row: number of agreeing readings that are accepted after a jump.
-            longest: time between two readings after which any position is plausible [s].
+            longest: time between two readings after which none is accepted before a second one agrees [s].
             accepts_first: accept the first reading at once.
         """
         self._speed, self._slack, self._in_a_row = speed, slack, in_a_row
         self._longest, self._accepts_first = longest, accepts_first
         self.accepted: Array | None = None
         self.refused = 0
-        self._time = self._suspect_time = -math.inf
+        self.accepted_at = self._suspect_time = -math.inf
         self._suspect: Array | None = None
         self._suspect_count = 0
 
     def take(self, reading: Array, time: float) -> bool:
         """Check a reading at a time [s]; return True if it is accepted."""
         is_near = (
-            self._accepts_first if self.accepted is None else self._agrees(reading, self.accepted, time - self._time)
+            self._accepts_first
+            if self.accepted is None
+            else self._agrees(reading, self.accepted, time - self.accepted_at)
         )
         if not is_near:
             is_again = self._suspect is not None and self._agrees(reading, self._suspect, time - self._suspect_time)
@@ -61,7 +64,7 @@ class PlausibilityCheck:
                 self.refused += self.accepted is not None
                 self._suspect, self._suspect_time = reading, time
                 return False
-        self.accepted, self._time, self._suspect, self._suspect_count = reading, time, None, 0
+        self.accepted, self.accepted_at, self._suspect, self._suspect_count = reading, time, None, 0
         return True
 
     def forget(self) -> None:

@@ -29,7 +29,7 @@ from ada_robot.settings import setting
 fixed = partial(setting, read_only=True)
 B = TypeVar("B")
 SLACK = 5.0  # [deg] by which readings of a servo at rest may differ
-_LONGEST = 0.25  # [s] since the last reading, after which any angle is plausible
+_LONGEST = 0.25  # [s] since the last reading, after which a second one must agree
 _MARGIN = 1.25  # period over transmission time
 _TOLERANCE_COUNTS = 3.5  # counts that a servo may be beyond its limits: deflection of three counts, and rounding
 _LEAST_TOLERANCE = 3.0  # [deg] the same, for boards with fine resolution
@@ -334,10 +334,15 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     def _accepts(self, readings: PlausibilityCheck, angles: Array, whose: str, *, can_be: bool = True) -> bool:
         """Return True if a reading [deg] is accepted; after the first accepted one, rejected ones are counted."""
-        is_accepted = can_be and readings.take(angles, self._clock())
+        now, before = self._clock(), readings.accepted_at
+        is_accepted = can_be and readings.take(angles, now)
         if not is_accepted and readings.accepted is not None:
             self.counts.refused += 1
-            self.counts.last_problem = f"{whose}: implausible servo angles {np.round(angles)}"
+            if can_be and now - before > _LONGEST:  # as on a busy computer
+                problem = f"servo angles {now - before:.2f} s after the last accepted ones; {_LONGEST:g} s are allowed"
+            else:
+                problem = f"implausible servo angles {np.round(angles)}"
+            self.counts.last_problem = f"{whose}: {problem}"
         return is_accepted
 
     def _retry_until_accepted(self, read: Callable[[], bool], whose: str, hint: str) -> None:

@@ -208,6 +208,18 @@ def test_a_reading_that_no_servo_can_have_reached_is_put_aside(name):
     assert world.run(q).is_fresh  # told twice in a row, it is believed
 
 
+@BOTH
+def test_exchanges_with_long_gaps_are_reported_as_such_and_not_as_jumps(name):
+    world = quick(name).started()
+    q = world.turned()
+    for _ in range(4):
+        world.clock.sleep(0.3)
+        feedback = world.run(q)
+    assert not feedback.is_fresh
+    (alarm,) = feedback.alarms
+    assert "s after the last accepted ones; 0.25 s are allowed" in alarm.text
+
+
 # Of what reaches the boards of the KHR-1, damage is left out: seven bits of checksum let through one of 128 damaged
 # commands, and no host can do anything about that.
 @pytest.mark.parametrize(("name", "faults"), [
