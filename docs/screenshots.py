@@ -73,7 +73,7 @@ FOREIGN_ROBOTS = {
 
 def view_pa10() -> bytes:
     """The browser view of the PA-10, which swings under its own weight as a ROS 2 node."""
-    with _view(["robot:=pa10", "idle:=release", "start_paused:=true"], away=1.7) as browser:
+    with _view(["robot:=pa10", "idle:=release", "start_paused:=true"], away=2.6) as browser:
         _click(browser, "▶ ❚❚", "button")
         time.sleep(12.0)  # the plots show 10 s
         return bytes(browser.get_screenshot_as_png())
@@ -81,7 +81,7 @@ def view_pa10() -> bytes:
 
 def view_khr1() -> bytes:
     """The KHR-1 on its feet, pushed forwards at a shank: contact forces, zero-moment point, support, centre of mass."""
-    with _view(["robot:=khr1"], away=2.4, eye=(0.9, -0.9, 0.5)) as browser:
+    with _view(["robot:=khr1"], away=2.8, eye=(0.9, -0.9, 0.5)) as browser:
         _until(lambda: "support polygon" in _text(browser), "the boxes of the markers")
         _click(browser, "push")  # unfolds the folder
         _choose(browser, "trunk", "right_shank")
@@ -98,7 +98,7 @@ def khr1_sliders() -> bytes:
     # a browser without a GPU leaves little to others
     device += ["khr1.safety.host_timeout:=60.0", "khr1.driver.blind_time:=2.0"]
     node = ["-m", "ada_hardware.node.hardware_node", "--ros-args", *_given(device)]
-    with _page(node, away=2.3, eye=(1.0, -0.75, 0.35), given=["plant:=hardware_node"]) as browser:
+    with _page(node, away=2.7, eye=(1.0, -0.75, 0.35), given=["plant:=hardware_node"]) as browser:
         _until(lambda: "khr1: active" in _text(browser) and "right_elbow" in _text(browser), "the robot is active")
         for joint, degrees in (("right_shoulder_pitch", -120), ("left_shoulder_pitch", -40), ("right_elbow", -50)):
             holds = f"contains(., {joint!r}) and .//input"

@@ -21,7 +21,7 @@ from ada_tools.browser.mouse_drag import DragTracker, MouseDrag
 from ada_tools.browser.parts import ShapePart, parts_of
 
 _VIEW = np.array([0.65, -1.0, 0.42])  # initial viewing direction
-_AWAY = 2.3  # initial camera distance in radii of the robot
+_AWAY = 2.75  # initial camera distance in radii of the robot
 _STANDING = 0.2  # minimum height of the centre of mass of a robot that stands on its base, in robot sizes
 _GROUND, _CELLS, _SECTIONS = (226, 230, 234), (208, 213, 219), (186, 193, 201)  # colours of the ground
 _LONGEST_ARROW = 0.5  # in robot sizes
