@@ -18,7 +18,7 @@ from ada_dynamics.algorithms import aba, ada, crba, dca, lagrange, order_n
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
-from ada_dynamics.expr import Cost, cost, trace
+from ada_dynamics.expr import Cost, Function, cost, trace
 from ada_dynamics.model import chain_3d
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.tree import Tree
@@ -53,8 +53,13 @@ SOLVERS: Mapping[str, Solver] = {
 
 def count(solver: Solver, tree: Tree) -> Cost:
     """Operations of one evaluation."""
+    return cost(traced(solver, tree))
+
+
+def traced(solver: Solver, tree: Tree) -> Function:
+    """Forward dynamics of one robot."""
     sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
-    return cost(trace("f", sizes, lambda q, v, tau: {"a": solver(tree, q, v, tau)}))
+    return trace("f", sizes, lambda q, v, tau: {"a": solver(tree, q, v, tau)})
 
 
 @cache

@@ -17,10 +17,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ada_dynamics.algorithms import ada, lagrange
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Function, cost, trace
+from ada_dynamics.expr import Function, cost
 from ada_dynamics.hybrid import cut_selection
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.fallback import reason_for_fallback
@@ -28,8 +27,8 @@ from ada_dynamics.model import planar_chain
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import Tree
 from ada_experiments import assembly_program
+from ada_experiments.algorithm_table import SOLVERS, count, traced
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 
 Evaluate: TypeAlias = Callable[[int], None]  # evaluates all states the given number of times
@@ -67,11 +66,6 @@ class _Chain:
         self.rounds: dict[str, list[float]] = {}
         self.disagreement = 0.0
 
-    @property
-    def ratio(self) -> float:
-        """Time of the hybrid program relative to ADA; NaN without a hybrid program."""
-        return self.seconds[HYBRID] / self.seconds[ADA] if HYBRID in self.seconds else np.nan
-
     def prepare(self) -> None:
         """Compile the programs and compare their results."""
         kernels, rng = self._kernels(), np.random.default_rng(0)
@@ -87,7 +81,7 @@ class _Chain:
         model, tree = self.model, self.model.tree
         kernels: dict[str, Any] = {ADA: assembly_program.forward(model.uniform_tree)}
         if self._with_lagrange:
-            kernels[LAGRANGE] = kernel_of(f"lagrange {model.name}", _lagrange_of(tree))
+            kernels[LAGRANGE] = kernel_of(f"lagrange {model.name}", traced(SOLVERS["lagrange"], tree))
         if self.has_hybrid:
             kernels[HYBRID] = kernel_of(f"hybrid {model.name} {self.chosen}", cut_selection.traced(tree, self.chosen))
         return kernels
@@ -109,8 +103,10 @@ def hybrid_cost(scenario: Any, output: Path, progress: Progress) -> Outcome:
         chain.prepare()
     progress(0.6, "measuring")
     _measure(every)
+    worst = max(chain.disagreement for chain in every)
+    note = "relative to the largest one of a state"
     return Outcome(
-        _claims(every),
+        [Claim("difference of the accelerations of all programs", worst, AGREE, note=note)],
         figures=[_figure(planar, free, output / "fig_4_13_4_16.png")],
         tables=[
             _table("Table 4.2: planar chains on the ground", planar, PLANAR, (LAGRANGE, ADA, HYBRID)),
@@ -196,12 +192,6 @@ def _seconds(evaluate: Evaluate, repeats: int) -> float:
     return time.process_time() - start
 
 
-def _claims(chains: Sequence[_Chain]) -> list[Claim]:
-    worst = max(chain.disagreement for chain in chains)
-    note = "relative to the largest one of a state"
-    return [Claim("difference of the accelerations of all programs", worst, AGREE, note=note)]
-
-
 def operation_counts() -> dict[str, Quantity]:
     """Operations of the programs and their growth; axes and pieces of the free chains repeat every six links.
 
@@ -209,10 +199,10 @@ def operation_counts() -> dict[str, Quantity]:
     """
     planar = {n: planar_chain(n) for n in range(4, 11)}
     free = {n: _free_chain(n) for n in (6, 12, 18, 24)}
-    by_lagrange = {n: cost(_lagrange_of(model.tree)).flops for n, model in planar.items()}
+    by_lagrange = {n: count(SOLVERS["lagrange"], model.tree).flops for n, model in planar.items()}
     numeric, written = (
-        [{n: count(model) for n, model in chains.items()} for chains in (planar, free)]
-        for count in (_numeric, lambda model: cost(_ada_of(model.tree)).flops)
+        [{n: operations(model) for n, model in chains.items()} for chains in (planar, free)]
+        for operations in (_numeric, lambda model: count(SOLVERS["ada"], model.tree).flops)
     )
     pieces = {
         n: cost(cut_selection.traced(m.tree, cut_selection.uniform_cuts(m.tree, 3))).flops for n, m in free.items()
@@ -239,24 +229,10 @@ def _numeric(model: Model) -> int:
     return assembly_program.operations(regularize_inertias(model.uniform_tree).tree)
 
 
-def _lagrange_of(tree: Tree) -> Function:
-    """Lagrange's equations of one robot."""
-    sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
-    return trace("hybrid_cost", sizes, lambda q, v, tau: {"a": lagrange.forward_dynamics(tree, q, v, tau)})
-
-
-def _ada_of(tree: Tree) -> Function:
-    """ADA specialised for one robot, like the hybrid programs."""
-    sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
-    return trace("hybrid_cost", sizes, lambda q, v, tau: {"a": ada.forward_dynamics(tree, q, v, tau, None, "chain")})
-
-
 def _table(
     title: str, chains: Sequence[_Chain], document: Mapping[str, Mapping[int, float]], names: Sequence[str]
 ) -> Table:
-    def cell(value: float | None, digits: int = 3) -> object:
-        return "-" if value is None else float(f"{value:.{digits}g}")
-
+    """Times by number of links, and those of the document."""
     columns = [
         "links",
         *(f"{n} [ms]" for n in names),
@@ -266,17 +242,14 @@ def _table(
     ]
     rows = []
     for chain in chains:
-        theirs = [document[name].get(chain.links) for name in names]
-        both = document[HYBRID].get(chain.links), document[ADA].get(chain.links)
-        share = None if both[0] is None or both[1] is None else both[0] / both[1]
-        ours = [1e3 * chain.seconds[name] if name in chain.seconds else None for name in names]
-        row = (
-            [cell(x) for x in ours]
-            + [cell(chain.ratio if HYBRID in chain.seconds else None)]
-            + [cell(x) for x in theirs]
-            + [cell(share)]
-        )
-        rows.append([chain.links, *row])
+        ours = {name: 1e3 * seconds for name, seconds in chain.seconds.items()}
+        theirs = {name: document[name][chain.links] for name in names if chain.links in document[name]}
+        row: list[object] = [chain.links]
+        for times in (ours, theirs):
+            values = [times.get(name) for name in names]
+            values.append(times[HYBRID] / times[ADA] if HYBRID in times else None)
+            row += ["-" if value is None else float(f"{value:.3g}") for value in values]
+        rows.append(row)
     return Table(
         title, columns, rows, "Ours: 60 000 evaluations of forward dynamics; the document's: a simulation of 10 s."
     )

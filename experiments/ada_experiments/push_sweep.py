@@ -152,11 +152,10 @@ def push_sweep(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
         progress(1.0, label)
         is_own = angle == chosen.full_angle
         orders[label] = order_of(found if is_own else _at_the_points(chosen._replace(full_angle=angle)))
-    notes = [*_NOTES, _survived_again(found)]
     table = table_of(found, chosen.points, "Largest survived impulse [N s]", chosen.resolution)
     figures = _figures(found, chosen, output)
     quantities = {name: swept({label: order[name] for label, order in orders.items()}) for name in RATIOS}
-    return Outcome(_claims(found, chosen), figures, [table], notes, quantities=quantities)
+    return Outcome(_claims(found, chosen), figures, [table], _NOTES, quantities=quantities)
 
 
 def read_settings(scenario: Scenario) -> PushSettings:
@@ -298,16 +297,6 @@ def map_of(found: Map, points: Sequence[str], labels: tuple[str, str] = ("surviv
             title = f"{text}, {side}"
             panels.append(Panel(title, "impulse [N s]", tuple(curves), xlabel=_points_text(points)))
     return panels
-
-
-def _survived_again(found: Map) -> str:
-    """Note on survived impulses above the first failed one."""
-    again = [
-        f"{STRATEGIES[strategy]}, {point.replace('_', ' ')} {side}"
-        for (strategy, side, point), tried in found.items()
-        if any(survived and impulse > largest_survived(tried) for impulse, survived in tried.items())
-    ]
-    return "Survived pushes above the first failed one: " + ("; ".join(again) or "none") + "."
 
 
 def _points_text(points: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import checked
 from ada_robot.simulated.driver import SimulatedDriver
 from ada_robot.simulated.settings import SimulatedSettings
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.registry import Claim, Outcome, Progress, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 _KNOWN = (*KNOWN, "cases", "friction", "rate")
@@ -138,27 +138,21 @@ def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outco
     """Push the device for each strategy, side and point, then with different friction."""
     chosen = read_settings(scenario)
     found, shown = all_pushes(chosen, lambda share, text: progress(0.5 * share, text))
-    maps: dict[str, dict[float, Map]] = {}
+    maps: dict[str, Map] = {}
     for i, (label, angle) in enumerate(chosen.sweep.full_angles.items()):
         progress(0.5 + 0.5 * i / len(chosen.sweep.full_angles), label)
         varied = chosen._replace(sweep=chosen.sweep._replace(full_angle=angle))
-        is_own = angle == chosen.sweep.full_angle
-        maps[label] = {
-            friction: found if is_own and not number else _at_the_points(friction, varied)
-            for number, friction in enumerate(chosen.friction)
-        }
-    borne = {label: {f: _borne(one) for f, one in by_friction.items()} for label, by_friction in maps.items()}
-    orders = {
-        label + (f" and {friction:g} N m" if number else ""): order_of(one)
-        for label, by_friction in maps.items()
-        for number, (friction, one) in enumerate(by_friction.items())
-    }
-    by_friction = next(iter(borne.values()))
-    quantities = {name: swept({label: order[name] for label, order in orders.items()}) for name in RATIOS}
-    quantities["borne_at_the_shoulder"] = swept({label: min(one.values()) for label, one in borne.items()}, "N s")
+        for number, friction in enumerate(chosen.friction):
+            is_known = angle == chosen.sweep.full_angle and not number
+            key = label + (f" and {friction:g} N m" if number else "")
+            maps[key] = found if is_known else _at_the_points(friction, varied)
+    quantities = {name: swept({key: order_of(one)[name] for key, one in maps.items()}) for name in RATIOS}
+    combined = {key: largest_survived(one["combined", "from behind", POINTS[0]]) for key, one in maps.items()}
+    least = {label: min(combined[key] for key in maps if key.startswith(label)) for label in chosen.sweep.full_angles}
+    quantities["borne_at_the_shoulder"] = swept(least, "N s")
     panels = map_of(found, chosen.sweep.points, LABELS)
     figures = [picture(panels, output / "t6_8_map.png", "Survived and failed pushes through the hardware interface", 2)]
-    tables = [table_of(found, chosen.sweep.points, _TITLE, chosen.sweep.resolution), _friction_table(by_friction)]
+    tables = [table_of(found, chosen.sweep.points, _TITLE, chosen.sweep.resolution)]
     springs = {friction: _by_springs(friction, chosen) for friction in chosen.friction[:2]}
     return Outcome(_claims(shown, springs), figures, tables, _NOTES, dict(_CAPTIONS), quantities)
 
@@ -212,11 +206,6 @@ def _at_the_points(friction: float, chosen: DevicePushSettings) -> Map:
     return found
 
 
-def _borne(found: Map) -> float:
-    """Largest impulse of the combined strategy at the right shoulder from behind [N s]."""
-    return largest_survived(found["combined", "from behind", AT_THE_SHOULDER.link])
-
-
 def _claims(shown: dict[str, PushResult], springs: dict[float, bool]) -> list[Claim]:
     refused = sum(one.refused for one in shown.values())
     (rough, with_friction), (smooth, without) = springs.items()
@@ -237,13 +226,6 @@ def _claims(shown: dict[str, PushResult], springs: dict[float, bool]) -> list[Cl
             note="friction stops the slow forward lean that otherwise leads to a fall",
         ),
     ]
-
-
-# --- tables ------------------------------------------------------------------------------------------------------
-def _friction_table(by_friction: dict[float, float]) -> Table:
-    rows = [(f"{friction:g}", f"{impulse:.2f}") for friction, impulse in by_friction.items()]
-    columns = ("friction of each joint [N m]", "largest impulse [N s]")
-    return Table("Combined strategy, right shoulder from behind", columns, rows)
 
 
 _CAPTIONS = {"t6_8_map.png": "Survived and failed pushes over impulse and point, through the safety cycle"}

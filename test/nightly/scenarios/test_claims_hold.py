@@ -11,9 +11,9 @@ from tiers import nightly
 from ada_tools import scenario as scenarios
 from ada_tools.scenario.registry import NOT_CONFIRMED
 
-NAMES = ("T2.2", "T3.1", "T3.2", "T3.3", "T3.4", "T3.5", "T3.7", "T4.1", "T4.2", "T5.1")
+NAMES = ("C1", "E1", "T2.2", "T3.1", "T3.2", "T3.3", "T3.4", "T3.5", "T3.7", "T4.1", "T4.2", "T4.3", "T5.1")
 PUSHES = ("R1", "R2", "T6.1", "T6.2", "T6.3", "T6.6")
-LONG = ("C1", "S2", "S3", "T6.4", "T6.5", "T6.8", "T7.7")  # hundreds of motions each
+LONG = ("S2", "S3", "T6.4", "T6.5", "T6.8", "T7.7")  # hundreds of motions each
 
 
 @pytest.mark.slow
