@@ -35,7 +35,7 @@ def export_c(
     name: str | None = None,
     link: str | None = None,
 ) -> ExportedC:
-    """Write a quantity of a robot as one C99 file, which needs nothing but sin, cos and sqrt, and its header.
+    """Write a quantity of a robot as one C99 file, which requires sin, cos and sqrt only, and its header.
 
     The function is `int NAME(const double *q, const double *v, const double *tau, double *a)` for forward dynamics; the
     header describes the arguments of each. It returns 0, or 1 where q is unusable (a quaternion off unit length).

@@ -18,8 +18,8 @@ from ada_dynamics.model.model import Model
 class JointWrenches(Mapping[str, Array]):
     """Wrenches by joint, [fx, fy, fz, nx, ny, nz] on its child; (N, 6) for a batch.
 
-    A tree joint's wrench is about the origin of its child link, in that link's axes; a loop joint's likewise at and in
-    its child-side frame. Where loops are redundant, the wrenches are those of least norm, moments counted by
+    The wrench of a tree joint is about the origin of its child link, in the axes of that link; that of a loop joint is
+    in its child-side frame. For redundant constraints the wrenches are those of minimum norm, with moments divided by
     `moment_length`.
 
     Attributes:
@@ -30,7 +30,7 @@ class JointWrenches(Mapping[str, Array]):
     """
 
     def __init__(self, model: Model, stacked: Array, unique: UniqueComponents, tier: str, moment_length: float) -> None:
-        """Args are taken as they are; `Dynamics.joint_wrenches` makes them."""
+        """Args are those of `Dynamics.joint_wrenches`, without checks."""
         names = joints_with_wrenches(model)
         self._wrenches = NameDict("joint", ((name, stacked[..., i, :]) for i, name in enumerate(names)))
         self.unique: UniqueComponents = NameDict("joint", unique)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics of any tree by one program that loops over joints: the algorithms' steps, traced once per joint type.
+"""Dynamics of any tree by one program that loops over joints, with the steps of the algorithms traced once per type.
 
-A robot is then a table of constants, so nothing is compiled per robot, and time and memory grow with the number of
-joints alone. All joint axes are on z here. The programs are the articulated-body and the Newton-Euler algorithm.
+A robot is a table of constants and needs no compilation; time and memory are linear in the number of joints. All joint
+axes are on z. The programs are the articulated-body and the Newton-Euler algorithm.
 """
 
 from __future__ import annotations
