@@ -35,7 +35,7 @@ _VIEW_ANGLE = 0.75  # [rad] vertical
 _SAME_SHAPE = 0.02  # smaller relative changes of the scene's aspect ratio do not move the camera
 _SKY, _HORIZON = np.array([205.0, 217.0, 229.0]), np.array([244.0, 246.0, 248.0])
 _SHADES = 128  # rows of the background
-_PICTURE = (1080, 1920)  # [px] height and width of a screenshot
+_PICTURE = 1080  # [px] height of a screenshot
 LINE = 1.45  # line height in font sizes
 _BOX = (
     '<div style="height:{height:.2f}em;line-height:{line};overflow-y:auto;margin:0 0.8em 0.4em 0.8em;font-size:0.9em;'
@@ -230,7 +230,8 @@ class Page:
         def take(event: Any) -> None:  # a function runs on a thread of its own, which may wait for the browser
             import imageio.v3
 
-            picture = event.client.get_render(*_PICTURE, transport_format="png")
+            width = round(_PICTURE * event.client.camera.aspect)  # the background covers only the shape of the window
+            picture = event.client.get_render(_PICTURE, width, transport_format="png")
             content = imageio.v3.imwrite("<bytes>", picture, extension=".png")
             event.client.send_file_download("robot.png", content)
 
