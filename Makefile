@@ -125,7 +125,7 @@ dist: $(READY) ## wheel and source archive in dist/, checked by twine
 	@rm -rf dist && umask 022 && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist .
 	@$(BIN)/python -m twine check --strict dist/*
 
-pictures: $(READY) ## the pictures of README and examples, and the outputs of the notebooks
+pictures: $(READY) ## the pictures of README and examples (needs Chromium), and the outputs of the notebooks
 	@$(BIN)/python docs/pictures.py
 	@$(BIN)/python tools/run_notebooks.py
 

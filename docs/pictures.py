@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of the examples, drawn from what they compute: `python docs/pictures.py [NAME ...]` writes docs/images/.
 
-Needs matplotlib: pip install '.[tools]'.
+Needs matplotlib: pip install '.[tools]'. Pictures of mechanisms in space are rendered by the browser view: see film.py.
 """
 
 from __future__ import annotations
@@ -10,31 +10,36 @@ import contextlib
 import io
 import runpy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-import moving_picture
+import film
 import numpy as np
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from motion_pictures import MOTIONS
 from PIL import Image
+from screenshots import save
 
 from ada_dynamics import Dynamics, Simulation, load
 from ada_dynamics.drawing.maps import plot_map
 from ada_dynamics.drawing.plots import figure_of
 from ada_dynamics.drawing.robot_drawing import RobotDrawing, prepare_axes, skeleton
 from ada_dynamics.drawing.robot_drawing import draw_robot as draw_pose
+from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
 from ada_experiments import awa_own_robot, late_loop, push_sweep, pushed_device
 from ada_tools import scenario as scenarios
+from ada_tools.browser.scene import Arrow
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 SIZE = (8.0, 3.4)  # [inch]
 DOTS = 90  # per inch
-COLOURS = 64
 MOVING = "moving"  # the one of the front page
 
 Names = dict[str, Any]
@@ -60,11 +65,9 @@ def stewart(example: Names) -> Figure:
     """The tilted platform with its legs coloured by their forces."""
     model, q = example["tilted"], example["at"]
     forces = example["leg_forces"](model, q, 0.1)
-    figure = Figure(figsize=SIZE, layout="constrained")
-    axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
+    figure, (robot, bars) = _two_panels()
     colours = _colours(forces)
-    _platform(axes, Dynamics(model, q0=q), q, colours)
-    bars: Any = figure.add_subplot(1, 2, 2)
+    _view([robot], Dynamics(model, q0=q), [q], _of_legs(colours))
     bars.bar(range(1, 7), forces, color=colours)
     bars.set(xlabel="leg", ylabel="force of the motor [N]")
     return figure
@@ -72,14 +75,9 @@ def stewart(example: Names) -> Figure:
 
 def delta(example: Names) -> Figure:
     """The robot on its path, and what the motors hold."""
-    model, path = example["model"], np.array(example["path"])
+    model = example["model"]
     figure = Figure(figsize=SIZE, layout="constrained")
-    axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
-    for start, end in skeleton(example["dyn"], example["q"]):
-        axes.plot(*np.array([start, end]).T, "o-", color="C0", markersize=2)
-    axes.plot(*np.vstack([path, path[:1]]).T, "o--", color="C1", markersize=4)
-    axes.set_box_aspect((1, 1, 1.2))
-    axes.set(xlabel="x [m]", ylabel="y [m]")
+    _view([figure.add_subplot(1, 2, 1)], example["dyn"], [example["q"]])
     upper: Any = figure.add_subplot(2, 2, 2)
     lower: Any = figure.add_subplot(2, 2, 4, sharex=upper)
     rest = np.zeros(model.nv)
@@ -103,19 +101,12 @@ def delta(example: Names) -> Figure:
 
 
 def cassie_leg(example: Names) -> Figure:
-    """The leg from the side with its rods, and the efforts."""
+    """The leg with its rods and the force of the ground, and the efforts."""
     model, dyn, q = example["model"], example["dyn"], example["q"]
     figure, (left, right) = _two_panels()
-    _side_view(left, dyn, q)
-    poses = dyn.forward_kinematics(q)
-    for rod, colour in (("achilles", "C3"), ("plantar", "C2")):
-        loop = model.loops[f"{rod}_end"]
-        ends = np.array([poses[rod][:3, 3], _point(poses, loop.child, loop.child_xyz)])
-        left.plot(ends[:, 0], ends[:, 2], color=colour, lw=3, label=f"{rod} rod")
-    ball = _point(poses, "foot", example["BALL"])
-    left.annotate("ground", (ball[0], ball[2]), (ball[0], ball[2] - 0.25), arrowprops={"arrowstyle": "->"}, ha="center")
-    left.set_xlim(-0.5, 0.5)
-    left.legend(fontsize="small", loc="upper right")
+    foot = dyn.pose("foot", q)
+    ground = Arrow(foot[:3, 3] + foot[:3, :3] @ example["BALL"], np.array([0.0, 0.0, example["LOAD"]]))
+    _view([left], dyn, [q], {"achilles": "C3", "plantar": "C2"}, [ground])
     names = list(model.actuated)
     right.barh(names[::-1], [example["efforts"][model.v_index(name)][0] for name in names[::-1]])
     right.axvline(0.0, color="0.4", lw=0.8)
@@ -263,27 +254,23 @@ def swing_up(example: Names) -> Figure:
 
 
 def stewart_move(example: Names) -> Figure:
-    """The platform at its start and at its goal, the way of its middle, and the forces of the motors."""
-    motion, dynamics = example["motion"], example["sim"].dynamics
-    figure, axes = _moved_platform(example, dynamics, motion.q, motion.t)
-    axes.plot(*np.array([dynamics.pose("platform", q)[:3, 3] for q in motion.q]).T, "k.-", markersize=3)
-    return figure
+    """The platform at its start and at its goal, and the forces of the motors."""
+    motion = example["motion"]
+    return _moved_platform(example, example["sim"].dynamics, motion.q, motion.t)
 
 
-def _moved_platform(example: Names, dynamics: Dynamics, poses: Any, times: Any) -> tuple[Figure, Any]:
+def _moved_platform(example: Names, dynamics: Dynamics, poses: Any, times: Any) -> Figure:
     """A platform at the first and at the last pose, and its forces between their limits."""
     figure = Figure(figsize=SIZE, layout="constrained")
-    axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
-    for q, alpha in ((poses[0], 0.25), (poses[-1], 1.0)):
-        _platform(axes, dynamics, q, [f"C{i}" for i in range(6)], alpha)
-    over_time: Any = figure.add_subplot(1, 2, 2)
+    before, after, over_time = figure.subplots(1, 3, width_ratios=(1, 1, 1.5))
+    _view([before, after], dynamics, [poses[0], poses[-1]], _of_legs([f"C{i}" for i in range(6)]))
     for i, force in enumerate(example["forces"].T, start=1):
         over_time.step(times, [*force, force[-1]], where="post", label=f"leg {i}")
     for limit in (-1.0, 1.0):
         over_time.axhline(limit * example["STRONGEST"], color="0.6", ls="--")
     over_time.set(xlabel="time [s]", ylabel="force of the motor [N]")
     over_time.legend(fontsize="x-small", ncols=2)
-    return figure, axes
+    return figure
 
 
 def identify_payload(example: Names) -> Figure:
@@ -304,8 +291,10 @@ def identify_payload(example: Names) -> Figure:
 
 
 def calibrate(example: Names) -> Figure:
-    """Where the joints are, as built and as found, and what the measured poses are missed by at each step."""
-    figure, (left, right) = _two_panels()
+    """The platform, its lengths as built and as found, and what the measured poses are missed by at each step."""
+    figure = Figure(figsize=SIZE, layout="constrained")
+    robot, left, right = figure.subplots(1, 3)
+    _view([robot], Dynamics(example["model"]), [example["home"]])
     truth, found = 1e3 * example["truth"], 1e3 * example["found"]
     left.bar(np.arange(len(truth)), truth, color="0.8", label="as it was built")
     left.plot(found, "C0o", markersize=4, label="as calibrated")
@@ -320,8 +309,7 @@ def calibrate(example: Names) -> Figure:
 def casadi_stewart(example: Names) -> Figure:
     """The platform at its start and at its goal, and the forces of its motors within their limits."""
     times = np.linspace(0.0, example["DURATION"], example["N"] + 1)
-    figure, _ = _moved_platform(example, example["dynamics"], example["poses"], times)
-    return figure
+    return _moved_platform(example, example["dynamics"], example["poses"], times)
 
 
 def learn_five_bar(example: Names) -> Figure:
@@ -399,21 +387,30 @@ def _side_view(axes: Any, dynamics: Dynamics, q: Any, alpha: float = 1.0) -> Non
     axes.set(xlabel="x [m]", ylabel="z [m]")
 
 
-def _platform(axes: Any, dynamics: Dynamics, q: Any, colours: Any, alpha: float = 1.0) -> None:
-    """A Stewart platform, a colour for each leg."""
-    model, poses = dynamics.model, dynamics.forward_kinematics(q)
-    hips = [poses[f"leg_{i}_sleeve"][:3, 3] for i in range(1, 7)]
-    balls = [_point(poses, "platform", model.loops[f"leg_{i}_ball"].child_xyz) for i in range(1, 7)]
-    for corners in (hips, balls):
-        axes.plot(*np.array([*corners, corners[0]]).T, color="0.4", alpha=alpha)
-    for hip, ball, colour in zip(hips, balls, colours, strict=True):
-        axes.plot(*np.array([hip, ball]).T, color=colour, lw=4, alpha=alpha)
-    axes.set_box_aspect((1, 1, 0.7))
-    axes.set(xlabel="x [m]", ylabel="y [m]")
+def _view(
+    panels: Sequence[Any],
+    dynamics: Dynamics,
+    configurations: Sequence[Any],
+    colours: Mapping[str, Any] = MappingProxyType({}),
+    arrows: Sequence[Arrow] = (),
+) -> None:
+    """The robot as the browser view shows it, a configuration in each panel, with some links in other colours."""
+    links = []
+    for name, colour in colours.items():
+        link = dynamics.model.links[name]
+        links.append(
+            replace(link, visuals=tuple(replace(shape, rgba=(*to_rgb(colour), 1.0)) for shape in link.visuals))
+        )
+    shown = Dynamics(with_parts(dynamics.model, *links))
+    shots = film.views(shown, configurations, arrows, (640, 612))
+    for panel, shot in zip(panels, shots, strict=True):
+        panel.imshow(shot)
+        panel.set_axis_off()
 
 
-def _point(poses: dict[str, Any], link: str, at: Any) -> Any:
-    return poses[link][:3, 3] + poses[link][:3, :3] @ at
+def _of_legs(colours: Sequence[Any]) -> dict[str, Any]:
+    """Colours of the links with the motors of a Stewart platform."""
+    return {f"leg_{i}_sleeve": colour for i, colour in enumerate(colours, start=1)}
 
 
 def _colours(values: Any) -> list[tuple[float, float, float]]:
@@ -425,7 +422,7 @@ def _colours(values: Any) -> list[tuple[float, float, float]]:
 def draw_robot(name: str, folder: str | Path = IMAGES) -> Path:
     """Run an example, if the picture is of one, and draw it."""
     if name == MOVING:
-        return moving_picture.write(Path(folder) / f"{name}.gif")
+        return film.write(Path(folder) / f"{name}.gif")
     if name in OVERVIEWS:
         return _save(OVERVIEWS[name](), Path(folder) / f"{name}.png")
     with contextlib.redirect_stdout(io.StringIO()):
@@ -437,9 +434,7 @@ def draw_robot(name: str, folder: str | Path = IMAGES) -> Path:
 def _save(figure: Figure, path: Path) -> Path:
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=DOTS)
-    # A palette makes it a third of the size; without matplotlib's version in it, the same picture is the same file.
-    Image.open(drawn).convert("RGB").quantize(COLOURS).save(path, optimize=True)
-    return path
+    return save(Image.open(drawn), path)  # without matplotlib's version in it, the same picture is the same file
 
 
 if __name__ == "__main__":

@@ -82,11 +82,11 @@ def view_pa10() -> bytes:
 def view_khr1() -> bytes:
     """The KHR-1 on its feet, pushed forwards at a shank: contact forces, zero-moment point, support, centre of mass."""
     with _view(["robot:=khr1"], away=2.8, eye=(0.9, -0.9, 0.5)) as browser:
-        _until(lambda: "support polygon" in _text(browser), "the boxes of the markers")
+        until(lambda: "support polygon" in _text(browser), "the boxes of the markers")
         _click(browser, "push")  # unfolds the folder
         _choose(browser, "trunk", "right_shank")
         _choose(browser, "1", "0.05")  # a push takes 0.1 s of the robot's time
-        _until(lambda: "0.05 x real time" in _text(browser), "the robot moves slowly")
+        until(lambda: "0.05 x real time" in _text(browser), "the robot moves slowly")
         _click(browser, "push", "button")
         time.sleep(1.5)
         return bytes(browser.get_screenshot_as_png())
@@ -99,7 +99,7 @@ def khr1_sliders() -> bytes:
     device += ["khr1.safety.host_timeout:=60.0", "khr1.driver.blind_time:=2.0"]
     node = ["-m", "ada_hardware.node.hardware_node", "--ros-args", *_given(device)]
     with _page(node, away=2.7, eye=(1.0, -0.75, 0.35), given=["plant:=hardware_node"]) as browser:
-        _until(lambda: "khr1: active" in _text(browser) and "right_elbow" in _text(browser), "the robot is active")
+        until(lambda: "khr1: active" in _text(browser) and "right_elbow" in _text(browser), "the robot is active")
         for joint, degrees in (("right_shoulder_pitch", -120), ("left_shoulder_pitch", -40), ("right_elbow", -50)):
             holds = f"contains(., {joint!r}) and .//input"
             row = f"//*[{holds} and not(.//*[{holds}])]"
@@ -118,7 +118,7 @@ def foreign_robots() -> bytes:
         raise SystemExit("needs the robots: pip install example-robot-data")
     width, height = SIZE[0] // 4, SIZE[1] // 2
     sheet = Image.new("RGB", SIZE, "white")
-    with _browser() as browser:
+    with chromium() as browser:
         for i, (file, q) in enumerate(FOREIGN_ROBOTS.items()):
             start = ["--start", *q.split()] if q else []
             with _process(["-c", STILL, "view", str(folder / file), "--port", "0", "--no-open", *start]) as view:
@@ -170,11 +170,11 @@ def _page(robot: list[str], away: float, eye: tuple[float, ...], given: Sequence
     """
     parameters = _given(["port:=0", "open_browser:=false", *given])
     page = ["-c", VIEW.format(away=away, eye=eye), "--ros-args", *parameters]
-    with _process(robot), _process(page) as view, _browser() as browser:
+    with _process(robot), _process(page) as view, chromium() as browser:
         browser.get(_address(view))
-        _until(lambda: "t = " in _text(browser), "the robot's state is shown")
+        until(lambda: "t = " in _text(browser), "the robot's state is shown")
         _close_notice(browser)
-        _until(lambda: _is_drawn(browser.get_screenshot_as_png()), "the robot is drawn")
+        until(lambda: _is_drawn(browser.get_screenshot_as_png()), "the robot is drawn")
         yield browser
 
 
@@ -199,7 +199,8 @@ def _address(view: subprocess.Popen[str]) -> str:
 
 
 @contextlib.contextmanager
-def _browser() -> Iterator[Any]:
+def chromium(size: tuple[int, int] = SIZE) -> Iterator[Any]:
+    """Chromium with a window of a size [px]."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -209,14 +210,15 @@ def _browser() -> Iterator[Any]:
             options.add_argument(option)
         browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
         try:
-            metrics = {"width": SIZE[0], "height": SIZE[1], "deviceScaleFactor": 1, "mobile": False}
+            metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
             yield browser
         finally:
             browser.quit()
 
 
-def _until(holds: Callable[[], bool], what: str) -> None:
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Wait until a condition holds; end the program after PATIENCE."""
     deadline = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > deadline:
@@ -226,7 +228,7 @@ def _until(holds: Callable[[], bool], what: str) -> None:
 
 def _close_notice(browser: Any) -> None:
     """Take away what the page says where there is no GPU."""
-    _until(lambda: "joints" in _text(browser) or "t = " in _text(browser), "the page is there")
+    until(lambda: "joints" in _text(browser) or "t = " in _text(browser), "the page is there")
     for button in browser.find_elements("css selector", "button"):
         if not button.text and "Software WebGL" in _text_above(browser, button):
             button.click()
@@ -269,7 +271,7 @@ def _field(browser: Any, present: str) -> Any:
         fields = browser.find_elements("css selector", "input")
         return [field for field in fields if field.get_property("value") == present and field.is_displayed()]
 
-    _until(lambda: bool(found()), f"a field shows {present!r}")
+    until(lambda: bool(found()), f"a field shows {present!r}")
     return found()[0]
 
 
@@ -277,7 +279,7 @@ def _choose(browser: Any, present: str, wanted: str) -> None:
     """Choose from the first list that shows the present choice."""
     _field(browser, present).click()
     option = f"//*[@role='option' and normalize-space(.)={wanted!r}]"
-    _until(lambda: any(o.is_displayed() for o in browser.find_elements("xpath", option)), f"{wanted} can be chosen")
+    until(lambda: any(o.is_displayed() for o in browser.find_elements("xpath", option)), f"{wanted} can be chosen")
     next(o for o in browser.find_elements("xpath", option) if o.is_displayed()).click()
 
 
@@ -287,12 +289,15 @@ def _is_drawn(picture: bytes, place: tuple[int, int, int, int] = (200, 200, 760,
     return sum(left.histogram()[:140]) > 500
 
 
-def take(name: str, folder: Path = IMAGES) -> Path:
-    """Take a screenshot; a palette, which keeps the colours of small things, makes it a third of the size."""
-    path = folder / f"{name}.png"
-    picture = Image.open(io.BytesIO(SCREENSHOTS[name]())).convert("RGB")
-    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=5).save(path, optimize=True)
+def save(picture: Image.Image, path: Path) -> Path:
+    """Save a picture; a palette, which keeps the colours of small things, makes it a third of the size."""
+    picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=5).save(path, optimize=True)
     return path
+
+
+def take(name: str, folder: Path = IMAGES) -> Path:
+    """Take a screenshot and save it."""
+    return save(Image.open(io.BytesIO(SCREENSHOTS[name]())), folder / f"{name}.png")
 
 
 if __name__ == "__main__":
