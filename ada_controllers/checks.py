@@ -203,7 +203,7 @@ class ReferenceCheck:
 
 
 def _is_array(values: Any, *shape: int) -> bool:
-    """Return True for an array of float64, with a given shape if there is one."""
+    """Return True for an array of float64, of the given shape if one is given."""
     is_plain = isinstance(values, np.ndarray) and values.dtype == np.float64
     return is_plain and (not shape or values.shape == shape)
 

@@ -118,7 +118,7 @@ class ControlLoop:
 
     Input is checked; invalid input is refused, counted, and has no effect. The last command remains in force while
     valid states are missing, up to `state_timeout`; then the safe command of `on_stop` is sent, and the loop becomes
-    inactive. The controller is restarted in the present state when the robot was moved by others, the clock was set
+    inactive. The controller is restarted in the present state when the robot was moved externally, the clock was set
     back, or states had a gap, and when the robot becomes active again (`robot_is`). While the robot is not active, no
     commands are sent and references are refused.
 
@@ -240,7 +240,7 @@ class ControlLoop:
         Args:
             controller: controller of the same robot model.
             time: present time [s].
-            keep: whether to keep the reference, if the controller accepts it. Paths are not kept.
+            keep: whether to keep the reference, if the controller accepts it. Paths are discarded.
 
         Raises:
             InputError: if it cannot start; the present controller continues.
@@ -335,7 +335,7 @@ class ControlLoop:
             reference: reference, or a function that returns one for each command.
 
         Raises:
-            ReferenceRefused: if it is invalid, or the loop is not active; the present reference is kept.
+            ReferenceRefused: if it is invalid, or the loop is not active; the present reference remains.
         """
         self.require_active()
         if not callable(reference):

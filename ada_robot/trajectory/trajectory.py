@@ -281,7 +281,7 @@ class TrajectoryFollower(Tally):
         return (_resting(at, now),)
 
     def _check_way(self, path: Path, names: tuple[str, ...], first: int, *, is_bridged: bool) -> None:
-        """Refuse a path that leaves the limits between its points; the points themselves were checked before."""
+        """Refuse a path that exceeds the limits between its points; the points themselves were checked before."""
         finite = path.is_finite()
         if not finite.all():
             i, j = np.argwhere(np.logical_not(finite))[0]
@@ -323,7 +323,7 @@ class TrajectoryFollower(Tally):
 
     # --- output ---------------------------------------------------------------------------------------------------
     def sample(self, t: float) -> TrajectoryPoint | None:
-        """Return the setpoints of the followed joints at a time; None if there are none."""
+        """Return the setpoints of the followed joints at a time; None without any."""
         layers = self._layers
         if not layers:
             return None
