@@ -48,13 +48,13 @@ _FILES: dict[str, _File] = {
     "ros": _File(
         (
             *("msg_joint_commands", "msg_joint_trajectory", "msg_wrench", "msg_state", "msg_joint_states", "msg_pose"),
-            *("msg_phases", "msg_markers", "msg_tf"),
+            *("msg_phases", "msg_markers"),
         ),
         (
             *("ada_robot.node", "ada_robot.messages", "ada_robot.command", "ada_robot.trajectory", "ada_robot.limits"),
             *("ada_robot.simulated", "ada_controllers.node", "ada_controllers.running", "ada_tools.nodes.view"),
         ),
-        needs=("rclpy", "tf2_msgs"),
+        needs=("rclpy",),
     ),
 }
 

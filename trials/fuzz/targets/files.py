@@ -27,7 +27,7 @@ from ada_hardware.kondo.angle_map import AngleMap
 from ada_robot.node_state import read_hardware_state
 from ada_robot.ros.parameter_files import wildcard_parameters
 from ada_tools.bringup.nodes import unused_parameters
-from ada_tools.scenario.scenario import load
+from ada_tools.scenario.scenario import load, published
 from trials.fuzz.target import Target
 from trials.fuzz.targets.robots import PLAIN
 
@@ -82,6 +82,7 @@ def _scenario_seeds() -> Iterable[bytes]:
         "claims": [{"claim": "c", "measure": "loop_gap", "limit": 1e-9}],
         "disturbances": [{"link": "l", "wrench": [1, 0, 0, 0, 0, 0], "duration": "0.1 s"}],
     }
+    published()  # the search for installed experiments, once in a process, opens files
     return [json.dumps(said).encode()]
 
 
