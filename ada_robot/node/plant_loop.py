@@ -84,6 +84,12 @@ class PlantLoop(DeadlineLoop):
         return self._step / factor if factor > 0.0 else 0.0
 
     # --- from any thread ----------------------------------------------------------------------------------------
+    def start(self) -> None:
+        """Start the thread; it publishes the present state before its first step."""
+        if not self.is_running:
+            self.post(lambda: self._publish_state(self._clock.now_ns()))
+        super().start()
+
     def set_real_time_factor(self, factor: float) -> None:
         """Change the real-time factor."""
         self.requested_factor, self.period = factor, self._period(factor)
