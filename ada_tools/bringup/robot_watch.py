@@ -70,7 +70,8 @@ class RobotWatch:
         self._executor.add_node(self._node)
         # Raw bytes: messages that are only counted need no decoding.
         kind, topic = (WrenchStamped, "wrench") if plan.is_sensor else (JointState, "joint_states")
-        self._is_sensor = plan.is_sensor
+        # A driver may measure positions only.
+        self._counts_all = plan.is_sensor or plan.plant == "loop_state_publisher"
         self._node.create_subscription(kind, topic, self._take, _QOS, raw=True)
         if plan.devices:
             self._node.create_subscription(String, f"{plan.plant}/state", self._take_state, LATCHED)
@@ -115,5 +116,5 @@ class RobotWatch:
     def _is_result(self, message: bytes) -> bool:
         """Return False for messages of other programs, and the initial configuration of a simulation that compiles."""
         with suppress(InputError):
-            return self._is_sensor or bool(decoded(message, JointState).velocity)
+            return self._counts_all or bool(decoded(message, JointState).velocity)
         return False
