@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread of a deadline loop on the real clock: starts, ends, and posted functions."""
+"""The threads of a deadline loop and of a plant on the real clock: starts, ends, and posted functions."""
 
 from __future__ import annotations
 
 import threading
 
 import pytest
+from simulated_world import plant
 from waiting import LIMIT
 
 from ada_dynamics.errors import AdaError
+from ada_robot.node.plant_loop import PlantLoop
+from ada_robot.simulated.plant import Snapshot
 from ada_robot.timing.deadlines import DeadlineLoop
 
 
@@ -55,3 +58,19 @@ def test_a_second_start_changes_nothing_and_stop_returns_false_while_a_tick_does
             begin()
     leave.set()
     assert loop.stop(LIMIT) and len(threads) == 1
+
+
+def test_the_physics_publishes_the_initial_state_before_its_first_step() -> None:
+    published: list[int] = []
+    enough = threading.Event()
+
+    def publish(snapshot: Snapshot) -> None:
+        published.append(snapshot.step)
+        if len(published) == 3:
+            enough.set()
+
+    loop = PlantLoop(plant(robot="planar_3r", idle="release"), publish, every=4)
+    loop.start()
+    assert enough.wait(LIMIT)
+    assert loop.stop(LIMIT)
+    assert published[:3] == [0, 4, 8]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stamps are the times at which states were due, however late they are sent; what is dropped is told."""
 
-import threading
-
 import numpy as np
 import pytest
 from simulated_world import plant
@@ -97,21 +95,6 @@ def test_stamps_rise_and_are_behind_by_what_is_made_up_for_at_most_and_dropped_t
     assert status().values["time dropped since the last report [s]"] == 0.0, "each is told once"
     # over an interval in which time was dropped the robot only seems slower, never faster
     assert (np.diff([s.t for _, s in told]) <= 1e-9 * np.diff(stamps) + 1e-9).all()
-
-
-def test_a_started_thread_publishes_the_initial_state_first():
-    told, enough = [], threading.Event()
-
-    def tell(snapshot):
-        told.append(snapshot)
-        if len(told) == 3:
-            enough.set()
-
-    loop = PlantLoop(plant(robot="planar_3r", idle="release"), tell, every=4)
-    loop.start()
-    assert enough.wait(60.0)
-    assert loop.stop()
-    assert [(s.step, s.t) for s in told[:3]] == [(0, 0.0), (4, pytest.approx(0.004)), (8, pytest.approx(0.008))]
 
 
 def test_dropped_time_is_logged_at_first_and_when_it_has_doubled():
