@@ -44,4 +44,4 @@ print(
     "m",
 )
 if len(sys.argv) > 1:  # such as six_bar.gif
-    print(log.animate(sys.argv[1]))
+    print(log.animate(sys.argv[1], trace=("coupler", CORNER)))

@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ada_dynamics.analysis.linkages import point_path
 from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.drawing.plots import figure_context, save
 from ada_dynamics.drawing.robot_drawing import (
+    SPACE,
+    VIEWS,
     PlacedRobot,
     RobotDrawing,
     center_axes,
@@ -37,6 +40,7 @@ Progress = Callable[[float, str], object]
 
 ENDINGS = (".gif", ".mp4", ".png")
 _COLOURS = 64  # of a .gif
+TRACE = "#d62728"  # colour of the path of a point
 _FRAMED = 40  # configurations that determine the axes limits
 
 
@@ -66,6 +70,7 @@ def animate(
     speed: float = 1.0,
     plane: str | None = None,
     at: float | None = None,
+    trace: tuple[str, ArrayLike] | None = None,
     size: tuple[float, float] = (4.4, 4.4),
     dpi: int = 90,
     progress: Progress | None = None,
@@ -79,6 +84,7 @@ def animate(
         speed: seconds of the motion per second of the animation.
         plane: "xz", "yz", "xy" (orthogonal projection) or "3d"; by default "xz" for planar motions in it, else "3d".
         at: time of the frame of a .png [s]; the last one by default.
+        trace: link and point in its frame [m], whose path up to each frame is drawn.
         size: size of the figure [inch].
         dpi: dots per inch.
         progress: called with the completed fraction and a description.
@@ -97,7 +103,7 @@ def animate(
             raise InputError(f"{name} is {value}; it must be positive.", field=name, value=value)
     if not len(log.t):
         raise InputError(f"the log of model {log.model.name!r} has no rows to draw.", field="log", value=0)
-    film = _FrameRenderer(log, plane, size, dpi)
+    film = _FrameRenderer(log, plane, size, dpi, trace)
     if ending == ".png":
         return film.write_still(file, at)
     rows = _rows(log.t, speed / fps)
@@ -112,9 +118,18 @@ def animate(
 class _FrameRenderer:
     """Renders frames of a motion on one figure."""
 
-    def __init__(self, log: StateTrajectory, plane: str | None, size: tuple[float, float], dpi: int) -> None:
+    def __init__(
+        self,
+        log: StateTrajectory,
+        plane: str | None,
+        size: tuple[float, float],
+        dpi: int,
+        trace: tuple[str, ArrayLike] | None,
+    ) -> None:
         self.log, self.size, self.dpi = log, size, dpi
-        self.drawer = RobotDrawing(dynamics_of(log))
+        dynamics = dynamics_of(log)
+        self.drawer = RobotDrawing(dynamics)
+        self.path = None if trace is None else point_path(dynamics, trace[0], log.q, trace[1])
         some = np.unique(np.linspace(0, len(log.t) - 1, min(_FRAMED, len(log.t))).astype(int))
         self.framed: list[PlacedRobot] = [self.drawer.at(log.q[i]) for i in some]
         self.plane = select_plane(self.framed, plane)
@@ -158,6 +173,9 @@ class _FrameRenderer:
         limits = (axes.get_xlim(), axes.get_ylim())
         pose = self.drawer.at(self.log.q[row])
         draw_robot(axes, pose, self.plane)
+        if self.path is not None:
+            view = [0, 1, 2] if self.plane == SPACE else [VIEWS[self.plane].right, VIEWS[self.plane].up]
+            axes.plot(*self.path[: row + 1, view].T, color=TRACE, linewidth=1.5, zorder=1.5)
         axes.set(xlim=limits[0], ylim=limits[1])
         if self.half is not None:
             center_axes(axes, pose, self.plane, self.half)

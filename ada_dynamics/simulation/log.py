@@ -360,6 +360,7 @@ class Log(NotebookDisplay, LogRows):
         fps: float = 25.0,
         speed: float = 1.0,
         plane: Plane | None = None,
+        trace: tuple[str, ArrayLike] | None = None,
     ) -> Film:
         """Save an animation, which a notebook displays; return the film, which is also the path of its file.
 
@@ -369,10 +370,11 @@ class Log(NotebookDisplay, LogRows):
             fps: frames per second.
             speed: simulated seconds per second of the film.
             plane: plane of the view, or "3d"; by default "xz" for a robot that stays in it, else "3d".
+            trace: link and point in its frame [m], whose path is drawn.
 
         Raises:
             InputError: see `drawing.animate.animate`.
         """
         from ada_dynamics.drawing.animate import Film, animate
 
-        return Film(animate(self, self._file(path, ".gif"), fps=fps, speed=speed, plane=plane))
+        return Film(animate(self, self._file(path, ".gif"), fps=fps, speed=speed, plane=plane, trace=trace))

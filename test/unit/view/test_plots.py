@@ -150,6 +150,7 @@ def test_panels_of_fixed_feet_show_the_soles_the_margin_and_the_upper_body():
         lambda log: animate(log, "a.avi"),
         lambda log: animate(log, "a.gif", fps=0.0),
         lambda log: animate(log, "a.png", at=5.0),
+        lambda log: animate(log, "a.png", trace=("no_link", (0, 0, 0))),
         lambda log: animate(log, "nowhere/a.gif"),
     ],
 )
@@ -293,3 +294,15 @@ def test_findings_are_shown_in_words_that_html_does_not_take_for_tags():
     shown = seen(report)
     assert "link <a>" in shown.words and "its mass is <0. Give it one." in shown.words and "7" in shown.words
     assert "0 errors, 1 warning, 0 notes" in shown.words[1]
+
+
+def test_a_film_shows_the_path_of_a_point(tmp_path):
+    from PIL import Image
+
+    log = ada.Simulation(ada.load("four_bar"), step=1e-2).run(0.3)
+    red = []
+    for name, trace in (("plain.png", None), ("traced.png", ("link_2", (0.0, 0.0, 0.5)))):
+        animate(log, tmp_path / name, trace=trace)
+        pixels = np.asarray(Image.open(tmp_path / name).convert("RGB")).astype(int)
+        red.append(((pixels[..., 0] > 180) & (pixels[..., 1:].max(axis=-1) < 90)).sum())
+    assert red[0] == 0 and red[1] > 20
