@@ -11,6 +11,7 @@ singular configurations only, in which the chosen coordinates do not determine t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import inf
@@ -30,7 +31,14 @@ from ada_dynamics.dynamics.arguments import as_array
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import Quantity, Vector, quantity, tag_of
-from ada_dynamics.errors import AdaError, InputError, ModelError, SingularConfigurationError, unknown_name
+from ada_dynamics.errors import (
+    AdaError,
+    BeyondLimitsWarning,
+    InputError,
+    ModelError,
+    SingularConfigurationError,
+    unknown_name,
+)
 from ada_dynamics.expr import Traced, absolute, maximum
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model, link_poses
@@ -42,7 +50,7 @@ CLOSED, BEYOND_LIMITS, NOT_CLOSED, SINGULAR = range(4)  # status of a state
 ACCEPTED = 1e-18
 STEPS, _FIRST_STEPS = 12, 6  # of Newton's method: for one state, and for all of a batch at first
 _LONGEST_STEP = 0.6  # [rad], or in characteristic lengths
-_CODES = [np.array(code) for code in range(4)]
+_CLOSED = np.array(CLOSED)
 _JUMPED = 4  # closed, but so far from the start that the assembly mode is not certain
 FAR = 0.6  # [rad], or in characteristic lengths
 PARTS = (4, 32)  # into which the path from the reference is divided where one step does not close the loops
@@ -54,8 +62,8 @@ class ClosedPositions(NamedTuple):
     """Positions of all joints, (nq,) or (N, nq), and a status for each state.
 
     The status is `CLOSED`, `BEYOND_LIMITS` (closed, but a joint exceeds its limits), `NOT_CLOSED` (the coordinates
-    cannot be reached) or `SINGULAR` (the path from the reference crosses a singular configuration, behind which
-    the assembly mode is not defined). Positions of the last two are NaN.
+    cannot be reached) or `SINGULAR` (the path from the reference crosses a singular configuration, beyond
+    which the assembly mode is not defined). Positions of the last two are NaN.
     """
 
     q: Array
@@ -183,9 +191,8 @@ class LoopClosure:
             q = start.copy()
             q[self.places] = values
             q, state = self._newton(q, start)
-            status = self._status_of_one(state)
-            if status < NOT_CLOSED:
-                return ClosedPositions(q, _CODES[status])
+            if self._is_closed(state):
+                return ClosedPositions(q, _CLOSED)
         if not np.isfinite(values).all():
             raise InputError("given has values that are not finite.", field="given", value=values, allowed="finite")
         count = len(values) if values.ndim == 2 else len(np.atleast_2d(start))
@@ -253,18 +260,15 @@ class LoopClosure:
                 break
         return q, state
 
-    def _status_of_one(self, state: Array) -> int:
+    def _is_closed(self, state: Array) -> bool:
+        """Whether one state is CLOSED beyond doubt, which servo loops learn faster than by `_status`."""
         size, determinant, excess, distance = state.tolist()
-        if not size < ACCEPTED:
-            return NOT_CLOSED
-        if distance > FAR:
-            return _JUMPED
-        if not self.is_singular and not determinant * self.sign > LEAST_DETERMINANT:
-            return SINGULAR
-        return BEYOND_LIMITS if excess > BEYOND else CLOSED
+        return bool(
+            size < ACCEPTED and distance <= FAR and excess <= BEYOND and determinant * self.sign > LEAST_DETERMINANT
+        )
 
     def _status(self, states: Array) -> NDArray[np.intp]:
-        """`_status_of_one` of a batch."""
+        """Status of a batch."""
         size, determinant, excess, distance = states.T
         left = np.zeros(len(states), dtype=bool) if self.is_singular else ~(determinant * self.sign > LEAST_DETERMINANT)
         status = np.where(left, SINGULAR, np.where(excess > BEYOND, BEYOND_LIMITS, CLOSED))
@@ -317,7 +321,17 @@ class LoopClosure:
             bad = np.flatnonzero(status == worst)
             if len(bad):
                 raise self._refusal(error, bad if np.ndim(status) else None, given)
+        if (status == BEYOND_LIMITS).any():
+            self._warn_of_limits(np.atleast_2d(q))
         return q
+
+    def _warn_of_limits(self, q: Array) -> None:
+        model = self.model
+        excess = np.maximum(model.lower - q, q - model.upper).max(axis=0)
+        joints = {model.joint_of_position(k): float(excess[k]) for k in np.flatnonzero(excess > BEYOND).tolist()}
+        shown = ", ".join(f"{name!r} by {over:.3g}" for name, over in joints.items())
+        text = f"model {model.name!r}: joints exceed their position limits [rad, m] where the loops close: {shown}."
+        warnings.warn(BeyondLimitsWarning(text, loops=tuple(model.loop_names), joints=joints), stacklevel=4)
 
     def _refusal(self, error: _Refusal, rows: NDArray[np.intp] | None, given: Any) -> AdaError:
         names = ", ".join(dict.fromkeys(self.model.joint_of_position(k) for k in self.places))

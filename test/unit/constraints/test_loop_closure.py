@@ -93,6 +93,9 @@ def test_limits_are_reported(dynamics):
     closure = dyn.constraints.loop_closure(["ankle_pitch", "ankle_roll"])
     assert closure.solve({"ankle_pitch": 0.59}).status == CLOSED
     assert closure.solve({"ankle_pitch": 0.65}).status == BEYOND_LIMITS
+    with pytest.warns(ada.BeyondLimitsWarning) as caught:
+        dyn.constraints.complete_position([0.65, 0.0], ["ankle_pitch", "ankle_roll"])
+    assert caught[0].message.joints == {"ankle_pitch": pytest.approx(0.05)}
 
 
 def test_a_servo_loop_starts_from_the_last_solution(dynamics):
