@@ -21,6 +21,9 @@ def run(path: Path) -> None:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":  # display_data are pages of a local server
             cell.outputs = [output for output in cell.outputs if output.output_type != "display_data"]
+            for data in [output.data for output in cell.outputs if "data" in output]:
+                if "text/html" in data:  # the text of a film is the path of a temporary file
+                    data.pop("text/plain", None)
     notebook.metadata.pop("language_info", None)
     nbformat.write(notebook, path)
 
