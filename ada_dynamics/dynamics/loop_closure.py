@@ -329,8 +329,8 @@ class LoopClosure:
         model = self.model
         excess = np.maximum(model.lower - q, q - model.upper).max(axis=0)
         joints = {model.joint_of_position(k): float(excess[k]) for k in np.flatnonzero(excess > BEYOND).tolist()}
-        shown = ", ".join(f"{name!r} by {over:.3g}" for name, over in joints.items())
-        text = f"model {model.name!r}: joints exceed their position limits [rad, m] where the loops close: {shown}."
+        shown = ", ".join(map(repr, joints))  # without amounts: Python displays equal warnings of a servo loop once
+        text = f"model {model.name!r}: joints exceed their position limits where the loops close: {shown}."
         warnings.warn(BeyondLimitsWarning(text, loops=tuple(model.loop_names), joints=joints), stacklevel=4)
 
     def _refusal(self, error: _Refusal, rows: NDArray[np.intp] | None, given: Any) -> AdaError:
