@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes all parameters of the nodes with their defaults: the tables in docs/ros2.md, and config/parameters.yaml."""
+"""Writes all parameters of the nodes with their defaults: the tables in docs/ros, and config/parameters.yaml."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ada_robot.settings import Setting, fields_of
 from ada_robot.simulated.settings import DynamicsSettings, ServoGains
 from ada_tools.nodes.settings import OracleSettings, TargetSettings, ViewSettings
 
-PAGE = Path(__file__).parent / "ros2.md"
+PAGES = Path(__file__).parent / "ros"
 NAME = "parameters.yaml"
 MADE_BY = "python docs/parameter_tables.py"
 
@@ -110,7 +110,7 @@ def _row(one: Setting, prefix: str) -> str:
 
 
 def renewed(text: str) -> str:
-    """A page with its tables, each behind the line `<!-- parameters: NODE -->`, made anew."""
+    """Text of a page with updated tables, each after the line `<!-- parameters: NODE -->`."""
     for node in settings_of_nodes():
         marker = f"<!-- parameters: {node} -->\n"
         pattern = re.escape(marker) + r"(?:\|.*\n)*"
@@ -119,5 +119,6 @@ def renewed(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES.glob("*_node*.md"):
+        page.write_text(renewed(page.read_text(encoding="utf-8")), encoding="utf-8")
     resources.find("config", NAME).write_text(render(), encoding="utf-8")

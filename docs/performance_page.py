@@ -209,8 +209,9 @@ Seconds of processor time in a fresh process. Compiled code is cached on disk.
 
 {first_use(figures)}
 
-The pages [controllers](controllers.md), [inverse kinematics](inverse_kinematics.md) and [ROS 2 nodes](ros2.md) have
-times of their own. `benchmarks/README.md` describes the method; `docs/performance_page.py` writes this page.
+The pages [controllers](controllers.md), [inverse kinematics](inverse_kinematics.md) and
+[dynamics_node](ros/dynamics_node.md) have times of their own. `benchmarks/README.md` describes the method;
+`docs/performance_page.py` writes this page.
 """
 
 

@@ -37,7 +37,8 @@ def test_the_tables_of_alarms_are_up_to_date():
 @pytest.mark.parametrize("name", ["controller_tables", "parameter_tables"])
 def test_the_tables_of_controllers_and_parameters_are_up_to_date(name):
     made = docs_module(name)
-    text = made.PAGE.read_text(encoding="utf-8")
+    pages = [made.PAGE] if name == "controller_tables" else sorted(made.PAGES.glob("*_node*.md"))
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     assert made.renewed(text) == text, f"run: python docs/{name}.py"
     for table in made.settings_of_nodes() if name == "parameter_tables" else CONTROLLERS:
         assert f"s: {table} -->\n|" in text, table
@@ -100,8 +101,8 @@ def test_the_figures_are_those_of_the_code():
 
 
 def test_every_topic_and_service_of_the_robot_nodes_is_on_the_page():
-    pages = ("docs/ros2.md", "docs/simulation_interfaces.md")
-    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
+    pages = [*(ROOT / "docs/ros").glob("*_node*.md"), ROOT / "docs/simulation_interfaces.md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     rooms = ("ada_robot/node", "ada_hardware/node")
     files = [*(path for room in rooms for path in (ROOT / room).glob("*.py"))]
     code = "\n".join(file.read_text(encoding="utf-8") for file in [*files, ROOT / "ada_robot/ros/diagnostics.py"])
