@@ -45,7 +45,6 @@ NODE_NAMES = (
     "hardware_node",
     "loop_state_publisher",
     "oracle_node",
-    "record_node",
     "target_node",
     "view_node",
 )

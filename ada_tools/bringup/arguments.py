@@ -183,7 +183,6 @@ NODE_ARGUMENTS = (
     Argument("view", "auto", "show the robot in the browser; auto: if viser is installed; by ros2 launch always", AUTO),
     Argument("view_port", "8080", "port of the browser view on this machine; 0: any free one"),
     Argument("rviz", "auto", "show the robot in RViz; auto: if rviz2 is installed", AUTO),
-    Argument("record", "", "path of an .mcap file to record to; empty: none"),
     Argument("use_sim_time", "false", "all nodes follow the clock of the simulation (/clock)", BOOLEANS),
     Argument("namespace", "", "namespace of all nodes and topics, relative to a pushed namespace; empty: none"),
     Argument(
@@ -210,6 +209,7 @@ def robot_arguments(idle: str) -> tuple[Argument, ...]:
             ("hold", "release"),
         ),
         Argument("real_time_factor", "1.0", "simulated seconds per second; 0: as fast as possible"),
+        Argument("record", "", "path of an .mcap file for the simulated motion; empty: none"),
         Argument("oracle", "false", "compare all results with pinocchio and report on /diagnostics", BOOLEANS),
         Argument(
             "base_pose",

@@ -23,7 +23,6 @@ _NODES = (
     "hardware_node",
     "controller_node",
     "target_node",
-    "record_node",
     "view_node",
     "oracle_node",
     "loop_state_publisher",
@@ -218,7 +217,7 @@ def target_node(values: SetupValues, parameters: Parameters | None) -> list[Proc
 
 
 def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameters | None = None) -> list[Process]:
-    """Optional nodes: recorder, oracle and views.
+    """Optional nodes: oracle and views.
 
     Args:
         values: values of the setup.
@@ -227,12 +226,8 @@ def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameter
         view: additional parameters of view_node.
     """
     found: list[Process] = []
-    is_simulated = "real_time_factor" in values and not values.is_driven
-    if values["record"] and not is_simulated:  # dynamics_node has a recorder
-        own: Parameters = {**values.use_sim_time, "path": values("record")}
-        found.append(_node("record_node", values, own, is_optional=True))
     if values.flag("oracle"):
-        own = {**values.use_sim_time, "description_timeout": 0.0}  # the first start compiles
+        own: Parameters = {**values.use_sim_time, "description_timeout": 0.0}  # the first start compiles
         found.append(_node("oracle_node", values, own, is_optional=True))
     if values.shows_view:
         own = {

@@ -19,7 +19,6 @@ MODULES = {
     "hardware_node": "ada_hardware.node.hardware_node",
     "loop_state_publisher": "ada_robot.node.loop_state_publisher",
     "oracle_node": "ada_tools.nodes.oracle_node",
-    "record_node": "ada_tools.nodes.record_node",
     "target_node": "ada_tools.nodes.target_node",
     "view_node": "ada_tools.nodes.view_node",
 }

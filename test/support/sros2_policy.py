@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ada_dynamics import resources
-from ada_tools.nodes.recorded_topics import resolved
 
 RULES = {  # attribute of a list: what a node may do with its names
     "topics": ("publish", "subscribe"),
@@ -29,7 +28,8 @@ def allowed(node: str, rule: str) -> list[str]:
     """Full names, or patterns of them, under a rule: "publish", "subscribe", "reply" or "request"."""
     profile = profiles()[node]
     names = [(one.text or "").strip() for part in profile if part.attrib.get(rule) == "ALLOW" for one in part]
-    return [resolved(name, profile.attrib["ns"], node) for name in names]
+    above = profile.attrib["ns"].rstrip("/")
+    return [name if name[0] == "/" else f"{above}/{name.replace('~', node, 1)}" for name in names]
 
 
 def refused(node: str, rule: str, names: set[str]) -> set[str]:

@@ -101,9 +101,8 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
         found = [list(row["late [ms]"][name].values()) for row in rows if name in row["late [ms]"]]
         lines.append(f"{name:<28}" + "".join(f"{max(one):>9.3f}" for one in list(zip(*found, strict=True))[:4]))
     lines.append("")
-    for what in ("simulation", "topics"):
-        expected, found = (sum(row["rows"][what][i] for row in rows) for i in (0, 1))
-        lines.append(f"rows of {what}: {found} of {expected}")
+    expected, found = (sum(row["rows"]["simulation"][i] for row in rows) for i in (0, 1))
+    lines.append(f"rows of the simulation: {found} of {expected}")
     for what in dict.fromkeys(what for row in rows for what in row["simulation"]):
         worst = max(row["simulation"].get(what, np.inf) for row in rows)
         lines.append(f"four-bar: {what} {worst:.2e} after {rows[-1]['state']['t']:.0f} s")

@@ -27,6 +27,8 @@ LATE = 1.0  # [ms] that 99 % of the wake-ups of each loop keep elsewhere
 _HOME = np.array([0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0])  # [rad]
 _RATES = 0.06 * np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0])  # [rad/s], no two of which have a common measure
 _WIDTH = 0.2  # [rad]
+_SHARES = ("p50", "p99", "p99.9", "max")
+_ERROR = b"\2"  # diagnostic_msgs/DiagnosticStatus
 Tell = Callable[[str], object]
 
 
@@ -57,7 +59,7 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
             work = _Work(device, seconds, state["phase"], tell)
             starter.begin()
             starter.run(work.tick)
-            growths, end = work.watch.growths() if work.began else {}, time.time_ns()
+            growths = work.watch.growths() if work.began else {}
         work.close()
         bare.stop()
         problems = [f"device: {one.text}" for one in device.violations()] + work.problems
@@ -67,22 +69,21 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
     if not work.began:
         raise AdaError(f"the arm did not follow, within {PATIENCE:g} s; the nodes said:\n{said.getvalue()[-3000:]}")
     loop = recordings.read_simulation(folder / "loop.mcap")
-    arm = recordings.read_topics(folder / "arm.mcap", said.getvalue(), work.began, end)
-    delays = [f"{name}: {one['p99']:.2g} ms late at p99" for name, one in arm["late"].items() if one["p99"] > LATE]
-    delays += arm["delays"] + work.delays
+    delays = [f"{name}: {one['p99']:.2g} ms late at p99" for name, one in work.late.items() if one["p99"] > LATE]
+    delays += [*work.reported, *work.delays]
     delays += [f"{one.process.name} ended with {one.code}" for one in starter.children if one.code]
     slept = bare.statistics.summary()
     late = (1e3 * one for one in (slept.late_p50, slept.late_p99, slept.late_p999, slept.late_max))
-    sleeper = dict(zip(recordings.LATE, late, strict=True))
+    sleeper = dict(zip(_SHARES, late, strict=True))
     is_busy = sleeper["p99.9"] > BUSY
-    problems += [*loop["problems"], *arm["problems"], *watch.problems(growths), *([] if is_busy else delays)]
+    problems += [*loop["problems"], *watch.problems(growths), *([] if is_busy else delays)]
     t, q, v = loop["last"] or (0.0, state["q"], state["v"])
     return {
         "date": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         "seconds": work.seconds,
         "processes": {name: {what: one._asdict() for what, one in found.items()} for name, found in growths.items()},
-        "late [ms]": {"a thread that only sleeps": sleeper, **arm["late"]},
-        "rows": {"simulation": loop["rows"], "topics": arm["rows"]},
+        "late [ms]": {"a thread that only sleeps": sleeper, **work.late},
+        "rows": {"simulation": loop["rows"]},
         "simulation": loop["figures"],
         "off the path [rad]": work.furthest,
         "by the machine": delays if is_busy else [],
@@ -110,7 +111,7 @@ def _plan(folder: Path, url: str, state: dict[str, Any], priority: int) -> Plan:
     file.write_text("".join(params_text({**one, **own}, f"/**/{node}") for node, one in parameters.items()))
     quiet = {"view": "false", "rviz": "false", "params_file": str(file)}
     words = {"backend": "real", "url": url, "activate": "true", "controller": "joint_trajectory", "variant": VARIANT}
-    one = plan("pa10_bringup", {**words, **quiet, "namespace": "arm", "record": str(folder / "arm.mcap")})
+    one = plan("pa10_bringup", {**words, **quiet, "namespace": "arm"})
     other = plan("closed_chain", {**quiet, "namespace": "loop", "record": str(folder / "loop.mcap")})
     return Plan("soak", one.values, (*one.processes, *other.processes))
 
@@ -120,6 +121,7 @@ class _Work:
 
     def __init__(self, device: EmulatorProcess, seconds: float, phase: float, tell: Tell) -> None:
         import rclpy
+        from diagnostic_msgs.msg import DiagnosticArray
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.signals import SignalHandlerOptions
         from sensor_msgs.msg import JointState
@@ -137,6 +139,9 @@ class _Work:
         self._node = rclpy.create_node("soak", namespace="arm")
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
+        self.late: dict[str, dict[str, float]] = {}  # of loops, as they report it last
+        self.reported: dict[str, None] = {}  # errors in /diagnostics
+        self._node.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, 50)
         self._topic = self._node.create_publisher(JointTrajectory, "controller_node/joint_trajectory", qos.COMMANDS)
         self._heard = self._node.create_subscription(
             JointState, "controller_node/joint_target", lambda _: setattr(self, "_hears", True), qos.STATES
@@ -152,7 +157,7 @@ class _Work:
                 self.began = time.time_ns()
                 self._send(now, self._piece)
             return now > self._deadline
-        time.sleep(TICK)
+        self._executor.spin_once(timeout_sec=TICK)
         if now >= self._look:
             self._memory, self._look = self.watch.look(), now + self._every
         if now < self._next or not self.watch.has_enough():
@@ -167,6 +172,15 @@ class _Work:
             return True
         self._send(now, 0.0 if off > OFF else self._piece)
         return False
+
+    def _take_diagnostics(self, message: Any) -> None:
+        """How late the loops were, and errors, while the arm follows."""
+        for status in message.status if self.began else ():
+            values = {one.key: one.value for one in status.values}
+            if "late p99 [ms]" in values:
+                self.late[status.name] = {one: float(values[f"late {one} [ms]"]) for one in _SHARES}
+            if status.level == _ERROR:
+                self.reported[f"{status.name}: {status.message}"] = None
 
     def _is_driven(self) -> bool:
         return "braked" not in self._device.state()["ways"]

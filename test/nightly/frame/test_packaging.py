@@ -34,7 +34,6 @@ NODES = {
     "hardware_node",
     "loop_state_publisher",
     "oracle_node",
-    "record_node",
     "target_node",
     "view_node",
 }

@@ -48,7 +48,7 @@ def test_a_launch_file_describes_and_starts_its_setup(setup):
 
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
 def test_what_a_launch_file_starts_is_installed(setup, entry_points):
-    wanted = {"oracle": "true", "view": "true", "rviz": "true", "record": "run.mcap", "backend": "emulator"}
+    wanted = {"oracle": "true", "view": "true", "rviz": "true", "backend": "emulator"}
     names = {argument.name for argument in setup.arguments}
     what = plan(setup, {name: value for name, value in wanted.items() if name in names}, Machine(True, True))
     for process in what.processes:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings on a full disk, and definitions of installed messages."""
+"""Recordings on a full disk."""
 
 from __future__ import annotations
 
-import re
 import resource
 import subprocess
 import sys
@@ -14,29 +13,6 @@ pytest.importorskip("mcap")
 
 from mcap.reader import make_reader
 from mcap_messages import recording
-
-from ada_dynamics.simulation.record import messages
-from ada_tools.nodes.recorded_topics import definition
-
-
-def fields_of(text):
-    """Fields by type, without comments, constants and default values."""
-    found = {}
-    for part in ("MSG: \n" + text).split("=" * 80 + "\n"):
-        name, *lines = part.splitlines()
-        fields = (re.match(r"([\w/]+(?:<=\d+)?(?:\[.*?\])?)\s+(\w+)\s*(=)?", line) for line in lines)
-        found[name] = [(one[1].rsplit("/", 1)[-1], one[2]) for one in fields if one and not one[3]]
-    return found
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize("kind", list(messages.DEFINITIONS))
-def test_installed_definitions_have_the_layout_of_those_in_simulations_recordings(kind):
-    pytest.importorskip("rclpy")
-    if kind == messages.TRANSFORMS:
-        pytest.importorskip("tf2_msgs")
-    assert fields_of(definition(kind)) == fields_of(messages.DEFINITIONS[kind])
-
 
 FULL = """
 import resource, sys

@@ -130,14 +130,10 @@ def test_a_real_arm_stands_still_until_it_is_activated_by_hand(ros, patient):
         assert not device.violations()
 
 
-def test_an_emulated_humanoid_moves_its_arms_and_is_recorded(ros, patient, tmp_path):
-    pytest.importorskip("mcap")
-    path = tmp_path / "run.mcap"
-    running = Driven(ros, "khr1_bringup", "--backend", "emulator", f"record:={path}", patient("khr1"))
+def test_an_emulated_humanoid_moves_its_arms(ros, patient):
+    running = Driven(ros, "khr1_bringup", "--backend", "emulator", patient("khr1"))
     advice = "ros2 service call /hardware_node/stop" if shutil.which("ros2") else "try next: ada up khr1_bringup"
     ros.wait(lambda: advice in running.process.output, what="suggested commands")
-    listeners = ros.tester.get_subscriptions_info_by_topic
-    ros.wait(lambda: "record_node" in {one.node_name for one in listeners("joint_states")}, what="a recorder")
     arms = ["left_shoulder_pitch", "right_shoulder_pitch"]
     goal = running.joints(arms) - 0.3
     sender = Commander(ros).ready()
@@ -145,7 +141,6 @@ def test_an_emulated_humanoid_moves_its_arms_and_is_recorded(ros, patient, tmp_p
     sender.until(lambda: np.abs(running.joints(arms) - goal).max() < 0.02, "the goal", names=arms, position=goal)
     assert running.phase == "active"
     running.end()
-    assert path.stat().st_size > 1000
 
 
 def test_an_emulated_sensor_publishes_its_wrench(ros):

@@ -18,9 +18,9 @@ from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.processes import params_text
 from ada_tools.nodes.settings import OracleSettings
 
-EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
+EVERYWHERE = {"rviz", "view", "view_port", "use_sim_time", "namespace", "params_file"}
 EVERYWHERE |= {"frame_prefix", "log_level"}
-OF_ROBOTS = {"oracle", "idle", "real_time_factor", "base_pose"}
+OF_ROBOTS = {"oracle", "record", "idle", "real_time_factor", "base_pose"}
 SENSORS = {"ft_sensor", "loop_state_publisher"}  # setups without a robot
 template = docs_module("parameter_tables")
 URLS = {"url": "udp://127.0.0.1:50000", "port": "/dev/ttyUSB0", "sensor_url": "udp://127.0.0.1:50001"}
@@ -85,7 +85,7 @@ def test_every_choice_of_every_setup_makes_a_plan_that_the_nodes_accept(setup):
                 assert node.name == what.plant
                 assert not node.optional
                 for process in what.processes:
-                    if process.package == "ada_dynamics" and process.executable != "record_node":
+                    if process.package == "ada_dynamics":
                         values = dict(what.parameters(process.executable))
                         values.pop("use_sim_time", None)
                         is_hardware = process.executable == "hardware_node"

@@ -146,6 +146,7 @@ def test_a_sensor_alone_is_fixed_in_the_world_unless_its_frame_may_be_a_link(val
         ("pa10_control", {"backend": "emulator", "idle": "release"}, "idle"),
         ("pa10_control", {"backend": "emulator", "real_time_factor": "0.5"}, "real_time_factor"),
         ("pa10_control", {"backend": "emulator", "use_sim_time": "true"}, "use_sim_time"),
+        ("khr1_bringup", {"backend": "emulator", "record": "/run.mcap"}, "record"),
         ("ft_sensor", {"backend": "sim"}, "backend"),
         ("ft_sensor", {"mounting": "flat"}, "mounting"),
         ("pa10_control", {"backend": "emulator", "controller": "compliance", "sensor": "none"}, "sensor"),
@@ -165,13 +166,6 @@ def test_an_address_may_stand_in_a_file_of_parameters(tmp_path):
     what = plan("pa10_bringup", {"params_file": str(file)}, BARE)
     assert "pa10.driver.url" not in what.devices
     assert what.process("hardware_node").params_file == file
-
-
-def test_beside_devices_topics_are_recorded_by_a_node_that_may_fail(tmp_path):
-    path = tmp_path / "run.mcap"
-    what = plan("khr1_bringup", {"backend": "emulator", "record": str(path)}, BARE)
-    assert executables(what) == ["hardware_node", "record_node"]
-    assert what.process("record_node").optional and what.process("record_node").given == {"path": str(path)}
 
 
 @pytest.mark.parametrize(("name", "frame"), [("pa10_bringup", "world"), ("khr1_bringup", "world"), ("ft_sensor", "")])

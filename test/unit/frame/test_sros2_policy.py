@@ -15,7 +15,6 @@ NODES = (
     "controller_node",
     "hardware_node",
     "target_node",
-    "record_node",
 )
 MOVERS = {"view_node", "controller_node", "target_node"}  # what they publish moves robots
 COMMANDS = {
@@ -71,7 +70,7 @@ def started():
         emulated = [backend for backend in choices.get("backend", ("",)) if backend != "real"]
         for backend in emulated:
             for controller in choices.get("controller", ("",)):
-                given = {"backend": backend, "controller": controller, "oracle": "true", "record": "run.mcap"}
+                given = {"backend": backend, "controller": controller, "oracle": "true"}
                 values = {name: value for name, value in given.items() if value and name in choices}
                 yield plan(setup, values, Machine(has_rviz=True, has_viser=True))
 
