@@ -104,7 +104,7 @@ class PlantLoop(DeadlineLoop):
         return self.post(act)
 
     def step(self, count: int) -> Future[Snapshot]:
-        """Take steps while paused, and publish the last state.
+        """Take steps while paused, by the commands received before, and publish the last state.
 
         Raises (by the future):
             InputError: if it is not paused, or the simulation has failed.
@@ -113,6 +113,8 @@ class PlantLoop(DeadlineLoop):
         def act() -> Snapshot:
             if not self.is_paused:
                 raise InputError("the simulation is running; pause it first (service ~/pause with data: true).")
+            if self._listen is not None:
+                self._listen()
             self._advance(count, self._clock.now_ns())
             if self._left != self.every:
                 self._publish_state()

@@ -79,17 +79,24 @@ def test_a_run_over_dds_is_that_of_the_simulation_step_by_step(ros):
     simulated = plant(
         ros, start_paused=True, publish_clock=True, publish_rate=1000.0, step_count=1, idle="release", contact="off"
     )
+    assert ros.call(Trigger, "dynamics_node/step").success, "after it no stamp is zero, which would mean none"
+    begin = simulated.loop.latest.q
     settings = {"stiffness": [400.0], "damping": [40.0]}
     node = controller(
         ros,
         wait=True,
         blend=0.0,
+        state_rate=0.0,
         use_sim_time=True,
         computed_torque__stiffness=settings["stiffness"],
         computed_torque__damping=settings["damping"],
     )
     goal = np.array(BENT) + 0.2
     commands, steps = ros.collect(JointState, "joint_commands", qos.COMMANDS), 40
+    answered = ros.collect(Float64MultiArray, "controller_node/state", qos.streams(steps))  # published after a command
+    listeners = {"/joint_commands": 2, "/controller_node/state": 1}  # the plant, and this test
+    for publisher in [one for one in node.publishers if one.topic_name in listeners]:
+        ros.matched(publisher, listeners[publisher.topic_name])
     rows = []
     for k in range(steps):
         if k == 10:
@@ -97,11 +104,13 @@ def test_a_run_over_dds_is_that_of_the_simulation_step_by_step(ros):
             ros.wait(lambda: np.array_equal(node.thread.control.target.position, goal), what="the reference")
         assert ros.call(Trigger, "dynamics_node/step").success
         rows.append(simulated.loop.latest)
-        ros.wait(lambda n=k: len(commands) > n, what="the command for that state")
-    assert len(commands) == steps, "one command for each state"
+        ros.wait(lambda n=k: len(answered) > n, what="the command for that state")
+        assert answered[k].data[0] == pytest.approx(rows[k].t - rows[0].t + 1e-3), "its time since the first state"
+    ros.wait(lambda: len(commands) >= steps, what="the commands")
+    assert len(commands) == len(answered) == steps, "one command for each state"
     model = ada.load("pa10")
     alone = InSimulation(
-        make("computed_torque", model, settings), lambda t: JointReference(np.array(BENT) if t < 9.5e-3 else goal)
+        make("computed_torque", model, settings), lambda t: JointReference(begin if t < 9.5e-3 else goal)
     )
     stops = JointStops.for_model(model, 1e-3, q=rows[0].q)
     sim = alone.simulation(model, rows[0].q, rows[0].v, algorithm="ada", step=1e-3, stops=stops)
