@@ -6,8 +6,8 @@
     a = ada_dynamics.torch.forward(dynamics, q, v, tau)  # tensors with any leading dimensions
     a.square().sum().backward()  # tau.grad, ...
 
-CPU tensors are read without a copy; GPU tensors need `Dynamics(model, device="cuda")`. Gradients by quaternions in q
-have no component along the quaternion, as its norm is constant.
+CPU tensors are read without a copy; GPU tensors need `Dynamics(model, device="cuda")`, and their gradients are computed
+on the CPU. Gradients by quaternions in q have no component along the quaternion, as its norm is constant.
 """
 
 from __future__ import annotations
@@ -73,15 +73,14 @@ class _Forward(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
-        dynamics = ctx.dynamics
-        return _vjp(dynamics, ctx.saved_tensors, w, dynamics.forward_vjp, dynamics.forward_derivatives)
+        return _vjp(ctx.dynamics, ctx.dynamics.forward_vjp, ctx.saved_tensors, w)
 
     @staticmethod
     def jvp(ctx: Any, _: None, d_q: Tensor, d_v: Tensor, d_tau: Tensor) -> Tensor:
         tensors = ctx.saved_tensors
         changes = [torch.zeros_like(x) if d is None else d for x, d in zip(tensors, (d_q, d_v, d_tau), strict=True)]
-        positions, *rest = _arrays(*tensors)
-        along, *others = _arrays(*changes)
+        positions, *rest = _on_cpu(*tensors)
+        along, *others = _on_cpu(*changes)
         velocity = ambient_of(ctx.dynamics).velocity(positions, along)
         return _tensor(ctx.dynamics.forward_jvp(positions, *rest, velocity, *others), tensors[0])
 
@@ -96,38 +95,29 @@ class _Inverse(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
-        dynamics = ctx.dynamics
-        return _vjp(dynamics, ctx.saved_tensors, w, dynamics.inverse_vjp, dynamics.inverse_derivatives)
+        return _vjp(ctx.dynamics, ctx.dynamics.inverse_vjp, ctx.saved_tensors, w)
 
 
 class _Rollout(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, sim: Simulation, hold: int, q: Tensor, v: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-        path, ctx.pull = sim.rollout_vjp(*_arrays(q, v, tau), hold=hold)
+        path, ctx.pull = sim.rollout_vjp(*_on_cpu(q, v, tau), hold=hold)
         ctx.ambient, ctx.positions, ctx.like = ambient_of(sim.dynamics), path.q, q
         return _tensor(path.q, q), _tensor(path.v, q)
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, by_q: Tensor, by_v: Tensor) -> tuple[Tensor | None, ...]:
-        rows, speeds = _arrays(by_q, by_v)
+        rows, speeds = _on_cpu(by_q, by_v)
         found = ctx.pull(ctx.ambient.velocity_gradient(ctx.positions, rows), speeds)
         start = ctx.ambient.gradient(ctx.positions[0], found.dq)
         return (None, None, *(_tensor(x, ctx.like) for x in (start, found.dv, found.du)))
 
 
-def _vjp(
-    dynamics: Dynamics, state: Sequence[Tensor], w: Tensor, product: Any, matrices: Any
-) -> tuple[Tensor | None, ...]:
-    """Gradients by the arguments of a function, from vector-Jacobian products on the CPU, from matrices on a GPU."""
-    if w.is_cuda:
-        if not ambient_of(dynamics).is_plain:
-            text = f"gradients by quaternions or Euler angles of {dynamics.model.name!r} need CPU tensors, q.cpu()."
-            raise InputError(text, field="device", allowed=("cpu",))
-        jacobians = (_tensor(x, w) for x in matrices(*_arrays(*state)))
-        return (None, *((w[..., None, :] @ x)[..., 0, :] for x in jacobians))
-    positions, *rest = _arrays(*state)
-    found = product(positions, *rest, *_arrays(w))
+def _vjp(dynamics: Dynamics, product: Any, state: Sequence[Tensor], w: Tensor) -> tuple[Tensor | None, ...]:
+    """Gradients by the arguments of a function from its vector-Jacobian product."""
+    positions, *rest = _on_cpu(*state)
+    found = product(positions, *rest, *_on_cpu(w))
     by_q = ambient_of(dynamics).gradient(positions, found.dq)
     return (None, *(_tensor(x, w) for x in (by_q, found.dv, found.du)))
 
@@ -148,6 +138,11 @@ def _arrays(*tensors: Tensor) -> list[Any]:
     return [x.detach() if x.is_cuda else x.detach().numpy() for x in tensors]
 
 
+def _on_cpu(*tensors: Tensor) -> list[Any]:
+    """Arrays that share the memory of CPU tensors, or copies of GPU tensors."""
+    return [x.detach().cpu().numpy() for x in tensors]
+
+
 def _tensor(found: Any, like: Tensor) -> Tensor:
     made = torch.from_numpy(found) if isinstance(found, np.ndarray) else torch.from_dlpack(found)
-    return made.to(like.dtype)
+    return made.to(device=like.device, dtype=like.dtype)

@@ -145,10 +145,10 @@ class _ImportedTensor:
             _Deleter(self._deleter)(self._place)
 
 
-def _by_dlpack(name: str, value: Any, stream: int) -> ArrayView:
-    """View of an array by DLPack; the array is ready for operations in `stream`."""
+def _by_dlpack(name: str, value: Any) -> ArrayView:
+    """View of an array by DLPack; the array is ready for operations in the default stream."""
     try:
-        found = value.__dlpack__(stream=stream or 1)  # 1 denotes the default stream
+        found = value.__dlpack__(stream=1)  # 1 denotes the default stream
     except (RuntimeError, BufferError) as problem:  # torch raises for a tensor that requires a gradient
         raise InputError(f"{name} cannot be read: {problem}", field=name) from None
     place = _pointer(found, _NEW)
@@ -175,21 +175,22 @@ class DeviceArray:
     """Result in the memory of a device, in rows or columns.
 
     torch.from_dlpack(x), jax.dlpack.from_dlpack(x), cupy.asarray(x) and numba use the array without a copy;
-    numpy.asarray(x) copies it to the host. The array is ready when the work in its stream is done.
+    numpy.asarray(x) copies it to the host. The array is ready when the work in the default stream is done.
     """
 
-    def __init__(
-        self, device: Device, block: Block, shape: tuple[int, ...], dtype: np.dtype[Any], columns: bool, stream: int
-    ) -> None:
-        self.device, self.block, self.shape, self.dtype, self.stream = device, block, shape, dtype, stream
-        self.is_columns = columns
+    def __init__(self, device: Device, shape: tuple[int, ...], dtype: np.dtype[Any], columns: bool) -> None:
+        """Allocate an array whose first axis counts the states."""
+        self.device, self.shape, self.dtype, self.is_columns = device, shape, dtype, columns
+        self.block = device.allocate(prod(shape) * dtype.itemsize, 0)
 
     @classmethod
-    def empty(
-        cls, device: Device, shape: tuple[int, ...], dtype: np.dtype[Any], columns: bool, stream: int
-    ) -> DeviceArray:
-        """Allocate an array whose first axis counts the states."""
-        return cls(device, device.allocate(prod(shape) * dtype.itemsize, stream), shape, dtype, columns, stream)
+    def of(cls, device: Device, values: np.ndarray[Any, Any], columns: bool = False) -> DeviceArray:
+        """Copy an array to a device."""
+        found = cls(device, values.shape, values.dtype, columns)
+        laid_out = np.ascontiguousarray(np.moveaxis(values, 0, -1) if columns else values)
+        device.to_device(found.block.address, laid_out, 0)
+        device.wait(0)  # `laid_out` may be freed afterwards
+        return found
 
     def __repr__(self) -> str:
         return f"<DeviceArray {self.shape} {self.dtype} on {self.device.name}>"
@@ -231,7 +232,7 @@ class DeviceArray:
             "typestr": self.dtype.str,
             "data": (self.block.address, False),
             "strides": self.strides,
-            "stream": self.stream or 1,  # 1 denotes the default stream
+            "stream": 1,  # the default stream
             "version": 3,
         }
 
@@ -240,7 +241,7 @@ class DeviceArray:
 
     def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
         if stream is not None and stream >= 0:  # -1: the consumer does not want synchronization
-            self.device.follow(0 if stream == 1 else stream, self.stream)
+            self.device.follow(0 if stream == 1 else stream, 0)
         strides = tuple(step // self.dtype.itemsize for step in self.strides)
         bits = 8 * self.dtype.itemsize
         return dlpack_capsule(self, self.block.address, self.shape, strides, bits, self.device.dlpack_device)
@@ -248,8 +249,8 @@ class DeviceArray:
     def numpy(self) -> np.ndarray[Any, Any]:
         """Copy to the host; blocks until the array is ready."""
         host = np.empty(self._laid_out(), self.dtype)
-        self.device.to_host(host, self.block.address, self.stream)
-        self.device.wait(self.stream)
+        self.device.to_host(host, self.block.address, 0)
+        self.device.wait(0)
         return np.moveaxis(host, -1, 0) if self.is_columns else host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -287,12 +288,15 @@ class ArrayView:
                 raise InputError(text, field=self.name)
         return Strided(self.address, of_state, steps[-1])
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """Address range: first byte, and the byte after the last."""
-        steps = [step * (n - 1) * self.dtype.itemsize for step, n in zip(self.strides, self.shape, strict=True)]
-        first = self.address + sum(min(step, 0) for step in steps)
-        return first, self.address + sum(max(step, 0) for step in steps) + self.dtype.itemsize
+    def numpy(self, device: Device) -> np.ndarray[Any, Any]:
+        """Copy to the host with the same strides; blocks until the copy is done."""
+        steps = [step * self.dtype.itemsize for step in self.strides]
+        ends = [step * (n - 1) for step, n in zip(steps, self.shape, strict=True)]
+        before = -sum(min(end, 0) for end in ends)
+        memory = np.empty(before + sum(max(end, 0) for end in ends) + self.dtype.itemsize, np.uint8)
+        device.to_host(memory, self.address - before, 0)
+        device.wait(0)
+        return np.ndarray(self.shape, self.dtype, memory.data, before, steps)
 
     @property
     def is_columns(self) -> bool:
@@ -310,13 +314,13 @@ def on_device(value: Any) -> bool:
     return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == CUDA
 
 
-def array_view(name: str, value: Any, device: Device, stream: int = 0) -> ArrayView:
-    """View of an array of another library for use in `stream`; raises InputError if it cannot be used."""
+def array_view(name: str, value: Any, device: Device) -> ArrayView:
+    """View of an array of another library; raises InputError if it cannot be used."""
     try:
         described = getattr(value, INTERFACE, None)
     except RuntimeError as problem:
         raise InputError(f"{name} cannot be read: {problem}. Pass {name}.detach()", field=name) from None
-    found = _by_dlpack(name, value, stream) if described is None else _by_interface(name, value, described)
+    found = _by_dlpack(name, value) if described is None else _by_interface(name, value, described)
     if any(abs(x) > LARGEST for x in (*found.strides, *found.shape)):
         raise invalid(name, (found.shape, found.strides), f"at most {LARGEST} each", "shape and strides of ")
     if prod(found.shape):
@@ -345,22 +349,3 @@ def _stream(number: int) -> int:
     if number == 0:
         raise InputError("stream 0 is not allowed in __cuda_array_interface__; use 1 for the default stream")
     return 0 if number == 1 else int(number)
-
-
-def stream_number(stream: Any) -> int:
-    """Handle of a stream of torch, CuPy, numba or cuda.core, of a number, or of None (the default stream)."""
-    if stream is None:
-        return 0
-    if hasattr(stream, "__cuda_stream__"):
-        described = stream.__cuda_stream__() if callable(stream.__cuda_stream__) else stream.__cuda_stream__
-        return int(described[1])
-    for word in ("cuda_stream", "ptr", "handle"):
-        if hasattr(stream, word):
-            stream = getattr(stream, word)
-            break
-    value = getattr(stream, "value", stream)
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise invalid("stream", stream, "a stream of torch, CuPy or numba, or its handle")
-    return int(value)

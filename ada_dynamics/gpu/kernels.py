@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_int32, c_void_p
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -111,101 +110,87 @@ class ThreadKernel:
 Numbers = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Rows = Sequence[int] | np.ndarray[Any, np.dtype[np.intp]]  # state numbers
 CHUNK = 64 * 2**20  # bytes per chunk of a host batch: copies reach full bandwidth, and every device has buffer
-ONE_BY_ONE = 2000  # up to so many numbers of rejected states are copied one by one, about 10 us each
 SLOTS = 2  # chunks in flight: one is copied while the other is computed
 # Bytes of the word that holds the status bits of all states, and of its block including alignment padding.
 _USED, _WORD = 4, 16
 
 
 class RejectedStates:
-    """States that a kernel rejected; known when its stream is idle."""
+    """States that a kernel rejected; known when the default stream is idle."""
 
-    def __init__(self, device: Device, states: int, stream: int) -> None:
-        self.device, self.stream, self.count = device, stream, states
+    def __init__(self, device: Device, states: int) -> None:
+        self.device, self.count = device, states
         self._fallback: Callable[[], None] | None = None
-        self._block = device.allocate(_WORD + states, stream)
+        self._block = device.allocate(_WORD + states, 0)
         self.word, self.status = self._block.address, self._block.address + _WORD
-        device.clear(self.word, _WORD, stream)
+        device.clear(self.word, _WORD, 0)
 
     def then(self, fallback: Callable[[], None]) -> None:
         """Set the launch of the fallback kernel, which updates the status of the rejected states."""
         self._fallback = fallback
 
-    def redo(self) -> None:
-        """Launch the fallback kernel, if one is set, without waiting for it."""
-        if self._fallback is not None:
-            self.device.clear(self.word, _WORD, self.stream)
-            self._fallback()
-            self._fallback = None
-
     def rows(self) -> np.ndarray[Any, np.dtype[np.intp]]:
         """Numbers of the states that all kernels rejected; blocks until the stream is idle.
 
-        The status bytes are copied only if the status word is nonzero.
+        The fallback kernel is launched, and the status bytes are copied, only if the status word is nonzero.
         """
-        if not self._is_any():
+        word = np.empty(1, np.int32)
+        self.device.to_host(word, self.word, 0)
+        self.device.wait(0)
+        if not word[0]:
             return np.empty(0, np.intp)
         if self._fallback is not None:
-            self.redo()
+            self.device.clear(self.word, _WORD, 0)
+            self._fallback()
+            self._fallback = None
             return self.rows()
         status = np.empty(self.count, np.uint8)
-        self.device.to_host(status, self.status, self.stream)
-        self.device.wait(self.stream)
+        self.device.to_host(status, self.status, 0)
+        self.device.wait(0)
         return np.flatnonzero(status)
-
-    def _is_any(self) -> bool:
-        word = np.empty(1, np.int32)
-        self.device.to_host(word, self.word, self.stream)
-        self.device.wait(self.stream)
-        return bool(word[0])
 
 
 # --- device arrays ----------------------------------------------------------------------------------------------------
 def launch(
-    kernel: ThreadKernel, arrays: Mapping[str, ArrayView | Numbers], out: Sequence[ArrayView] | None, stream: int
-) -> tuple[list[DeviceArray], RejectedStates]:
-    """Launch a kernel on device arrays; host arrays are copied to the device.
+    kernel: ThreadKernel, arrays: Mapping[str, ArrayView | Numbers], out: Sequence[DeviceArray] = ()
+) -> tuple[Sequence[DeviceArray], RejectedStates]:
+    """Launch a kernel on device arrays in the default stream; host arrays are copied to the device.
 
     Args:
         kernel: kernel to launch.
         arrays: arguments by input name: batches (N, size), or single states (size,) that apply to all.
-        out: arrays for the results; None allocates new ones.
-        stream: handle of the stream.
+        out: arrays for the results; new ones by default.
     """
     device, states = kernel.device, _states(arrays)
-    for array in (*arrays.values(), *(out or ())):
-        if isinstance(array, ArrayView) and array.stream not in (None, stream):
-            device.follow(stream, array.stream or 0)
-    blocks = []  # referenced until all kernels are launched, because they are freed in stream order
+    for array in arrays.values():
+        if isinstance(array, ArrayView) and array.stream:
+            device.follow(0, array.stream)
+    copies = []  # referenced until all kernels are launched, because they are freed in stream order
     inputs = []
     for name, size in kernel.signature.inputs:
         array = arrays[name]
-        if not isinstance(array, ArrayView):
-            host = np.ascontiguousarray(array, dtype=kernel.dtype)
-            blocks.append(device.allocate(host.nbytes, stream))
-            device.to_device(blocks[-1].address, host, stream)
-            device.wait(stream)  # `host` may be freed afterwards
-            inputs.append(Strided(blocks[-1].address, 0 if host.ndim == 1 else size, 1))
-        else:
+        if isinstance(array, ArrayView):
             inputs.append(array.strided)
-    columns = all(not isinstance(x, ArrayView) or x.states is None or x.is_columns for x in arrays.values())
-    results: list[DeviceArray] = []
-    if out is None:
+        else:
+            copies.append(DeviceArray.of(device, np.asarray(array, dtype=kernel.dtype)))
+            inputs.append(Strided(copies[-1].block.address, 0 if array.ndim == 1 else size, 1))
+    if not out:
+        columns = all(not isinstance(x, ArrayView) or x.states is None or x.is_columns for x in arrays.values())
         shapes = [(states, *shape) for _, shape in kernel.signature.outputs]
-        results = [DeviceArray.empty(device, shape, kernel.dtype, columns, stream) for shape in shapes]
-    rejected = RejectedStates(device, states, stream)
-    places = [x.strided for x in (results if out is None else out)]
+        out = [DeviceArray(device, shape, kernel.dtype, columns) for shape in shapes]
+    rejected = RejectedStates(device, states)
+    places = [x.strided for x in out]
     if states:
-        kernel.launcher(inputs, places, rejected.status, rejected.word, states)(stream)
+        kernel.launcher(inputs, places, rejected.status, rejected.word, states)(0)
         robust = kernel.robust
         if robust is not None:
 
             def fallback() -> None:
-                robust.launcher(inputs, places, rejected.status, rejected.word, states)(stream)
-                blocks.clear()
+                robust.launcher(inputs, places, rejected.status, rejected.word, states)(0)
+                copies.clear()
 
             rejected.then(fallback)
-    return results, rejected
+    return out, rejected
 
 
 def _states(arrays: Mapping[str, ArrayView | Numbers]) -> int:
@@ -219,61 +204,12 @@ def _states(arrays: Mapping[str, ArrayView | Numbers]) -> int:
     return count
 
 
-def rows_of(device: Device, array: ArrayView, rows: Rows, stream: int) -> Numbers:
-    """Copy some states of a device array to the host."""
-    size = prod(array.shape[1:]) if array.states is not None else array.shape[0]
-    found = np.empty((len(rows), size), array.dtype)
-    if _is_much(array, found):
-        return _as_states(_whole(device, array, stream), array)[rows]
-    for line, address in _numbers(array.strided, array.dtype, found, rows):
-        device.to_host(line, address, stream)
-    device.wait(stream)
-    return found
-
-
-def put_rows(device: Device, array: ArrayView | DeviceArray, rows: Rows, values: Numbers, stream: int) -> None:
+def put_rows(device: Device, array: DeviceArray, rows: Rows, values: Numbers) -> None:
     """Copy states from the host into a device array."""
-    lines = np.ascontiguousarray(values.reshape(len(rows), -1), dtype=array.dtype)
-    if _is_much(array, lines):
-        memory = _whole(device, array, stream)
-        _as_states(memory, array)[rows] = lines
-        device.to_device(array.strided.address, memory, stream)
-        device.wait(stream)
-        return
-    for line, address in _numbers(array.strided, array.dtype, lines, rows):
-        device.to_device(address, line, stream)
-    device.wait(stream)
-
-
-def _is_much(array: ArrayView | DeviceArray, lines: Numbers) -> bool:
-    """Return True if copying the whole array takes less time than copying the states one by one."""
-    states, numbers = array.shape[0], prod(array.shape)
-    dense = sorted((array.strided.of_state, array.strided.of_element)) in ([1, states], [1, numbers // states])
-    return len(array.shape) > 1 and dense and lines.size > ONE_BY_ONE
-
-
-def _whole(device: Device, array: ArrayView | DeviceArray, stream: int) -> Numbers:
-    memory = np.empty(prod(array.shape), array.dtype)
-    device.to_host(memory, array.strided.address, stream)
-    device.wait(stream)
-    return memory
-
-
-def _as_states(memory: Numbers, array: ArrayView | DeviceArray) -> Numbers:
-    """View with one row per state."""
-    states = array.shape[0]
-    return memory.reshape(states, -1) if array.strided.of_element == 1 else memory.reshape(-1, states).T
-
-
-def _numbers(place: Strided, dtype: np.dtype[Any], lines: Numbers, rows: Rows) -> Any:
-    """Contiguous parts of each line, with their device addresses."""
-    for line, row in zip(lines, rows, strict=True):
-        first = place.address + int(row) * place.of_state * dtype.itemsize
-        if place.of_element == 1:
-            yield line, first
-            continue
-        for i in range(len(line)):
-            yield line[i : i + 1], first + i * place.of_element * dtype.itemsize
+    whole = array.numpy()
+    whole[rows] = values
+    device.to_device(array.block.address, np.moveaxis(whole, 0, -1) if array.is_columns else whole, 0)
+    device.wait(0)
 
 
 # --- host arrays ------------------------------------------------------------------------------------------------------

@@ -7,22 +7,18 @@ bits of all states are or-ed into one word. All results of a state with a nonzer
 only for the states whose status is nonzero, and replaces their status.
 
 Values that do not fit in registers are spilled as planned by `register_allocation`, to shared memory first, then to
-local memory. Long functions are split into several functions. Columns (see `expr.function.Columns`) are loops over as
-many columns at once as the registers hold; the values that all columns use are in shared memory where they fit,
-constant columns are a table in constant memory.
+local memory. Long functions are split into several functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from math import nan, prod
-from typing import NamedTuple
 
-from ada_dynamics.expr.evaluation import expand, without_lanes
-from ada_dynamics.expr.function import COLUMN, Columns, Function
-from ada_dynamics.expr.graph import CONST, COS, NEG, SIN, VAR, Expr, Scalar
+from ada_dynamics.expr.evaluation import expand
+from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.graph import CONST, COS, SIN, Expr
 from ada_dynamics.jit.expressions import Call, Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.lowering import Body, Lanes
@@ -47,39 +43,23 @@ class ThreadMemory:
         return ("ptr addrspace(3)" if is_fast else "ptr addrspace(5)") if self.target.is_gpu else "ptr"
 
     @property
-    def table(self) -> str:
-        """LLVM type of the address of a constant."""
-        return "ptr addrspace(4)" if self.target.is_gpu else "ptr"
-
-    @property
-    def constant(self) -> str:
-        """Address space of constants in a definition."""
-        return "addrspace(4) " if self.target.is_gpu else ""
-
-    @property
     def parameters(self) -> str:
         """Parameters of a function that uses both memories."""
         return f"{self.kind(True)} %fast, {self.kind(False)} %slow"
 
     def spill(self, body: Body, place: SpillSlot, value: str) -> None:
         """Spill a value. The store is volatile: otherwise ptxas keeps the value in a register and runs out of them."""
-        address = self._address(body, place, 0)
-        body.do(f"store volatile {self.number.real} {value}, {address}")
+        body.do(f"store volatile {self.number.real} {value}, {self._address(body, place)}")
 
-    def reload(self, body: Body, place: SpillSlot, further: str | int = 0) -> str:
-        """Reload a value from `place`, or from the slot at an offset from it."""
-        return body.emit(f"load volatile {self.number.real}, {self._address(body, place, further)}")
+    def reload(self, body: Body, place: SpillSlot) -> str:
+        """Reload a value."""
+        return body.emit(f"load volatile {self.number.real}, {self._address(body, place)}")
 
-    def _address(self, body: Body, place: SpillSlot, further: str | int) -> str:
+    def _address(self, body: Body, place: SpillSlot) -> str:
         kind, first = self.kind(place.is_fast), "%fast" if place.is_fast else "%slow"
         # slots of the threads of a block alternate in shared memory
         step = GROUP if place.is_fast and self.target.is_gpu else 1
-        if isinstance(further, str):
-            assert step == 1
-            offset = body.emit(f"add i64 {further}, {place.number}")
-        else:
-            offset = str(step * (place.number + further))
-        address = body.emit(f"getelementptr {self.number.scalar}, {kind} {first}, i64 {offset}")
+        address = body.emit(f"getelementptr {self.number.scalar}, {kind} {first}, i64 {step * place.number}")
         return f"{kind} {address}, align {self.number.bits // 8}"
 
 
@@ -108,180 +88,8 @@ class StridedAccess:
         value = self._converted("fptrunc", self.number, value, self.stored)
         self.body.do(f"store {self.stored.real} {value}, ptr {self._address(i)}, align {self.stored.bits // 8}")
 
-    def store_steps(self, first: str, stride: int, values: Sequence[str]) -> None:
-        """Store element `first` (an i64 operand) and every `stride`-th element after it.
-
-        Each address is computed from the previous one, so that no address occupies a register across loop iterations.
-        """
-        step = self.body.emit(f"mul i64 {self.step}, {stride}")
-        address = self._address(first)
-        for value in values:
-            value = self._converted("fptrunc", self.number, value, self.stored)
-            self.body.do(f"store {self.stored.real} {value}, ptr {address}, align {self.stored.bits // 8}")
-            address = self.body.element(address, step, self.stored.scalar)
-
     def _converted(self, how: str, of: Lanes, value: str, to: Lanes) -> str:
         return value if of == to else self.body.emit(f"{how} {of.real} {value} to {to.real}")
-
-
-# --- columns ----------------------------------------------------------------------------------------------------------
-SPARE = 20  # registers for values that are not kept per column
-PIECE = 8  # nodes after which values shared by all columns are reloaded
-
-
-class ColumnStorage:
-    """Memory slots of the operands of a function's columns.
-
-    Attributes:
-        fast: number of slots used in shared memory.
-        slow: number of slots used in local memory.
-        places: slots of a node, by its index.
-        constants: constants that are stored in slots.
-    """
-
-    def __init__(self, function: Function, fast: int) -> None:
-        """Args: the function, and the capacity of shared memory in numbers."""
-        self.fast = self.slow = 0
-        self.places: dict[int, list[SpillSlot]] = {}
-        self.constants: list[tuple[Scalar, SpillSlot]] = []
-        self._slots: dict[tuple[Scalar, ...], list[SpillSlot]] = {}
-        self._tables: dict[tuple[Scalar, ...], str] = {}
-        for columns in function.columns:
-            self._lay(columns.shared, fast)
-        for columns in function.columns:
-            self._lay(_elements(columns), 0)
-
-    def _lay(self, values: tuple[Scalar, ...], fast: int) -> None:
-        if values in self._slots or values in self._tables:
-            return
-        if not any(isinstance(x, Expr) for x in values):
-            self._tables[values] = f"@columns_table_{len(self._tables)}"
-            return
-        slots = self._slots[values] = []
-        for x in values:
-            is_fast = self.fast < fast
-            place = SpillSlot(is_fast, self.fast if is_fast else self.slow)
-            self.fast, self.slow = self.fast + is_fast, self.slow + (not is_fast)
-            slots.append(place)
-            if isinstance(x, Expr):
-                self.places.setdefault(x.index, []).append(place)
-            else:
-                self.constants.append((x, place))
-
-    def slots(self, values: tuple[Scalar, ...]) -> list[SpillSlot]:
-        """Slot of each value; empty if the values are a constant table."""
-        return self._slots.get(values, [])
-
-    def table(self, values: tuple[Scalar, ...]) -> str:
-        """LLVM name of the constant table of the values; "" if they are not constant."""
-        return self._tables.get(values, "")
-
-    def tables(self, memory: ThreadMemory) -> str:
-        """Definitions of all constant tables."""
-        number, texts = memory.number, []
-        for values, name in self._tables.items():
-            numbers = ", ".join(f"{number.scalar} {number.number(float(x))}" for x in values)  # type: ignore[arg-type]
-            array = f"[{len(values)} x {number.scalar}] [{numbers}]"
-            texts.append(f"{name} = internal {memory.constant}constant {array}, align 8\n")
-        return "".join(texts)
-
-
-def _elements(columns: Columns) -> tuple[Scalar, ...]:
-    return tuple(x for row in columns.rows for x in row)
-
-
-class ColumnLoop(NamedTuple):
-    """ColumnLoop over columns: `i32 @name(k, fast, slow, slot of the first row element, out and its strides)`."""
-
-    name: str
-    text: str
-    called: set[Call]
-
-    def call(self, body: Body, columns: Columns, storage: ColumnStorage, memory: Sequence[str]) -> str:
-        """Emit the call; `memory` holds the arguments for both memories. Return the status operand."""
-        rows = storage.slots(_elements(columns))
-        out = [f"{kind}_{columns.output}{of}" for kind, of in _OUT]
-        given = ["i64 %k", *memory, f"i64 {rows[0].number if rows else 0}", *out]
-        return body.emit(f"call i32 @{self.name}({', '.join(given)})")
-
-
-_OUT = (("ptr %out", ""), ("i32 %out", "_of_state"), ("i32 %out", "_of_element"))
-
-
-def column_loops(function: Function, storage: ColumnStorage, memory: ThreadMemory) -> list[ColumnLoop]:
-    """ColumnLoop of each column group of a function; equal groups share one loop."""
-    found: dict[tuple[int, int, tuple[Scalar, ...], str], ColumnLoop] = {}
-    loops = []
-    for columns in function.columns:
-        key = id(columns.each), len(columns.rows[0]), columns.shared, storage.table(_elements(columns))
-        if key not in found:
-            found[key] = _loop(f"columns{len(found)}", columns, storage, memory)
-        loops.append(found[key])
-    return loops
-
-
-def _loop(name: str, columns: Columns, storage: ColumnStorage, memory: ThreadMemory) -> ColumnLoop:
-    body, number, count = Body(), memory.number, len(columns.rows[0])
-    held = (memory.target.registers(number.bits) - SPARE) // len(columns.rows)
-    width = max(1, min(memory.target.limits.columns, count, held))
-    shared = storage.slots(columns.shared)
-    table = storage.table(_elements(columns))
-    out = StridedAccess(body, "out", number, memory.stored)
-    bad = body.variable("i1", "false")
-    with body.in_blocks(str(count), width) as first:
-        reloaded: dict[int, str] = {}
-
-        def load(lane: int, variable: str, position: int) -> str:
-            if variable != COLUMN:
-                if position not in reloaded:
-                    reloaded[position] = memory.reload(body, shared[position])
-                return reloaded[position]
-            at = body.emit(f"add i64 {first}, {position * count + lane}")
-            if table:
-                address = body.emit(f"getelementptr {number.scalar}, {memory.table} {table}, i64 {at}")
-                return body.emit(f"load {number.real}, {memory.table} {address}, align {number.bits // 8}")
-            return memory.reload(body, SpillSlot(False, 0), body.emit(f"add i64 {at}, %rows"))
-
-        emitters = [Emitter(body, number, memory.target, partial(load, lane)) for lane in range(width)]
-        watch = NotFinite(body, memory.target)
-        inner = [node for node in columns.each.nodes() if not _is_reloaded(node)]
-        for start in range(0, len(inner), PIECE):
-            nodes = _with_reloads(inner[start : start + PIECE])
-            reloaded.clear()
-            for emitter in emitters:
-                emitter.emit(nodes)
-                emitter.forget_variables()
-                for node in nodes:
-                    if node.op is NEG and _is_reloaded(node):
-                        del emitter.names[node.index]
-        (result,) = columns.each.outputs.values()
-        for lane, emitter in enumerate(emitters):
-            values = [emitter.value(element) for element in result]
-            for value in values:
-                watch.watch(number, value)
-            out.store_steps(body.emit(f"add i64 {first}, {lane}"), count, values)
-        bad.update("or", either(body, watch.flags()))
-    body.do(f"ret i32 {status_of(body, bad.get(), None)}")
-    name = f"{name}_of_{-(-count // width)}"
-    given = ", ".join(["i64 %k", memory.parameters, "i64 %rows", *(f"{kind}{of}" for kind, of in _OUT)])
-    called = set().union(*(emitter.called for emitter in emitters))
-    return ColumnLoop(name, f"define internal i32 @{name}({given}) noinline #0 {{\n{body}\n}}\n", called)
-
-
-def _is_reloaded(node: Expr) -> bool:
-    """Return True for a variable or a negated variable: negation is an operand modifier and needs no register."""
-    return node.op is VAR or (node.op is NEG and node.args[0].op is VAR)
-
-
-def _with_reloads(piece: Sequence[Expr]) -> list[Expr]:
-    """Nodes, each preceded by the variables that it uses."""
-    found: dict[Expr, None] = {}
-    for node in piece:
-        for arg in node.args:
-            if _is_reloaded(arg):
-                found.update(dict.fromkeys((*arg.args, arg)))
-        found[node] = None
-    return list(found)
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
@@ -299,27 +107,17 @@ def threads_module(function: Function, target: Target, bits: int = 64, over: int
         bits: precision, 64 or 32.
         over: precision of the arrays of the kernel for which this is the fallback; None if this is not a fallback.
     """
-    function, number = _without_lanes(fused(function), target), Lanes(1, bits)
+    function, number = expand(fused(function)), Lanes(1, bits)
     body, calls = _StateWriter(function, ThreadMemory(target, number, Lanes(1, over or bits))).text()
     entry = (_gpu_entry if target.is_gpu else _host_entry)(function, over is not None)
     return body + entry + preamble(calls, target, [number])
 
 
-def _without_lanes(function: Function, target: Target) -> Function:
-    """The function without SIMD lanes; columns are unrolled if that keeps the text short."""
-    written_out = sum(len(columns.each.nodes()) * len(columns.rows[0]) for columns in function.columns)
-    return expand(function) if written_out <= target.limits.written_out else without_lanes(function)
-
-
-def plan(function: Function, target: Target, bits: int, taken: int = 0) -> Allocation:
-    """Register allocation of a function, for the cheaper of two orders: as traced, and result by result.
-
-    `taken` slots of shared memory are in use already.
-    """
+def plan(function: Function, target: Target, bits: int) -> Allocation:
+    """Register allocation of a function, for the cheaper of two orders: as traced, and result by result."""
     written = function.nodes()
     orders = (written, results_first([x for x in function.values if isinstance(x, Expr)]))
-    fast = target.fast_bytes * 8 // bits - taken
-    limits = target.registers(bits), fast, target.limits.thread_part
+    limits = target.registers(bits), target.fast_bytes * 8 // bits, target.limits.thread_part
     plans = (allocate(list(tasks(function, order)), *limits) for order in orders)
     return min(plans, key=lambda one: one.cost)
 
@@ -350,12 +148,7 @@ class _StateWriter:
     def __init__(self, function: Function, memory: ThreadMemory) -> None:
         self.function, self.memory = function, memory
         self.target, self.number = memory.target, memory.number
-        self.storage = ColumnStorage(function, self.target.fast_bytes * 8 // self.number.bits)
-        self.plan = plan(function, self.target, self.number.bits, self.storage.fast)
-        self.count = {  # slots per memory; the first ones belong to the columns
-            True: self.storage.fast + self.plan.places[True],
-            False: self.storage.slow + self.plan.places[False],
-        }
+        self.plan = plan(function, self.target, self.number.bits)
         self.places: dict[int, list[tuple[str, int]]] = {}  # positions of results, by node
         for name, elements in function.outputs.items():
             for i, x in enumerate(elements):
@@ -369,12 +162,9 @@ class _StateWriter:
         body = Body()
         memory = [self._memory(body, is_fast) for is_fast in (True, False)]
         given = ", ".join([*_parameters(self.function), "i64 %k", *memory])
-        loops = column_loops(self.function, self.storage, self.memory)
         status = "0"
         for k in range(len(parts)):
             status = body.emit(f"or i32 {status}, {body.emit(f'call i32 @{_PART}{k}({given})')}")
-        for loop, columns in zip(loops, self.function.columns, strict=True):
-            status = body.emit(f"or i32 {status}, {loop.call(body, columns, self.storage, memory)}")
         byte = body.emit(f"trunc i32 {status} to i8")
         body.do(f"store i8 {byte}, ptr {body.element('%status', '%k', 'i8')}, align 1")
         with body.when(body.emit(f"icmp ne i32 {status}, 0")):
@@ -385,16 +175,14 @@ class _StateWriter:
                     array.store(i, self.number.number(nan))
         body.do("ret void")
         head = f"define internal void @{_STATE}({', '.join([*_parameters(self.function), 'i64 %k'])}) alwaysinline #0"
-        texts = [self.storage.tables(self.memory), *(text for text, _ in parts)]
-        texts += {loop.name: loop.text for loop in loops}.values()
-        texts.append(f"{head} {{\n{body}\n}}\n")
+        texts = [*(text for text, _ in parts), f"{head} {{\n{body}\n}}\n"]
         if self.target.is_gpu:
-            size = max(1, self.count[True]) * GROUP
+            size = max(1, self.plan.places[True]) * GROUP
             texts.insert(
                 0, f"@{_SHARED} = internal addrspace(3) global [{size} x {self.number.scalar}] undef, align 8\n"
             )
             texts.append(f"declare i32 @llvm.nvvm.read.ptx.sreg.{_SREG[0]}()\n")
-        return "".join(texts), set().union(*(calls for _, calls in parts), *(loop.called for loop in loops))
+        return "".join(texts), set().union(*(calls for _, calls in parts))
 
     def _memory(self, body: Body, is_fast: bool) -> str:
         """Address of the first slot of this thread."""
@@ -402,7 +190,7 @@ class _StateWriter:
         if is_fast and self.target.is_gpu:
             thread = body.emit(f"zext i32 {body.emit(f'call i32 @llvm.nvvm.read.ptx.sreg.{_SREG[0]}()')} to i64")
             return f"{kind} {body.emit(f'getelementptr {scalar}, {kind} @{_SHARED}, i64 {thread}')}"
-        memory = body.stack(f"[{max(1, self.count[is_fast])} x {scalar}]")
+        memory = body.stack(f"[{max(1, self.plan.places[is_fast])} x {scalar}]")
         return f"{kind} {body.emit(f'addrspacecast ptr {memory} to {kind}') if self.target.is_gpu else memory}"
 
     def _part(self, k: int, steps: list[Step]) -> tuple[str, set[Call]]:
@@ -416,13 +204,11 @@ class _StateWriter:
                 for i, x in enumerate(elements):
                     if not isinstance(x, Expr):
                         arrays[f"out_{name}"].store(i, emitter.value(x))
-            for x, slot in self.storage.constants:
-                self.memory.spill(body, slot, emitter.value(x))
         for kind, node, place in steps:
             if place is not None and kind is StepKind.SPILL:
-                self.memory.spill(body, self._after_columns(place), emitter.value(node))
+                self.memory.spill(body, place, emitter.value(node))
             elif place is not None:
-                emitter.names[node.index] = self.memory.reload(body, self._after_columns(place))
+                emitter.names[node.index] = self.memory.reload(body, place)
             elif kind is StepKind.COMPUTE:
                 sines = len(emitter.sines)
                 emitter.emit([node])
@@ -435,17 +221,12 @@ class _StateWriter:
                     failed = body.emit(f"or i1 {failed}, {guard_flag(emitter, node)}")
                 for name, i in self.places.get(node.index, ()):
                     arrays[f"out_{name}"].store(i, emitter.value(node))
-                for slot in self.storage.places.get(node.index, ()):
-                    self.memory.spill(body, slot, emitter.value(node))
                 if node.index in self.places:
                     watch.watch(self.number, emitter.value(node))
         body.do(f"ret i32 {status_of(body, either(body, watch.flags()), failed)}")
         inlined = "alwaysinline" if len(self.plan.parts) == 1 else "noinline"
         given = [*_parameters(function), "i64 %k", self.memory.parameters]
         return f"define internal i32 @{_PART}{k}({', '.join(given)}) {inlined} #0 {{\n{body}\n}}\n", emitter.called
-
-    def _after_columns(self, place: SpillSlot) -> SpillSlot:
-        return place._replace(number=place.number + (self.storage.fast if place.is_fast else self.storage.slow))
 
 
 def _parameters(function: Function) -> list[str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,15 +13,17 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Traced, trace
+from ada_dynamics.expr import Expr, Function, Traced, trace
+from ada_dynamics.expr.evaluation import evaluate_nodes, expand
 from ada_dynamics.gpu.arrays import Device, DeviceArray
-from ada_dynamics.gpu.batch_dynamics import applied, device_of
-from ada_dynamics.gpu.kernels import ThreadKernel, launch, put_rows, rows_of
+from ada_dynamics.gpu.batch_dynamics import device_of
+from ada_dynamics.gpu.kernels import ThreadKernel, launch, put_rows
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.integrator import FAILURES, Integrator, explicit_step
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
+from ada_dynamics.spatial.vector import Scalar
 
 Vector = Sequence[Any]
 _KERNELS: WeakKeyDictionary[SimulationContext, dict[str, ThreadKernel]] = WeakKeyDictionary()  # by device name
@@ -35,9 +37,8 @@ def step_quantity(system: System, method: Method, h: float) -> Quantity:
         guards: list[Any] = []
 
         def run(kernel: Kernel, **arguments: Vector) -> Any:
-            results, more = applied(kernel.function, arguments)
+            result, more = _applied(kernel.function, arguments)
             guards.extend(more)
-            (result,) = results.values()
             return _objects(result)
 
         def settled(state: Any) -> Any:
@@ -51,6 +52,15 @@ def step_quantity(system: System, method: Method, h: float) -> Quantity:
     name = f"step_{method.name}"
     inputs = {"x": size, "u": system.equations.input_size}
     return Quantity(name, inputs, {"next": (size,)}, lambda: trace(name, inputs, body, ("next",)), body)
+
+
+def _applied(function: Function, arguments: Mapping[str, Sequence[Scalar]]) -> tuple[list[Scalar], list[Scalar]]:
+    """The result and the guards of a traced function with the nodes of another graph as arguments."""
+    plain = expand(function)
+    values = evaluate_nodes(plain.nodes(), arguments)
+    (elements,) = plain.outputs.values()
+    result = [values[x.index] if isinstance(x, Expr) else x for x in elements]
+    return result, [values[guard.index] for guard in plain.guards]
 
 
 def step_kernel(context: SimulationContext, device: Device) -> ThreadKernel:
@@ -123,17 +133,13 @@ class DeviceRollout:
         self._has_failed = np.zeros(len(starts), dtype=bool)
 
     def _placed(self, rows: Array) -> DeviceArray:
-        found = DeviceArray.empty(self.device, rows.shape, np.dtype(np.float64), True, 0)
-        columns = np.ascontiguousarray(rows.T)
-        self.device.to_device(found.block.address, columns, 0)
-        self.device.wait(0)
-        return found
+        return DeviceArray.of(self.device, rows, columns=True)
 
     def run(self, steps: int) -> None:
         """Advance all states by a number of time steps."""
         for _ in range(steps):
             arrays = {"x": self.x.view("x"), "u": self._u.view("u")}
-            _, rejected = launch(self.kernel, arrays, [self._next.view("next")], 0)
+            _, rejected = launch(self.kernel, arrays, [self._next])
             rows = rejected.rows()
             rows = rows[~self._has_failed[rows]]  # lost states are NaN and always rejected
             if len(rows):
@@ -142,8 +148,7 @@ class DeviceRollout:
 
     def _step_on_cpu(self, rows: Any) -> None:
         """Recompute the time step of some states on the CPU."""
-        states: Array = np.asarray(rows_of(self.device, self.x.view("x"), rows, 0), dtype=np.float64)
-        inputs: Array = np.asarray(rows_of(self.device, self._u.view("u"), rows, 0), dtype=np.float64)
+        states, inputs = self.x.numpy()[rows], self._u.numpy()[rows]
         for row, state, u in zip(rows, states, inputs, strict=True):
             self._integrator.restart(state, u)
             try:
@@ -151,9 +156,9 @@ class DeviceRollout:
                 state[:], u[:] = self._integrator.x, self._integrator.u
             except FAILURES:
                 state[:], self._has_failed[row] = np.nan, True
-        put_rows(self.device, self._next, rows, states, 0)
+        put_rows(self.device, self._next, rows, states)
         if self._context.system.equations.following:
-            put_rows(self.device, self._u, rows, inputs, 0)
+            put_rows(self.device, self._u, rows, inputs)
         self.cpu_steps += len(rows)
 
 

@@ -175,10 +175,6 @@ class Emitter:
     def reload_variables(self) -> None:
         """Let later nodes load their variables again, behind a barrier that stops LLVM from reusing loaded values."""
         self.body.do('call void asm sideeffect "", "~{memory}"()')
-        self.forget_variables()
-
-    def forget_variables(self) -> None:
-        """Let later nodes load their variables again."""
         for index in self.variables:
             del self.names[index]
         self.variables.clear()

@@ -24,8 +24,6 @@ class Limits:
     lane_bytes: int = 64 * 2**20  # workspace above which the generic kernel runs batches state by state
     thread_part: int = 4000  # operations of a part of a GPU kernel
     registers: tuple[int, int] = (106, 214)  # registers of a GPU thread for numbers of 64 and 32 bits
-    written_out: int = 12_000  # operations of columns up to which a GPU kernel has no loop over them
-    columns: int = 4  # largest number of columns that such a loop computes at once
     fast_bytes: int | None = None  # shared memory of a GPU thread; None for that of the device
 
 

@@ -28,8 +28,7 @@ def assembler() -> str | None:
     [
         *(("pa10", "forward", 64, capability) for capability in (70, 75, 80, 86, 89, 100, 120)),
         *((robot, "forward", bits, 90) for robot in ("pa10", "five_bar", "stewart", "bennett") for bits in (32, 64)),
-        *(("five_bar", quantity, 64, 90) for quantity in ("inverse", "joint_wrenches", "forward_derivatives")),
-        ("pa10", "forward_derivatives", 32, 90),
+        ("five_bar", "inverse", 64, 90),
     ],
 )
 def test_kernels_assemble(robot: str, quantity: str, bits: int, capability: int, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from jit_examples import kernel_of, key_of, mixed, states
 from ptx_machine import PtxKernel
 
-import ada_dynamics as ada
 from ada_dynamics.expr import Function
 from ada_dynamics.gpu.cuda_driver import HostDevice
 from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel
@@ -91,7 +90,6 @@ def test_parts_begin_where_the_fewest_numbers_wait():
 
 
 NARROW = Limits(registers=(6, 6), thread_part=16)
-IN_LOOPS = Limits(written_out=0, columns=2, fast_bytes=40)  # what columns share is in both kinds of memory
 
 
 def host(limits: Limits) -> HostDevice:
@@ -116,16 +114,6 @@ def run_ptx(function: Function, inputs: list[np.ndarray], limits: Limits) -> tup
     return text, [x.reshape(n, *shape) for x, shape in zip(outputs, function.shapes.values(), strict=True)]
 
 
-def linkage(count: int) -> tuple[Function, list[np.ndarray]]:
-    """Derivatives of a four-bar's accelerations, and states."""
-    model, rng = ada.load("four_bar"), np.random.default_rng(0)
-    dynamics = ada.Dynamics(model, device="host")
-    q, v = dynamics.project_to_constraints(
-        np.tile(ada.close_loops(model), (count, 1)), rng.normal(size=(count, model.nv))
-    )
-    return dynamics.thread_kernel("forward_derivatives").trace(), [q, v, rng.normal(size=(count, model.nv))]
-
-
 def test_parts_give_the_bits_of_the_whole():
     batch = states(mixed(), 101)
     found, refused = run_on_host(mixed(), batch, NARROW)
@@ -147,23 +135,3 @@ def test_a_refused_state_is_told_from_every_part_and_has_no_numbers():
     for result in results:  # though some of them do not depend on what is wrong
         assert np.isnan(result[[5, 9]]).all()
         assert np.isfinite(np.delete(result, [5, 9], axis=0)).all()
-
-
-def test_columns_in_loops_have_the_numbers_of_columns_written_out():
-    function, batch = linkage(7)
-    assert "@columns0_of_2" in threads_module(function, host(IN_LOOPS).target)
-    found, refused = run_on_host(function, batch, IN_LOOPS)
-    assert not len(refused)
-    text, of_ptx = run_ptx(function, [x[:3] for x in batch], IN_LOOPS)
-    assert ".const" in text and "columns1_of_2" in text
-    for one, other, wanted in zip(found, of_ptx, kernel_of(function).batch(*batch), strict=True):
-        assert np.allclose(one, wanted, rtol=0, atol=1e-12 * np.max(np.abs(wanted)))
-        assert np.allclose(other, wanted[:3], rtol=0, atol=1e-12 * np.max(np.abs(wanted)))
-
-
-def test_columns_in_loops_of_a_state_that_is_refused_are_nan():
-    function, batch = linkage(3)
-    batch[2][1, 0] = np.inf
-    results, refused = run_on_host(function, batch, IN_LOOPS)
-    assert refused.tolist() == [1]
-    assert all(np.isnan(x[1]).all() and np.isfinite(x[[0, 2]]).all() for x in results)
