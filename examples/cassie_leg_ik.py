@@ -4,12 +4,13 @@
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.robots.mechanisms import cassie_leg
+from ada_dynamics.robots.catalogue import start_of
 
 POINTS, STRIDE, LIFT = 9, 0.3, 0.12  # [m]
 LIMITS = {"hip_roll": (-0.3, 0.3), "knee": (0.6, 2.4), "foot_crank": (-0.7, 1.2)}  # [rad]
 
-model, q = cassie_leg(hip=(0, 0, -1.2))
+model, q = ada.load("cassie_leg"), start_of("cassie_leg")
+q[model.q_index("hip_roll")] = q[model.q_index("hip_yaw")] = 0.0  # the loops are below the hip
 dyn = ada.Dynamics(model, q0=q)  # compiled once for all goals
 middle = dyn.pose("foot", q)
 springs = ada.PostureTask(q, joints=["shin", "heel"])

@@ -2,8 +2,8 @@
 """Catalogue of the robots of this distribution, whose table is `catalogue.json`.
 
 Each robot is a plain URDF, which loads without the packages xacro and PyYAML. `python -m ada_dynamics.robots.catalogue`
-generates the URDFs from xacro files (with files of loops in config/) or from functions of `mechanisms`. The catalogue
-adds data that URDF lacks: joint between world and root link, gravity, and start configuration.
+generates those of robots with a xacro file (and a file of loops in config/); the folder `mechanisms` has the others.
+The catalogue adds data that URDF lacks: joint between world and root link, gravity, and start configuration.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from ada_dynamics.robots.readers import read_document
 from ada_dynamics.robots.readers.xacro import expand_xacro
 from ada_dynamics.structured_text.files import read_file
 
-if TYPE_CHECKING:
-    from ada_dynamics.robots.mechanisms import Mechanism
-
 
 @dataclass(frozen=True)
 class CatalogueEntry:
@@ -39,7 +36,7 @@ class CatalogueEntry:
         name: name of the robot.
         group: kind of the robot, such as "arms", which `ada list` prints together.
         summary: one line on the robot.
-        xacro: xacro file of the robot; None for a function of its name in `mechanisms`.
+        xacro: xacro file from which the URDF is generated; None for the mechanisms with loops.
         arguments: arguments of the xacro file.
         loops: file in config/ with loop joints.
         base: joint between world and root link.
@@ -84,43 +81,17 @@ class CatalogueEntry:
         text = re.sub(r'<robot name="[^"]*"', f'<robot name="{self.name}"', text, count=1)
         if self.loops is None:
             return text
+        from ada_dynamics.robots.writers import render
+
         robot = read_document(text, "expanded xacro file", loops=resources.find("config", self.loops))
-        return _render(robot.build(source=text))
+        (text,) = render(robot.build(source=text), "loop_joint").texts.values()
+        return text
 
     def model(self) -> Model:
         """Build the model from the plain URDF."""
         text = read_file(self.path)
         robot = read_document(text, self.path.name)
         return robot.build(self.base, self.gravity or STANDARD_GRAVITY, text.decode("utf-8"))
-
-    def mechanism(self) -> Mechanism:
-        """Return the model of a mechanism with loops and a configuration that closes them."""
-        from ada_dynamics.robots import mechanisms  # takes 20 ms, which most robots do not need
-
-        if self.xacro is not None:
-            raise InputError(f"{self.name} is not a mechanism with loops; use a function of `mechanisms`.")
-        made: Mechanism = getattr(mechanisms, self.name)()
-        return made
-
-    def text(self) -> str:
-        """Generate the content of the plain URDF."""
-        if self.xacro is not None:
-            return self.expand()
-        from ada_dynamics.model.default_shapes import with_default_shapes
-        from ada_dynamics.model.edit.joints import split_universals
-
-        model = self.mechanism().model
-        has_looks = any(link.visuals for link in model.links.values())
-        # Other readers of URDF lack universal joints.
-        return _render(split_universals(model) if has_looks else with_default_shapes(model))
-
-
-def _render(model: Model) -> str:
-    """Return a URDF with loops as <loop_joint>."""
-    from ada_dynamics.robots.writers import render
-
-    (text,) = render(model, "loop_joint").texts.values()
-    return text
 
 
 def _entries() -> dict[str, CatalogueEntry]:
@@ -173,9 +144,6 @@ def start_of(source: object, model: Model | None = None) -> Array | None:
     if not isinstance(source, str) or source not in CATALOGUE:
         return None
     one = CATALOGUE[source]
-    if one.xacro is None:
-        q = one.mechanism().q
-        return q if model is None or model.nq == len(q) else None
     if one.start is None:
         return None
     model = one.model() if model is None else model
@@ -190,14 +158,13 @@ def start_of(source: object, model: Model | None = None) -> Array | None:
 
 
 def make_plain_files() -> list[Path]:
-    """Write the plain URDFs into the folder of the xacro files and its folder `mechanisms`."""
-    folder = resources.find("urdf", "pa10.urdf.xacro").parent
+    """Write the plain URDFs into the folder of the xacro files."""
     written = []
     for one in CATALOGUE.values():
-        path = folder / one.file
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(one.text(), encoding="utf-8")
-        written.append(path)
+        if one.xacro is not None:
+            path = one.xacro_path.parent / one.file
+            path.write_text(one.expand(), encoding="utf-8")
+            written.append(path)
     return written
 
 

@@ -9,16 +9,26 @@ import numpy as np
 import pytest
 from joint_constants import constants
 
-from ada_dynamics import close_loops
+from ada_dynamics import close_loops, load
 from ada_dynamics.model import Builder, Limits, Mimic, Model
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.joints import LOOP_KINDS, SPRUNG
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.catalogue import start_of
 
 TREE_KINDS = ("revolute", "continuous", "prismatic", "fixed", "spherical", "universal", "cylindrical", "planar")
 SDF_TREE = ("revolute", "continuous", "prismatic", "fixed", "universal")
 WITHOUT_AXIS = ("spherical", "fixed")
 # Rounding of a rotation that goes through Euler angles or a quaternion and back: a few units in the last place.
 ROUNDING = 4e-15
+
+
+def mechanism(name, base=None):
+    """A mechanism by name: made in code, or of the catalogue at its start."""
+    if hasattr(mechanisms, name) and base is None:
+        return getattr(mechanisms, name)()
+    model = load(name, base)
+    return mechanisms.Mechanism(model, start_of(name, model))
 
 
 def rotation(rng):

@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from loop_robots import mechanism
 from pin_tree import Frame, PinTree, pin
 
 import ada_dynamics as ada
-from ada_dynamics.robots import mechanisms
 from ada_tools.engines.pinocchio_loops import LoopConstraints
 
 Array = Any  # float64 or longdouble
@@ -276,7 +276,7 @@ class Case:
 @cache
 def case_of(name: str, seed: int = 3) -> Case:
     """The mechanism of that name in its start pose; made once for all tests of a process."""
-    return Case(*getattr(mechanisms, name)(), seed)
+    return Case(*mechanism(name), seed)
 
 
 def same_motion(one: Oracle, q: Array, v: Array, other: Oracle, q_other: Array) -> Array:

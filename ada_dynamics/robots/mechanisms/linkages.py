@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkages: four-bar, five-bar, six-bar, slider-crank, gripper and ladder (all planar); a ring; Bennett's linkage."""
+"""Linkages: four-bar, five-bar, slider-crank and ladder (all planar); a ring; Bennett's linkage."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.rotations import length, turned
 from ada_dynamics.robots.mechanisms.parts import (
     Mechanism,
-    SolidBody,
     X,
     Y,
     Z,
@@ -30,7 +27,6 @@ from ada_dynamics.robots.mechanisms.parts import (
     meeting_point,
     positive,
     thin_rod,
-    triangle,
     turned_x,
     turned_z,
     uneven_bar,
@@ -124,86 +120,6 @@ def five_bar(
     return closed(builder.actuated(["left_crank", "right_crank"]), pose)
 
 
-# Lengths of both six-bar linkages [m]; (x, z) of the extra pins in the frames of coupler and rocker.
-CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.7, 0.9
-COUPLER_PIN, ROCKER_PIN = (-0.3, 0.5), (-0.25, 0.9)
-DENSITY = 1.5  # [kg/m] of rods
-PLATE_MASS = 1.2  # [kg]
-
-
-def watt_six_bar(crank: float = 0.6) -> Mechanism:
-    """Watt's six-bar linkage of type I: two rods between the free corners of coupler and rocker; mobility 1.
-
-    The second loop contains moving links only. Loop joints are `rocker_pin` and `outer_pin`; `crank` has the motor.
-
-    Args:
-        crank: angle of the crank [rad].
-
-    Raises:
-        InputError: the bars do not meet at this crank angle.
-    """
-    rocker = _plate(ROCKER, ROCKER_PIN)
-    return _six_bar("watt_six_bar", crank, rocker, (0.55, 0.6), "rocker", ROCKER_PIN)
-
-
-def stephenson_six_bar(crank: float = 0.6) -> Mechanism:
-    """Stephenson's six-bar linkage of type III: two rods from the free corner of the coupler to the ground; mobility 1.
-
-    Loop joints are `rocker_pin` and `outer_pin`; `crank` has the motor.
-
-    Args:
-        crank: angle of the crank [rad].
-
-    Raises:
-        InputError: the bars do not meet at this crank angle.
-    """
-    rocker = thin_rod(ROCKER, DENSITY * ROCKER)
-    return _six_bar("stephenson_six_bar", crank, rocker, (0.7, 0.8), "base", (-0.6, 0.2))
-
-
-def _six_bar(
-    name: str,
-    crank: float,
-    rocker_solid: SolidBody,
-    rods: tuple[float, float],
-    lower_parent: str,
-    lower_pin: tuple[float, float],
-) -> Mechanism:
-    """Four-bar linkage with two rods from the free corner of its coupler to a pin of another link."""
-    first, second = rods
-    pin, pivot = CRANK * along(crank), np.array([GROUND, 0.0])
-    top = meeting_point("the inner four-bar", pin, COUPLER, pivot, ROCKER, -1)
-    coupler, rocker = angle_of(top - pin), angle_of(top - pivot)
-    corner = pin + _turned(coupler, COUPLER_PIN)
-    far = pivot + _turned(rocker, lower_pin) if lower_parent == "rocker" else np.array(lower_pin)
-    tip = meeting_point(f"the outer loop of {name}", corner, first, far, second, -1)
-    builder = Builder(name).link("base")
-    hinged(builder, "crank", "base", (0.0, 0.0, 0.0), thin_rod(CRANK, DENSITY * CRANK))
-    hinged(builder, "coupler", "crank", (0.0, 0.0, CRANK), _plate(COUPLER, COUPLER_PIN))
-    hinged(builder, "rocker", "base", (GROUND, 0.0, 0.0), rocker_solid)
-    ends = ((0.0, 0.0, COUPLER), (0.0, 0.0, ROCKER))
-    builder.loop("rocker_pin", "revolute", "coupler", "rocker", ends[0], child_xyz=ends[1], axis=Y)
-    (x, z), (u, w) = COUPLER_PIN, lower_pin
-    hinged(builder, "upper", "coupler", (x, 0.0, z), thin_rod(first, DENSITY * first))
-    hinged(builder, "lower", lower_parent, (u, 0.0, w), thin_rod(second, DENSITY * second))
-    builder.loop("outer_pin", "revolute", "upper", "lower", (0.0, 0.0, first), child_xyz=(0.0, 0.0, second), axis=Y)
-    pose = {"crank": crank, "coupler": folded(coupler - crank), "rocker": rocker}
-    pose["upper"] = folded(angle_of(tip - corner) - coupler)
-    lower = angle_of(tip - far)
-    pose["lower"] = folded(lower - rocker) if lower_parent == "rocker" else lower
-    return closed(builder.actuated(["crank"]), pose)
-
-
-def _turned(angle: float, point: Sequence[float]) -> Array:
-    """(x, z) of a point of a rotated link."""
-    s, c = math.sin(angle), math.cos(angle)
-    return np.array([c * point[0] + s * point[1], -s * point[0] + c * point[1]])
-
-
-def _plate(length: float, corner: Sequence[float]) -> SolidBody:
-    return triangle([(0.0, 0.0, 0.0), (0.0, 0.0, length), (corner[0], 0.0, corner[1])], PLATE_MASS)
-
-
 def slider_crank(
     crank: float = 0.3,
     rod: float = 0.7,
@@ -237,40 +153,6 @@ def slider_crank(
     # crank cos(angle) + rod cos(t) = height; of both solutions the one with the larger x.
     t = angle_with("the slider-crank", rod, 0.0, height - crank * float(math.cos(angle)), 1)
     return closed(builder.actuated(["crank"]), {"crank": angle, "rod": t - angle, "slider": -t})
-
-
-FINGER_LENGTH, FINGER_SPACING = 0.06, 0.02  # of the bars, and between the two of a finger [m]
-
-
-def parallel_gripper(opening: float = 0.5) -> Mechanism:
-    """Parallel gripper: two parallelogram fingers in the x-z plane, coupled by a mimic joint; mobility 1.
-
-    Each finger has the joints `<side>_drive` and `<side>_link` on the palm and `<side>_pad` between drive and pad; the
-    loop joint `<side>_pin` joins link and pad. `right_drive` mimics `left_drive`, which has the motor.
-
-    Args:
-        opening: angle of the bars on both sides [rad].
-
-    Raises:
-        InputError: the opening is not between -90 and 90 deg.
-    """
-    if not abs(opening) < 0.5 * np.pi:
-        message = f"opening is {opening} rad; it must be between -π/2 and π/2."
-        raise InputError(message, field="opening", value=opening, allowed=(-0.5 * np.pi, 0.5 * np.pi))
-    builder = Builder("parallel_gripper").link("palm", *box((0.08, 0.04, 0.03), 0.3))
-    pose: dict[str, float] = {}
-    for side, sign in (("left", -1.0), ("right", 1.0)):
-        drive, link, pad = f"{side}_drive", f"{side}_link", f"{side}_pad"
-        inner, outer = (sign * 0.01, 0.0, 0.015), (sign * (0.01 + FINGER_SPACING), 0.0, 0.015)
-        mimic = Mimic("left_drive", -1.0) if side == "right" else None
-        tip = (0.0, 0.0, FINGER_LENGTH)
-        hinged(builder, drive, "palm", inner, thin_rod(FINGER_LENGTH, 0.02), mimic=mimic)
-        hinged(builder, pad, drive, tip, box((0.01, 0.02, 0.05), 0.03, (sign * 0.005, 0.0, 0.02)))
-        hinged(builder, link, "palm", outer, thin_rod(FINGER_LENGTH, 0.015))
-        far = (sign * FINGER_SPACING, 0.0, 0.0)
-        builder.loop(f"{side}_pin", "revolute", link, pad, tip, child_xyz=far, axis=Y)
-        pose |= {link: sign * opening, pad: -sign * opening}
-    return closed(builder.actuated(["left_drive"]), pose | {"left_drive": -opening})
 
 
 def ladder(n: int = 10, height: float = 0.5, width: float = 0.4, lean: float = 0.2) -> Mechanism:

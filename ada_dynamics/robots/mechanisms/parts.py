@@ -86,14 +86,6 @@ def uneven_bar(end: ArrayLike, mass: float) -> SolidBody:
     return SolidBody(mass, size * turned(R, np.array([0.45, 0.06, 0.04])), np.trace(spread) * np.eye(3) - spread)
 
 
-def triangle(corners: Sequence[ArrayLike], mass: float) -> SolidBody:
-    """Thin triangular plate."""
-    points = np.asarray(corners, dtype=float)
-    com = points.mean(axis=0)
-    spread = mass / 12.0 * product((points - com).T, points - com)
-    return SolidBody(mass, com, np.trace(spread) * np.eye(3) - spread)
-
-
 def hinged(
     builder: Builder,
     name: str,
@@ -239,8 +231,3 @@ def pin(at: ArrayLike, axis: ArrayLike, radius: float, width: float, colour: Col
 def ball(at: ArrayLike, radius: float, colour: Colour = DARK) -> Shape:
     """Sphere."""
     return Shape("sphere", (radius,), np.asarray(at, dtype=float), rgba=colour)
-
-
-def block(at: ArrayLike, sizes: Sequence[float], colour: Colour) -> Shape:
-    """Box along the axes of the link."""
-    return Shape("box", tuple(sizes), np.asarray(at, dtype=float), rgba=colour)

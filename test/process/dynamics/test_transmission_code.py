@@ -7,15 +7,15 @@ import subprocess
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 
 import ada_dynamics as ada
-from ada_dynamics.robots import mechanisms
 from ada_dynamics.transmission import export_transmission
 
 
 @pytest.fixture(scope="module")
 def ankle():
-    model, q = mechanisms.parallel_ankle()
+    model, q = mechanism("parallel_ankle")
     return ada.Transmission(model, ["left_crank", "right_crank"], ["ankle_pitch", "ankle_roll"], q)
 
 

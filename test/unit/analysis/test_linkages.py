@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.linkages import coupler_curve, dead_points, point_path, transmission_angle
 from ada_dynamics.errors import InputError
-from ada_dynamics.robots import mechanisms
 
 # Lengths of the inner four-bar of `stephenson_six_bar` [m], and the point of the coupler with the outer rods.
 CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.7, 0.9
@@ -20,7 +20,7 @@ ANGLES = 0.6 + np.linspace(0.0, 2.0 * np.pi, 361)
 
 @pytest.fixture(scope="module")
 def dynamics() -> ada.Dynamics:
-    model, q = mechanisms.stephenson_six_bar()
+    model, q = mechanism("stephenson_six_bar")
     return ada.Dynamics(model, q0=q)
 
 
@@ -59,7 +59,7 @@ def test_transmission_angle_and_dead_points_are_those_of_triangles(dynamics: ada
 
 
 def test_the_path_of_a_point_over_a_log_is_that_of_its_poses(dynamics: ada.Dynamics) -> None:
-    log = ada.Simulation(dynamics.model, q=mechanisms.stephenson_six_bar().q).run(0.05)
+    log = ada.Simulation(dynamics.model, q=mechanism("stephenson_six_bar").q).run(0.05)
     poses = dynamics.pose("coupler", log.q)
     expected = poses[:, :3, 3] + poses[:, :3, 0] * POINT[0] + poses[:, :3, 2] * POINT[2]
     assert np.max(np.abs(log.path("coupler", POINT) - expected)) < 1e-14

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from joint_constants import constants
+from loop_robots import mechanism
 from mechanism_oracle import Oracle
 from pin_tree import pin
 from random_trees import Array, solid, state_of
@@ -108,8 +110,8 @@ MECHANISMS: dict[str, tuple[Callable[[], Mechanism], str]] = {
     "two_feet": (mechanisms.two_feet, CONSTRAINT_DYNAMICS),
     "slider_crank": (mechanisms.slider_crank, DENSE),
     "bennett": (mechanisms.bennett, DENSE),
-    "cassie_leg": (mechanisms.cassie_leg, CONSTRAINT_DYNAMICS),
-    "watt_six_bar": (mechanisms.watt_six_bar, CONSTRAINT_DYNAMICS),
+    "cassie_leg": (partial(mechanism, "cassie_leg"), CONSTRAINT_DYNAMICS),
+    "watt_six_bar": (partial(mechanism, "watt_six_bar"), CONSTRAINT_DYNAMICS),
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from mechanism_oracle import Oracle
 from refused import refused
 
@@ -36,7 +37,7 @@ def two_rods(reach: float, kind: str = "spherical") -> ada.Model:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_loops_close_from_a_disturbed_pose(name: str) -> None:
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     guess = model.integrate(q, 0.2 * np.random.default_rng(1).normal(size=model.nv))
     found = ada.close_loops(model, guess)
     assert np.max(np.abs(Oracle(model).gap(found))) < 1e-11

@@ -3,10 +3,10 @@
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 
 import ada_dynamics as ada
-from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.mechanisms.leg_transmissions import ankle_crank
+from ada_dynamics.robots.mechanisms.parts import turned_x, turned_y
 from ada_dynamics.transmission import export_transmission, polynomial
 
 MOTORS, JOINTS = ["left_crank", "right_crank"], ["ankle_pitch", "ankle_roll"]
@@ -14,7 +14,7 @@ MOTORS, JOINTS = ["left_crank", "right_crank"], ["ankle_pitch", "ankle_roll"]
 
 @pytest.fixture(scope="module")
 def ankle():
-    model, q = mechanisms.parallel_ankle()
+    model, q = mechanism("parallel_ankle")
     return ada.Transmission(model, MOTORS, JOINTS, q)
 
 
@@ -24,12 +24,13 @@ def joints():
 
 
 def cranks(pitch, roll):
-    """Both cranks by the closed form of `mechanisms.parallel_ankle`."""
-    sides = ((0.035, 0.16), (-0.035, 0.24))
-    return [
-        ankle_crank(pitch, roll, np.array([0.0, y, height]), 0.045, np.array([-0.05, y, 0.0]), height)
-        for y, height in sides
-    ]
+    """Both cranks in closed form: |R_y(pitch) R_x(roll) end - motor - R_y(angle) (-0.045, 0, 0)| = rod."""
+    found = []
+    for y, rod in ((0.035, 0.16), (-0.035, 0.24)):  # rods are as long as the motors are high
+        d = turned_y(pitch) @ turned_x(roll) @ (-0.05, y, 0.0) - (0.0, y, rod)
+        c = (d @ d + 0.045**2 - rod**2) / (2.0 * 0.045)  # d_z sin - d_x cos = c
+        found.append(np.arctan2(d[2], -d[0]) + np.arccos(c / np.hypot(d[0], d[2])))
+    return found
 
 
 def test_both_directions_agree_with_the_closed_form(ankle, joints):
@@ -112,7 +113,7 @@ def test_polynomials_state_their_error(ankle, joints):
         assert errors[-1] <= 1.1 * fit.max_error.max()
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
     assert "ankle_roll" in polynomial(ankle, 2, "joints").yaml()
-    model, q = mechanisms.parallel_knee()
+    model, q = mechanism("parallel_knee")
     knee = ada.Transmission(model, ["crank"], ["knee"], q)
     fit = polynomial(knee, 4, "joints", ["crank", "rod"], [(0.2, 1.0)])
     assert fit.polycoef().count("<joint ") == 2 and fit.max_error.max() < 1e-3
@@ -123,7 +124,7 @@ def test_polynomials_state_their_error(ankle, joints):
 
 def test_mujoco_follows_the_polynomial_of_a_knee():
     mujoco = pytest.importorskip("mujoco")
-    model, q = mechanisms.parallel_knee()
+    model, q = mechanism("parallel_knee")
     knee = ada.Transmission(model, ["crank"], ["knee"], q)
     fit = polynomial(knee, 4, "joints", ["crank"], [(0.2, 1.0)])
     arm = (

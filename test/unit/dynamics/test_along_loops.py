@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 from refused import refused
@@ -50,7 +51,7 @@ def case(name: str) -> Case:
         seed = int(name.split()[-1])
         made = random_mechanism(np.random.default_rng(seed), floating="plane" not in name, spatial="plane" not in name)
     else:
-        made = getattr(mechanisms, name.split()[0])(**({"base": "floating"} if name.endswith("floating") else {}))
+        made = mechanism(name.split()[0], "floating" if name.endswith("floating") else None)
     model, oracle, rng = made.model, Oracle(made.model), np.random.default_rng(7)
     q = np.asarray(oracle.nearby(made.q, rng, 0.2), dtype=np.float64)
     v = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=np.float64)

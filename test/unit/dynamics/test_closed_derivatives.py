@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 from refused import refused
@@ -51,7 +52,7 @@ def derivative(f: Callable[[float], Array]) -> tuple[Array, float]:
 
 def state(name: str, seed: int = 3) -> tuple[ada.Model, Array, Array, Array]:
     """A mechanism away from its start, with velocities that its loops allow, and efforts."""
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     return model, *moving(model, q, seed)
 
 
@@ -109,7 +110,7 @@ def test_along_the_loops_they_are_those_of_the_reference_by_the_kernel_and_on_nu
     "name", ["four_bar", *(pytest.param(n, marks=pytest.mark.fuzz) for n in ("delta", "hexa", "stewart"))]
 )
 def test_they_are_pinocchios_analytic_ones_off_the_loops_too(name: str) -> None:
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     q, v, tau = moving(model, q, 3)
     other = PinocchioModel(model)
     pin, data = other.pin, other.model.createData()
@@ -190,7 +191,7 @@ def test_by_coordinates_along_the_loops_they_say_how_these_accelerate(name: str,
 def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(
     name: str, loop: str, joint: str, driver: str
 ) -> None:
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     other, at = edit.recut(model, q, loop, joint)
     one, two = ada.Dynamics(model), ada.Dynamics(other)
     v = one.constraints.complete_velocity(q, [0.7], coordinates=[driver])

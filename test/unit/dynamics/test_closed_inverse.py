@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from mechanism_oracle import Oracle, least_efforts
 from refused import refused
 
@@ -39,7 +40,7 @@ def states(model: ada.Model, dynamics: ada.Dynamics, start: Array) -> list[Array
 )
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_batch_has_the_least_efforts_and_the_bits_of_its_states(name: str, order: Any) -> None:
-    model, start = getattr(mechanisms, name)()
+    model, start = mechanism(name)
     dynamics = ada.Dynamics(model, q0=start)
     given = states(model, dynamics, start)
     alone = np.array([dynamics.inverse(*state) for state in zip(*given, strict=True)])

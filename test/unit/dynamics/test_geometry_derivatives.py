@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from numpy.typing import NDArray
 from random_trees import random_tree, state_of
 from scipy.spatial.transform import Rotation
@@ -16,7 +17,6 @@ import ada_dynamics as ada
 from ada_dynamics.model import edit
 from ada_dynamics.model.model import link_poses
 from ada_dynamics.model.rotations import Pose
-from ada_dynamics.robots import mechanisms
 
 Array = NDArray[np.float64]
 STEP = 2e-4
@@ -51,7 +51,7 @@ def pose_change(one: Array, other: Pose) -> Array:
 
 
 def closed_state(name: str) -> tuple[ada.Model, Array, Array, Array]:
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     rng = np.random.default_rng(2)
     dynamics = ada.Dynamics(model)
     q, v = dynamics.project_to_constraints(

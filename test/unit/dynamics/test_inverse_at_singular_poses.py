@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from mechanism_oracle import Oracle
 from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.jit import GuardError
 from ada_dynamics.model.edit import with_parts
-from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import four_bar
 
 Array = Any
@@ -123,7 +123,7 @@ def test_motions_that_nothing_resists_have_no_nearest_state() -> None:
 @pytest.mark.parametrize("copies", [1, 150])
 @pytest.mark.parametrize("name", ["four_bar", "bennett"])
 def test_a_batch_is_projected_to_the_bits_of_its_states(name: str, copies: int) -> None:
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     dynamics, rng = ada.Dynamics(model, q0=q), np.random.default_rng(2)
     off = np.array([0.0, 0.02, 0.05, 1e-6, 0.0, 0.1, 0.02])
     Q = np.array([model.integrate(q, size * rng.normal(size=model.nv), 1.0) for size in off])

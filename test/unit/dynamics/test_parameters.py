@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 
@@ -61,7 +62,7 @@ def test_columns_of_bodies_are_pinocchios() -> None:
     "name", ["five_bar", *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("delta", "stewart"))]
 )
 def test_forces_of_the_loops_are_projected_out(name: str) -> None:
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
     v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
     tau = rng.normal(size=model.nv)

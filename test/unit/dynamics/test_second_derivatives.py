@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loop_robots import mechanism as named
 from numpy.typing import NDArray
 from random_trees import KINDS, random_tree
 from refused import refused
@@ -77,7 +78,7 @@ def tree(model: ada.Model, seed: int = 5, **options: Any) -> Moving:
 
 
 def loops(name: str) -> Moving:
-    model, start = getattr(mechanisms, name)()
+    model, start = named(name)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
     q = model.integrate(start, 0.1 * rng.normal(size=model.nv))
     return dynamics, *dynamics.project_to_constraints(q, rng.normal(size=model.nv))

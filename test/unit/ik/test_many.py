@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from refused import refused
 
 import ada_dynamics as ada
@@ -62,7 +63,7 @@ def test_random_starts_reach_the_rest_within_limits(arm):
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", ["stewart", "delta"])
 def test_loops_stay_closed(name):
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     dynamics, rng = ada.Dynamics(model, q0=q), np.random.default_rng(0)
     places = dynamics.pose("platform", q)[:3, 3] + rng.uniform(-0.03, 0.03, (40, 3))
     found = ik.solve_many(dynamics, ada.PositionTask("platform", places), q)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from refused import refused
 from tiers import nightly
 
@@ -211,7 +212,7 @@ def test_a_delta_robot_that_starts_elsewhere_has_the_cranks_of_the_closed_form()
     ],
 )
 def test_a_mechanism_reaches_where_it_has_been_with_its_loops_closed(name):
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     dynamics, rng, rest = ada.Dynamics(model, q0=q), np.random.default_rng(0), np.zeros(model.nv)
     there = q
     for _ in range(4):

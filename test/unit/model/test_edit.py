@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joint_constants import constants
+from loop_robots import mechanism
 from mechanism_oracle import Oracle, pin, same_motion
 
 import ada_dynamics as ada
@@ -64,8 +65,8 @@ def test_a_locked_mechanism_moves_as_if_a_constraint_held_the_joints(seed, float
 
 
 def test_a_joint_that_mimics_a_locked_one_is_locked_where_that_leads_it() -> None:
-    model, q = mechanisms.parallel_gripper(0.4)
-    locked = edit.lock(model, {"left_drive": -0.4})
+    model, q = mechanism("parallel_gripper")
+    locked = edit.lock(model, {"left_drive": -0.5})
     assert locked.joint_names == ["left_pad", "left_link", "right_pad", "right_link"]
     assert locked.actuated == ()
     own = np.concatenate([q[model.q_index(name)] for name in locked.joint_names])
@@ -102,7 +103,7 @@ def test_two_chains_merged_are_the_long_chain() -> None:
 
 
 def test_mechanisms_merged_on_the_ground_move_each_by_itself() -> None:
-    (one, p), (other, q) = mechanisms.hexa(), mechanisms.parallel_gripper()
+    (one, p), (other, q) = mechanisms.hexa(), mechanism("parallel_gripper")
     merged = edit.merge(one, other, "base", (1, 2, 3), (0.1, 0.2, 0.3), prefix="hand_")
     assert merged.loop_names == [*one.loop_names, "hand_left_pin", "hand_right_pin"]
     assert merged.actuated == (*one.actuated, "hand_left_drive")
@@ -159,9 +160,9 @@ def test_loops_to_the_world_are_held_by_the_root_that_was_fixed_there() -> None:
     assert Oracle(merged).gap(np.array([0.7, 0.0])) < 1e-15
 
 
-@pytest.mark.parametrize("make", [mechanisms.parallel_gripper, mechanisms.two_feet, mechanisms.stewart])
-def test_a_prefix_changes_names_and_nothing_else(make: Any) -> None:
-    model, q = make()
+@pytest.mark.parametrize("name", ["parallel_gripper", "two_feet", "stewart"])
+def test_a_prefix_changes_names_and_nothing_else(name: str) -> None:
+    model, q = mechanism(name)
     named = edit.with_prefix(model, "left_arm/")
     plain = [n.removeprefix("left_arm/") for n in (*named.link_names, *named.joint_names, *named.loop_names)]
     assert plain == [*model.link_names, *model.joint_names, *model.loop_names]

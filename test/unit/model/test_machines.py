@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 
 import ada_dynamics as ada
-from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.mechanisms import machines
 from ada_dynamics.robots.mechanisms.parts import turned_y, turned_z
 
+# Pins of the right finger of the opened gripper [m], and the inertia of the motor at each knuckle [kg m²].
+PINS = ((0.031, 0.055), (0.0625, 0.051), (0.013, 0.061), (0.0685, 0.098), (0.0505, 0.104))
+ROTOR = 1e-3
 Planar = dict[str, tuple[complex, complex]]  # origin and rotation by link
 H = 4e-4  # of differences of fourth order, on scales of 0.1: relative errors of 1e-10 of truncation and rounding
 
@@ -128,8 +130,7 @@ def lift(u: np.ndarray) -> Planar:
 def gripper(u: np.ndarray) -> Planar:
     frames: Planar = {}
     for name, sign, bend in (("left", -1.0, u[1]), ("right", 1.0, u[2])):
-        points = (machines.DRIVE, machines.ELBOW, machines.INNER, machines.OUTER_TIP, machines.INNER_TIP)
-        drive, elbow, inner, outer_tip, inner_tip = (sign * x + 1j * z for x, z in points)
+        drive, elbow, inner, outer_tip, inner_tip = (sign * x + 1j * z for x, z in PINS)
         turn = np.exp(1j * sign * u[0])
         A = drive + turn * (elbow - drive)
         finger = turn * np.exp(-1j * bend)
@@ -180,7 +181,7 @@ def arrays(model: ada.Model, name: str, u: np.ndarray) -> np.ndarray:
 def reduced_inertia(model: ada.Model, name: str, u: np.ndarray) -> np.ndarray:
     X, rates = arrays(model, name, u), np.array(slopes(lambda x: arrays(model, name, x), u))
     total = np.zeros((len(u), len(u)))
-    total[0, 0] = 2.0 * machines.ROTOR * (name == "robotiq_gripper")
+    total[0, 0] = 2.0 * ROTOR * (name == "robotiq_gripper")
     for k, link in enumerate(link for link in model.links.values() if link.name != model.root):
         R, linear = X[k, :, :3], rates[:, k, :, 3]
         S = rates[:, k, :, :3] @ R.T  # angular velocities as skew matrices
@@ -198,7 +199,7 @@ def potential(model: ada.Model, name: str, u: np.ndarray) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_a_machine_moves_as_its_reduced_model(name: str) -> None:
     names, (lower, upper) = CASES[name][1].split(), np.array(CASES[name][2:])
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     dynamics, rng = ada.Dynamics(model, q0=q), np.random.default_rng(2)
     at, columns = (np.array([index(n).start for n in names]) for index in (model.q_index, model.v_index))
     for corner in product(*zip(lower, upper, strict=True)):

@@ -6,10 +6,9 @@ import logging
 import numpy as np
 import pytest
 
-from ada_dynamics import Builder, check
+from ada_dynamics import check
 from ada_dynamics.contact.shape_contacts import hull_contacts
 from ada_dynamics.model import Model
-from ada_dynamics.model.default_shapes import with_default_shapes
 from ada_dynamics.model.edit import lock, merge, with_gravity, with_prefix
 from ada_dynamics.model.elements import PLAIN
 from ada_dynamics.robots.load import load
@@ -141,31 +140,3 @@ def test_geoms_without_contact_do_not_touch_the_ground(group):
     found = hull_contacts(model, model.neutral())
     assert [ball.link for ball in found.spheres] == ["touching"]
     assert found.points == []
-
-
-def test_sticks_are_slender_and_coloured_in_turn_and_a_ball_shows_mass_that_they_do_not():
-    builder = Builder("made").link("base")
-    builder.link("thin", 0.1, (0.0, 0.0, 0.5)).joint("a", "revolute", "base", "thin", (0.0, 0.0, 0.2))
-    builder.link("heavy", 40.0, (0.0, 0.0, 0.5)).joint("b", "continuous", "thin", "heavy", (0.0, 0.0, 1.0))
-    builder.link("aside", 0.001, (0.3, 0.0, 0.0)).joint("c", "fixed", "heavy", "aside", (0.0, 0.8, 0.0))
-    builder.link("none").joint("d", "revolute", "aside", "none")
-    looks = {name: link.visuals for name, link in with_default_shapes(builder.build()).links.items()}
-    radius = 0.03 * 0.8  # of the lengths 0.2, 1, 0.8; a joint at a link's origin counts for nothing
-    found = {name: [(one.kind, *one.size) for one in shapes] for name, shapes in looks.items()}
-    hub = ("sphere", pytest.approx(1.5 * radius))
-    ball = (0.75 * 40.0 / (np.pi * 3000.0)) ** (1 / 3)  # as large as 40 kg of 3000 kg/m³
-    assert found == {
-        "base": [hub, ("cylinder", pytest.approx(radius), pytest.approx(0.2))],
-        "thin": [hub, ("cylinder", pytest.approx(radius), pytest.approx(1.0))],
-        "heavy": [hub, ("cylinder", pytest.approx(radius), pytest.approx(0.8)), ("sphere", pytest.approx(ball))],
-        "aside": [hub, ("cylinder", pytest.approx(radius), pytest.approx(0.3))],
-        "none": [],
-    }
-    along_y = looks["heavy"][1]
-    assert along_y.xyz.tolist() == [0.0, 0.4, 0.0]
-    assert along_y.rotation @ np.array([0.0, 0.0, 1.0]) == pytest.approx([0.0, 1.0, 0.0], abs=1e-15)
-    assert looks["heavy"][2].xyz.tolist() == [0.0, 0.0, 0.5]
-    colours = [shapes[0].rgba for name, shapes in looks.items() if shapes]
-    assert all(0.1 < x < 0.95 for *channels, _ in colours for x in channels), "no pure colours"
-    assert {opacity for *_, opacity in colours} == {1.0}
-    assert len(set(colours)) == 4 and all(one.rgba == shapes[0].rgba for shapes in looks.values() for one in shapes)

@@ -14,12 +14,11 @@ import ada_dynamics as ada
 from ada_dynamics.contact.contact import Box, ContactPair, ContactSphere, Material
 from ada_dynamics.contact.stops import JointStops
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.mechanisms.machines import DRIVE, OUTER_TIP
 from ada_dynamics.robots.writers import render
 
 mujoco = pytest.importorskip("mujoco")
 
+DRIVE, OUTER_TIP = (0.031, 0.055), (0.0685, 0.098)  # pins of the right finger, opened [m]
 SIDES = (("left", -1.0), ("right", 1.0))
 STEP, SECONDS = 1e-4, 1.0
 HARD = {
@@ -47,7 +46,7 @@ KNUCKLES = Grasp("inner_knuckle", (0.03, 0.0, 0.0344), 0.004, (0.05, 0.03, 0.05)
 @pytest.fixture(scope="module")
 def model() -> ada.Model:
     """The gripper with dampers, which bring it to rest, and without gravity."""
-    parts = Parts.of(mechanisms.robotiq_gripper().model)
+    parts = Parts.of(ada.load("robotiq_gripper"))
     for name, joint in parts.joints.items():
         parts.joints[name] = replace(joint, damping=0.02 if "outer_knuckle" in name else 0.002)
     parts.gravity = (0.0, 0.0, 0.0)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from numpy.typing import NDArray
 from random_trees import KINDS, random_tree
 from step_reference import StepReference, moving
@@ -48,7 +49,7 @@ def test_they_are_those_of_a_reference_for_every_type_of_joint(base: str, integr
 
 @pytest.mark.parametrize(("name", "integrator"), zip(CLOSED, FIXED_STEPS * 2, strict=False))
 def test_with_loops_too_projection_included(name: str, integrator: str) -> None:
-    assert_like_the_reference(*moving(*getattr(mechanisms, name)(), integrator=integrator))
+    assert_like_the_reference(*moving(*mechanism(name), integrator=integrator))
 
 
 @pytest.mark.parametrize("integrator", FIXED_STEPS)
@@ -108,7 +109,7 @@ def on_the_ground(integrator: str) -> tuple[ada.Simulation, Array, Array, Array]
 def test_a_law_that_depends_on_time_acts_at_the_time_given_by_default_the_present_one(
     name: str, integrator: str
 ) -> None:
-    first, q, v, tau = moving(*getattr(mechanisms, name)(), integrator=integrator)
+    first, q, v, tau = moving(*mechanism(name), integrator=integrator)
     law = CompiledController(lambda t, q, v: [t * (2.0 - v[0]), *(0.0 for _ in tau[1:])])
     sim = ada.Simulation(first.model, q, v, integrator=integrator, step=first.step_length, controller=law)
     for t in (0.0, 3.0):
@@ -159,7 +160,7 @@ def test_several_steps_are_the_product_of_single_ones_and_a_batch_has_those_of_i
 
 @pytest.mark.parametrize(("name", "loop", "joint"), [("four_bar", "closing", "joint_2")])
 def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str, loop: str, joint: str) -> None:
-    model, q = getattr(mechanisms, name)()
+    model, q = mechanism(name)
     driver, found = ["joint_1"], []
     for one, at in ((model, q), edit.recut(model, q, loop, joint)):
         sim = ada.Simulation(one, at, step=1e-3)
