@@ -11,7 +11,7 @@ import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.robots.writers import Inexpressible, render
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 from benchmarks.peers import MUJOCO, PINOCCHIO
 from benchmarks.timing import Contender
 

@@ -9,7 +9,7 @@ from scipy.optimize import root
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_closure import NOT_CLOSED, LoopClosure
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 from benchmarks import peers
 from benchmarks.peers import PINOCCHIO
 from benchmarks.report import Aim, Report

@@ -19,7 +19,7 @@ from ada_controllers import Controller, JointReference, State, make
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit import with_gravity
-from ada_tools.engines.pinocchio_model import PROXIMAL, STEPS, PinocchioModel
+from ada_experiments.pinocchio_model import PROXIMAL, STEPS, PinocchioModel
 from benchmarks import pa10_kinematics, peers
 from benchmarks.peers import PINOCCHIO
 from benchmarks.report import Aim, Report

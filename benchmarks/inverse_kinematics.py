@@ -12,7 +12,7 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics import ik
 from ada_dynamics.arrays import Array
-from ada_tools.engines.pinocchio_tree import PinocchioTree
+from ada_experiments.pinocchio_tree import PinocchioTree
 from benchmarks.report import Report
 from benchmarks.timing import Plan
 

@@ -14,7 +14,7 @@ import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.writers import render
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 from benchmarks import peers
 from benchmarks.timing import Contender
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison with pinocchio: accelerations by forward, efforts by inverse dynamics; no ROS.
 
-Both engines get the same configuration, velocities and efforts. External forces (contact, pushes) and joint stops are
-not part of the comparison.
+Pinocchio reads the robot description itself. Both engines get the same configuration, velocities and efforts. The
+equations of closed loops, which URDF lacks, are those of this library. External forces (contact, pushes) and joint
+stops are not part of the comparison.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,18 +24,18 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.description import BASES, Base
+from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model
+from ada_dynamics.resources import how_to_install
 from ada_dynamics.robots.load import load
 from ada_robot.messages.incoming import StateNumbers
 from ada_robot.ros.robot_settings import AUTO
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.source import algorithm_for
-from ada_tools.engines.pinocchio_model import RANK, PinocchioModel
-from ada_tools.engines.pinocchio_tree import pinocchio
 from ada_tools.nodes.settings import OracleSettings
 
-OPEN = 1e-6  # [m, rad] closure error above which both engines would close the loops differently
+OPEN = 1e-6  # [m, rad] closure error above which the loops have no common velocities
 MOVING_APART = 1e-5  # velocity constraint violation, relative to the largest velocity
 JointNumbers: TypeAlias = tuple[Sequence[str], Sequence[float], Sequence[float], Sequence[float]]
 """Fields of a joint state: names, positions, velocities, efforts."""
@@ -68,23 +70,113 @@ class Comparison(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Comparison at one state.
+    """Comparable quantities at one state, and the reason why others are missing; empty if none is.
 
-    Attributes:
-        accelerations: [rad/s², m/s²]; None if not comparable.
-        efforts: efforts for these accelerations [N m, N], with loops the minimum-norm motor efforts; None if not
-            comparable.
-        reason: reason why a quantity is not comparable; empty if all are.
+    The quantities are "accelerations" [rad/s², m/s²], and "efforts" [N m, N] for these accelerations, with loops the
+    minimum-norm motor efforts.
     """
 
-    accelerations: Comparison | None
-    efforts: Comparison | None
+    quantities: dict[str, Comparison]
     reason: str = ""
 
-    def quantities(self) -> dict[str, Comparison]:
-        """Comparable quantities by name."""
-        both = {"accelerations": self.accelerations, "efforts": self.efforts}
-        return {name: one for name, one in both.items() if one is not None}
+
+# --- pinocchio --------------------------------------------------------------------------------------------------------
+def pinocchio() -> Any:
+    """Import the module pinocchio.
+
+    Raises:
+        InputError: it is not installed or cannot be imported, or another package has its name.
+    """
+    fix = (
+        f"Install it with: {how_to_install('oracle')}, or pip install pin 'numpy=={version('numpy')}' (the package is "
+        "named pin, and must be compiled for this numpy; pip uninstall pinocchio removes another package of that name)."
+    )
+    try:
+        import pinocchio as module
+    except Exception as problem:  # any exception: compiled for another numpy, or another package of that name
+        why = f"cannot be imported ({type(problem).__name__}: {problem})"
+        raise InputError(f"the comparison needs pinocchio, which {why}. {fix}", field="pinocchio") from None
+    if not hasattr(module, "buildModelFromXML"):  # PyPI has a test runner of the same name
+        where = getattr(module, "__file__", None)
+        text = f"the module pinocchio in {where} is not the dynamics library. {fix}"
+        raise InputError(text, field="pinocchio", value=where)
+    return module
+
+
+class DescribedTree:
+    """Mass matrix and bias of the tree of a robot description, as pinocchio reads it, in our coordinates.
+
+    Pinocchio has a unit vector for an unlimited angle, and independent joints for those that mimic others: its
+    velocities are G v.
+    """
+
+    def __init__(self, model: Model, text: str) -> None:
+        """Read the description.
+
+        Args:
+            model: the same robot in this library.
+            text: robot description in URDF.
+
+        Raises:
+            InputError: pinocchio is not installed, or cannot read the description.
+        """
+        pin = self._pin = pinocchio()
+        root = () if model.floating_joint is None else (_root(pin, model.joints[model.joint_names[0]].kind),)
+        try:
+            self._model = pin.buildModelFromXML(text, *root)
+        except Exception as problem:  # of the reader: several types
+            raise InputError(f"pinocchio cannot read the description of {model.name!r}: {problem}") from None
+        self._model.gravity.linear = np.array(model.gravity)
+        self._ours, self._data = model, self._model.createData()
+        self.G = np.zeros((self._model.nv, model.nv))
+        self._joints: list[tuple[Joint, slice]] = []  # with their positions in pinocchio
+        self._losses = np.zeros((4, self._model.nv))  # damping, friction, stiffness, and rest position
+        for joint in model.joints.values():
+            if not joint.nv and joint.mimic is None:
+                continue
+            if joint.kind == "planar" and joint.axis[2] != 1.0:
+                raise InputError(f"pinocchio reads planar joints with the normal z only, not {joint.name!r}.")
+            number = 1 if root and joint.name == model.joint_names[0] else self._model.getJointId(joint.name)
+            theirs = self._model.joints[number]
+            rows = slice(theirs.idx_v, theirs.idx_v + theirs.nv)
+            leader, ratio = (joint.name, 1.0) if joint.mimic is None else (joint.mimic.joint, joint.mimic.multiplier)
+            self.G[rows, model.v_index(leader)] = ratio * np.eye(theirs.nv)
+            self._joints.append((joint, slice(theirs.idx_q, theirs.idx_q + theirs.nq)))
+            self._model.armature[rows] = joint.armature
+            self._losses[:, rows] = np.array([[joint.damping], [joint.friction], [joint.stiffness], [joint.rest]])
+
+    def position(self, q: Array) -> Array:
+        """Configuration in pinocchio."""
+        x = np.zeros(self._model.nq)
+        for joint, place in self._joints:
+            if joint.mimic is None:
+                own = q[self._ours.q_index(joint.name)]
+            else:
+                own = joint.mimic.multiplier * q[self._ours.q_index(joint.mimic.joint)] + joint.mimic.offset
+            width = place.stop - place.start
+            x[place] = own if len(own) == width else [*own[:-1], math.cos(own[-1]), math.sin(own[-1])]
+        return x
+
+    def terms(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Mass matrix, and efforts at zero acceleration: velocity terms, gravity, damping, friction and springs."""
+        x, w = self.position(q), self.G @ v
+        damping, friction, stiffness, rest = self._losses
+        upper = np.triu(self._pin.crba(self._model, self._data, x))  # some versions leave the lower triangle empty
+        h = self._pin.nonLinearEffects(self._model, self._data, x, w) + damping * w + friction * np.sign(w)
+        if stiffness.any():
+            at_rest = self._pin.integrate(self._model, self._pin.neutral(self._model), rest)
+            h += stiffness * self._pin.difference(self._model, at_rest, x)
+        return self.G.T @ (upper + np.triu(upper, 1).T) @ self.G, self.G.T @ h
+
+
+def _root(pin: Any, kind: str) -> Any:
+    """Joint between the world and the root link."""
+    if kind == "floating":
+        return pin.JointModelFreeFlyer()
+    root = pin.JointModelComposite()
+    for part in ("PX", "PY", "PZ", "RZ", "RY", "RX"):
+        root.addJoint(getattr(pin, f"JointModel{part}")())
+    return root
 
 
 class Oracle:
@@ -96,12 +188,18 @@ class Oracle:
     """
 
     def __init__(
-        self, model: Model, q: ArrayLike | None = None, algorithm: str = "ada", ours: Dynamics | None = None
+        self,
+        model: Model,
+        text: str,
+        q: ArrayLike | None = None,
+        algorithm: str = "ada",
+        ours: Dynamics | None = None,
     ) -> None:
         """Build both engines.
 
         Args:
             model: robot model.
+            text: its description in URDF, for pinocchio.
             q: configuration in the intended assembly mode.
             algorithm: forward dynamics algorithm of this library; see `algorithm_for`.
             ours: dynamics to compare with pinocchio; default: dynamics of the model with this algorithm.
@@ -115,7 +213,7 @@ class Oracle:
             for name in model.joint_names
             for i in range(model.joints[name].nv)
         ]
-        self._theirs = PinocchioModel(model)
+        self._theirs = DescribedTree(model, text)
         self._ours = ours or Dynamics(model, algorithm_for(model, algorithm), q0=q if model.loops else None)
         closed = kernels_of(self._ours).closed
         if closed is not None:
@@ -124,35 +222,30 @@ class Oracle:
     def compare(self, q: Array, v: Array, tau: Array) -> Verdict:
         """Compare both engines at one state.
 
-        Args:
-            q: configuration.
-            v: velocities.
-            tau: joint efforts.
-
         Raises:
             InputError: a vector is not finite or has the wrong length.
         """
         reason = self._not_comparable(q, v)
         if reason:
-            return Verdict(None, None, reason)
-        ours = self._ours.forward(q, v, tau)
+            return Verdict({}, reason)
+        M, h = self._theirs.terms(q, v)
+        N, a0 = self._motions(q, v)  # a = a₀ + N z satisfies the constraints for any z
+        theirs = a0 + N @ np.linalg.solve(N.T @ M @ N, N.T @ (tau - h - M @ a0))
+        found = {"accelerations": self._comparison(self._ours.forward(q, v, tau), theirs)}
+        wanted = M @ theirs + h
         try:
-            theirs = self._forward(q, v, tau)
-        except InputError as problem:
-            return Verdict(None, None, str(problem))
-        accelerations = self._comparison(ours, theirs)
-        try:
-            efforts = self._comparison(self._ours.inverse(q, v, theirs), self._efforts(q, v, theirs))
+            efforts = motor_efforts(self.model, N, wanted) if self.model.loops else wanted
+            found["efforts"] = self._comparison(self._ours.inverse(q, v, theirs), efforts)
         except InputError as problem:  # with loops, the motors may be unable to produce the given accelerations
-            return Verdict(accelerations, None, str(problem))
-        return Verdict(accelerations, efforts)
+            return Verdict(found, str(problem))
+        return Verdict(found)
 
     def _not_comparable(self, q: Array, v: Array) -> str:
         if not self.model.loops:
             return ""
         gap = float(np.max(np.abs(self._loops.violation(q))))
         if not gap <= OPEN:
-            return f"closure error of the loops is {gap:.2g} m or rad; the engines close them differently"
+            return f"closure error of the loops is {gap:.2g} m or rad"
         drift = float(np.max(np.abs(self._loops.jacobian(q) @ v)))
         if not drift <= MOVING_APART * max(1.0, float(np.max(np.abs(v)))):
             return f"the velocities violate the loop constraints by {drift:.2g} m/s or rad/s"
@@ -161,24 +254,15 @@ class Oracle:
             return "singular configuration: the motion is not determined by the loops"
         return ""
 
-    def _forward(self, q: Array, v: Array, tau: Array) -> Array:
-        """Accelerations by a pinocchio solver, or by a dense solution of its terms if that fails."""
-        *own, last = self._theirs.solvers
-        for solver in own:
-            try:
-                return self._theirs.forward(q, v, tau, solver=solver)
-            except InputError:  # the last solver reports the error
-                continue
-        return self._theirs.forward(q, v, tau, solver=last)
-
-    def _efforts(self, q: Array, v: Array, a: Array) -> Array:
-        wanted = self._theirs.inverse(q, v, a)
+    def _motions(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Basis of the admissible velocities, and the shortest accelerations that satisfy the constraints."""
         if not self.model.loops:
-            return wanted
-        J = self._theirs.loop_constraints.jacobian(q)
-        sizes = np.linalg.svd(J, compute_uv=False)
-        rank = int(np.sum(sizes > RANK * self._theirs.loop_constraints.scale(q)))
-        return motor_efforts(self.model, directions(J, rank), wanted)
+            return np.eye(self.model.nv), np.zeros(self.model.nv)
+        J = self._loops.jacobian(q)
+        gamma = np.array([float(row.rate) for row in self._loops.equations(q, v)])
+        U, sizes, Vt = np.linalg.svd(J, full_matrices=False)
+        kept = slice(self._rank)
+        return directions(J, self._rank), -Vt[kept].T @ ((U[:, kept].T @ gamma) / sizes[kept])
 
     def _comparison(self, ours: Array, theirs: Array) -> Comparison:
         worst = int(np.argmax(np.abs(ours - theirs)))
@@ -206,20 +290,17 @@ def state_of_joints(
     Raises:
         InputError: joints are missing or repeated, or a list has the wrong length.
     """
-    given: Mapping[str, Sequence[float]] = {"position": position, "velocity": velocity, "effort": effort}
+    given = {"position": position, "velocity": velocity, "effort": effort if len(effort) else np.zeros(len(names))}
     for field, values in given.items():
-        if len(values) != len(names) and (field != "effort" or len(values)):
+        if len(values) != len(names):
             text = f"joint state with {len(names)} names has {len(values)} values in {field}."
             raise InputError(text, field=field, value=len(values), allowed=len(names))
-    place = {name: i for i, name in enumerate(names)}
     for joint in model.joint_names:
-        if joint not in place or names.count(joint) > 1:
-            count = "lacks joint" if joint not in place else "contains more than once joint"
+        if names.count(joint) != 1:
+            count = "contains more than once joint" if joint in names else "lacks joint"
             raise InputError(f"joint state {count} {joint!r} of model {model.name!r}.", field="name", joint=joint)
-    order = [place[name] for name in model.joint_names]
-    q, v, tau = (
-        np.array([values[i] for i in order] if len(values) else np.zeros(len(order))) for values in given.values()
-    )
+    order = [names.index(name) for name in model.joint_names]
+    q, v, tau = (np.array([values[i] for i in order], dtype=np.float64) for values in given.values())
     if not all(np.isfinite(x).all() for x in (q, v, tau)):
         raise InputError("joint state has non-finite values.", field="numbers")
     return q, v, tau
@@ -265,8 +346,7 @@ class StateComparison:
         joints: latest joint state.
         state: latest complete state.
         has_states: whether complete states are published.
-        model: model of the latest state; None before the first.
-        labels: names of its velocity coordinates.
+        oracle: both engines for the latest state; None before the first.
         problem: reason why no comparison is possible; None without one.
         counts: numbers of states by result.
     """
@@ -285,24 +365,21 @@ class StateComparison:
         self.joints: ReceivedMessage | None = None
         self.state: ReceivedMessage | None = None
         self.has_states = False
-        self.model: Model | None = None
-        self.labels: list[str] = []
+        self.oracle: Oracle | None = None
         self.problem: str | None = None
         self.counts = {"compared": 0, "over tolerance": 0, "not comparable": 0, "refused messages": 0}
         self._text: str | None = None  # description in use
         self._models: dict[str, Model] = {}  # by attachment of the root link
-        self._oracles: dict[str, Oracle] = {}
         self._seen: tuple[ReceivedMessage | None, ReceivedMessage | None] = (None, None)
         self._verdict: Verdict | None = None  # latest, and its time
         self._compared_at = -math.inf  # [s], steady clock
         self._refusal = ""  # error of the latest message; empty without one
         self._over = ""  # differences beyond the tolerances since the last report
-        self._has_pinocchio = False
         try:
             pinocchio()
-            self._has_pinocchio = True
         except AdaError as problem:
             self.problem = str(problem)
+        self._has_pinocchio = self.problem is None
 
     # --- in the thread that compares ----------------------------------------------------------------------------
     def compare(self) -> Verdict | None:
@@ -330,9 +407,9 @@ class StateComparison:
         """Load a new description; return True if a robot and pinocchio are available."""
         text = self.description
         if self._has_pinocchio and text is not self._text:
-            self._text, self.problem, self.model, self._verdict = text, None, None, None
+            self._text, self.problem, self.oracle, self._verdict = text, None, None, None
             self._seen = (None, None)
-            self._models, self._oracles = {}, {}
+            self._models = {}
             try:
                 self._model("fixed")
             except AdaError as problem:
@@ -356,7 +433,7 @@ class StateComparison:
             _, q, v, tau = self._read_state(state.raw)
             if base == AUTO:
                 base = base_of_sizes(self._model("fixed"), len(q), len(v))
-            model = self.model = self._model(base)
+            model = self._model(base)
             if (len(q), len(v), len(tau)) != (model.nq, model.nv, model.nv):
                 raise InputError(
                     f"state with {len(q)} positions, {len(v)} velocities and {len(tau)} efforts; model {model.name!r} "
@@ -365,22 +442,21 @@ class StateComparison:
         elif joints is None or (state is None and self.has_states):  # the first complete state shows the base
             return None
         else:
-            base = "fixed" if base == AUTO else base
-            model = self.model = self._model(base)
+            model = self._model("fixed" if base == AUTO else base)
             if not is_described_by_joints(model):
+                self._refusal = f"joint_states do not define the full state of this robot: {settings.state_topic} does"
                 return None
             q, v, tau = state_of_joints(model, *self._read_joints(joints.raw))
-        if base not in self._oracles:
-            self._oracles[base] = Oracle(model, q, settings.algorithm)
-        self.labels = self._oracles[base].labels
-        return self._oracles[base].compare(q, v, tau)
+        if self.oracle is None or self.oracle.model is not model:
+            self.oracle = Oracle(model, self._text or "", q, settings.algorithm)
+        return self.oracle.compare(q, v, tau)
 
     def over_tolerance(self, verdict: Verdict) -> str:
         """Description of differences beyond the tolerances; empty without any."""
         settings = self._settings()
         return "; ".join(
             f"{name} differ from pinocchio by {one.absolute:.3g}, most at {one.worst}"
-            for name, one in verdict.quantities().items()
+            for name, one in verdict.quantities.items()
             if not one.is_within(settings.absolute_tolerance, settings.relative_tolerance)
         )
 
@@ -390,12 +466,12 @@ class StateComparison:
         level, text = self._level()
         self._over = ""
         values: dict[str, object] = dict(self.counts)
-        for name, one in self._verdict.quantities().items() if self._verdict is not None else ():
+        for name, one in self._verdict.quantities.items() if self._verdict is not None else ():
             values[f"{name}: largest difference"] = one.absolute
             values[f"{name}: largest number"] = float(np.max(np.abs(one.theirs), initial=0.0))
             values[f"{name}: joint"] = one.worst
-        if self.model is not None:
-            values |= {"robot": self.model.name, "velocities": self.model.nv}
+        if self.oracle is not None:
+            values |= {"robot": self.oracle.model.name, "velocities": self.oracle.model.nv}
         return Status(level, text, values)
 
     def _level(self) -> tuple[Level, str]:
@@ -409,9 +485,6 @@ class StateComparison:
             return Level.STALE, f"waiting for joint_states or {settings.state_topic}"
         if now - newest > settings.stale_after:
             return Level.STALE, f"no states for {now - newest:.1f} s"
-        if self.model is not None and self.state is None and not is_described_by_joints(self.model):
-            words = "joint_states do not define the full state of this robot: waiting for"
-            return Level.STALE, f"{words} {settings.state_topic}"
         if self._over or self._refusal:
             return Level.WARN, self._over or self._refusal
         if verdict is None:

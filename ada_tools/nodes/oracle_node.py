@@ -75,7 +75,7 @@ class OracleNode(Node):
             self._comparison.description = text
 
     def _joints(self, raw: bytes) -> None:
-        if self._comparison.model is None:
+        if self._comparison.oracle is None:
             self._comparison.has_states = self.count_publishers(self._states.topic_name) > 0
         self._comparison.joints = ReceivedMessage(time.monotonic(), raw)
 
@@ -91,7 +91,8 @@ class OracleNode(Node):
                 self.get_logger().error(f"comparison not possible: {self._said}")
         if verdict is None:
             return
-        self._differences.publish(_table(verdict, self._comparison.labels))
+        assert self._comparison.oracle is not None
+        self._differences.publish(_table(verdict, self._comparison.oracle.labels))
         over = self._comparison.over_tolerance(verdict)
         if over and not self._is_over:
             self.get_logger().warning(over)
@@ -124,7 +125,7 @@ def _table(verdict: Verdict, labels: Sequence[str]) -> Float64MultiArray:
     """Comparison as a matrix with one row per quantity; NaN for missing values."""
     none = np.full(len(labels), np.nan)
     rows: list[Array] = []
-    for one in (verdict.accelerations, verdict.efforts):
+    for one in (verdict.quantities.get("accelerations"), verdict.quantities.get("efforts")):
         rows += 3 * [none] if one is None else [one.ours, one.theirs, one.difference]
     message = Float64MultiArray(data=np.concatenate(rows).tolist())
     for names, stride in ((ROWS, len(message.data)), (labels, len(labels))):

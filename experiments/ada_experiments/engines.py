@@ -29,7 +29,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.resources import how_to_install
 from ada_experiments.mujoco_twin import MujocoModel
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.run import build_model, simulate, simulation_of
 from ada_tools.scenario.scenario import Scenario, settings_of

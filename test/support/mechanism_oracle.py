@@ -13,7 +13,7 @@ from loop_robots import mechanism
 from pin_tree import Frame, PinTree, pin
 
 import ada_dynamics as ada
-from ada_tools.engines.pinocchio_loops import LoopConstraints
+from ada_experiments.pinocchio_loops import LoopConstraints
 
 Array = Any  # float64 or longdouble
 

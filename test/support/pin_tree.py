@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ada_tools.engines.pinocchio_tree import Frame
-from ada_tools.engines.pinocchio_tree import PinocchioTree as PinTree
+from ada_experiments.pinocchio_tree import Frame
+from ada_experiments.pinocchio_tree import PinocchioTree as PinTree
 
 pin = pytest.importorskip("pinocchio")
 if not hasattr(pin, "JointModelRevoluteUnaligned"):

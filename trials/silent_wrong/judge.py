@@ -21,7 +21,8 @@ import yaml
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_tools.engines.pinocchio_tree import PinocchioTree, pinocchio
+from ada_experiments.pinocchio_tree import PinocchioTree
+from ada_tools.nodes.oracle import pinocchio
 
 
 class NoJudge(Exception):

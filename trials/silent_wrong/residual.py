@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_tools.engines.pinocchio_loops import LoopConstraints
-from ada_tools.engines.pinocchio_tree import PinocchioTree
+from ada_experiments.pinocchio_loops import LoopConstraints
+from ada_experiments.pinocchio_tree import PinocchioTree
 
 EPS = float(np.finfo(float).eps)
 TINY = 1e-290

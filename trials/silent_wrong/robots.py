@@ -19,7 +19,7 @@ from ada_dynamics.errors import AdaError
 from ada_dynamics.model.edit import remove_loop, with_parts
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
-from ada_tools.engines.pinocchio_tree import PinocchioTree
+from ada_experiments.pinocchio_tree import PinocchioTree
 from trials.random_mechanism import random_mechanism
 from trials.silent_wrong.judge import NoJudge, TextTree
 from trials.silent_wrong.texts import Text, looped, mutated, one, sources

@@ -10,7 +10,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_tools.engines.pinocchio_loops import LoopConstraints
+from ada_experiments.pinocchio_loops import LoopConstraints
 from trials.silent_wrong.judge import NoJudge
 from trials.silent_wrong.residual import RANK
 from trials.silent_wrong.robots import Fault, Robot, library

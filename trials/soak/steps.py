@@ -64,7 +64,7 @@ def four_bars() -> Case:
 
 def arms() -> Case:
     """Eight PA-10 without friction and stops that fall from random poses, for ever: chaos with an energy."""
-    from ada_tools.engines.pinocchio_tree import PinocchioTree
+    from ada_experiments.pinocchio_tree import PinocchioTree
 
     model = ada.load("pa10")
     starts = np.random.default_rng(1).uniform(-0.5, 0.5, (LANES, model.nq))

@@ -14,7 +14,7 @@ import ada_dynamics as ada
 from ada_dynamics.analysis.motion import momentum_rate
 from ada_dynamics.robots import mechanisms
 from ada_experiments.mujoco_twin import MujocoModel
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 SAME = 1e-11  # two eliminations of one mechanism, with condition numbers of some 1e2

@@ -36,5 +36,5 @@ def test_a_map_is_drawn_and_what_it_cannot_show_is_refused(tmp_path: Path) -> No
 
 
 def test_pinocchio_is_imported_when_a_model_is_made_and_not_before() -> None:
-    check = "import sys, ada_tools.engines.pinocchio_model; sys.exit('pinocchio' in sys.modules)"
+    check = "import sys, ada_experiments.pinocchio_model; sys.exit('pinocchio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0

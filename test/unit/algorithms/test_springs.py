@@ -89,7 +89,7 @@ def test_springs_are_the_slope_of_the_energy_that_they_store():
 
 def test_springs_act_in_closed_loops_as_in_another_engine_and_keep_energy():
     pytest.importorskip("pinocchio")
-    from ada_tools.engines.pinocchio_model import PinocchioModel
+    from ada_experiments.pinocchio_model import PinocchioModel
 
     model = sprung_four_bar()
     q = ada.close_loops(model, [0.7, 0.9, 1.5])

@@ -22,7 +22,7 @@ from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
-from ada_tools.engines.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
+from ada_experiments.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
 
 # Sums of some hundred products in double precision, of which 1e-14 is seen.
 ROUNDING = 1e-11

@@ -16,7 +16,7 @@ from ada_controllers import JointReference, State
 from ada_controllers.balance import AnkleHipModel
 from ada_controllers.reaction_null_space import ReactionNullSpace
 from ada_controllers.support_coupling import SupportCoupling
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 

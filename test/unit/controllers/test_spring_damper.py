@@ -16,8 +16,8 @@ from ada_controllers.spring_damper import carried_weight
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.catalogue import start_of
+from ada_experiments.pinocchio_model import PinocchioModel
 from ada_robot.trajectory.splines import QuinticSpline
-from ada_tools.engines.pinocchio_model import PinocchioModel
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual.manifold import Manifold
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from refused import refused
 
 import ada_dynamics as ada
-from ada_tools.engines.pinocchio_tree import PinocchioTree
+from ada_experiments.pinocchio_tree import PinocchioTree
 
 pin = pytest.importorskip("pinocchio")
 if not hasattr(pin, "buildModelFromUrdf"):

@@ -17,7 +17,7 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.model import edit
 from ada_dynamics.robots import mechanisms
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 from trials.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import ada_dynamics as ada
 from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.robots import mechanisms
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 # Where pinocchio has our inertial parameters of a body.

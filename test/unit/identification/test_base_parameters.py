@@ -14,7 +14,7 @@ import ada_dynamics as ada
 from ada_dynamics.identification import excitation
 from ada_dynamics.identification.base_parameters import base_parameters
 from ada_dynamics.robots import mechanisms
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 
 
 def states(model: ada.Model, count: int = 60):

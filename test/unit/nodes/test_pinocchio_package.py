@@ -9,7 +9,7 @@ import pytest
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_tools.engines.pinocchio_tree import pinocchio
+from ada_tools.nodes.oracle import pinocchio
 
 
 @pytest.mark.parametrize("text", ["raise AttributeError('_ARRAY_API not found')", "import nose_", "x = 1"])

@@ -26,7 +26,7 @@ from ada_dynamics.simulation import (
     Material,
     constant,
 )
-from ada_tools.engines.pinocchio_model import PinocchioModel
+from ada_experiments.pinocchio_model import PinocchioModel
 from trials.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]

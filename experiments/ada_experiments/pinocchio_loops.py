@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import LoopJoint
-from ada_tools.engines.pinocchio_tree import WORLD, Frame, PinocchioTree
+from ada_experiments.pinocchio_tree import WORLD, Frame, PinocchioTree
 
 PARALLEL = 1e-12  # tolerance for parallel or perpendicular unit vectors
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -15,42 +14,10 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import align
-from ada_dynamics.resources import how_to_install
 from ada_dynamics.robots.readers.values import JointKindTable
+from ada_tools.nodes.oracle import pinocchio
 
 WORLD = "world"
-
-
-def pinocchio() -> Any:
-    """Import the module pinocchio.
-
-    Raises:
-        InputError: it is not installed or cannot be imported, or another package has its name.
-    """
-    try:
-        import pinocchio as module
-    except Exception as problem:  # any exception: compiled for another numpy, or another package of that name
-        is_missing = isinstance(problem, ModuleNotFoundError) and problem.name == "pinocchio"
-        why = "is not installed" if is_missing else f"cannot be imported ({type(problem).__name__}: {problem})"
-        text = f"the comparison with pinocchio needs that library, which {why}. {_install_command()}"
-        raise InputError(text, field="pinocchio") from None
-    if not hasattr(module, "JointModelRevoluteUnaligned"):
-        # PyPI has a test runner of the same name.
-        where = getattr(module, "__file__", None)
-        raise InputError(
-            f"the module pinocchio in {where} is not the dynamics library but another package of that name. Remove it "
-            f"with: pip uninstall pinocchio. {_install_command()}",
-            field="pinocchio",
-            value=where,
-        )
-    return module
-
-
-def _install_command() -> str:
-    return (
-        f"Install it with: {how_to_install('oracle')}, or pip install pin 'numpy=={version('numpy')}' (the package is "
-        "named pin, and must be compiled for this numpy; pip uninstall pinocchio removes another package of that name)."
-    )
 
 
 class PinocchioTree:

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
-from ada_tools.engines.pinocchio_loops import LoopConstraints, constraint
-from ada_tools.engines.pinocchio_tree import PinocchioTree
+from ada_experiments.pinocchio_loops import LoopConstraints, constraint
+from ada_experiments.pinocchio_tree import PinocchioTree
 
 RANK = 1e-9  # relative: smaller singular values of the constraint Jacobian are rounding errors
 # The default of pinocchio requires independent constraints; three steps of this value are exact for dependent ones.
