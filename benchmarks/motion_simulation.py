@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ada_dynamics.clock import ManualClock
-from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_experiments.motion_simulation.hexa_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.lock_step import run
-from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 
 GAINS = {200.0: 2.0, 400.0: 3.0, 800.0: 4.0}  # K_d [N m s/rad] for each K_p [N m/rad], as in S2
 _BUSY = "while True: pass"

@@ -8,19 +8,29 @@ in pure simulation (S1) is shown for comparison, as in the figures of the docume
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.dynamics.arguments import Algorithm
+from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments import space_robots
-from ada_experiments.hybrid_motion_rig import HybridCase, HybridRig, HybridSettings, Network, plate_takes
-from ada_experiments.motion_simulation.emulated_table import SENSORS
-from ada_experiments.motion_simulation.lock_step import Record
+from ada_experiments.motion_simulation.delay import ActiveLoopWarning
+from ada_experiments.motion_simulation.hexa_table import SENSORS, EmulatedTable, EmulatedTableSettings
+from ada_experiments.motion_simulation.lock_step import Record, run
+from ada_experiments.motion_simulation.motion_table import ImpedanceTable, TableSettings, plate_mechanics
+from ada_experiments.motion_simulation.programs import LoopSettings
+from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 from ada_experiments.pictures import picture
+from ada_robot.settings import checked
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -38,6 +48,122 @@ KNOWN = (
 )
 GROWS = 0.05  # energy fed in relative to that of the contact, at least, for an uncompensated loop
 _NETWORK = ("delay", "jitter", "loss", "seed")
+
+
+class Network(NamedTuple):
+    """Network between the dynamics and the table control."""
+
+    delay: float  # in each direction [s]
+    jitter: float = 0.0  # [s]
+    loss: float = 0.0
+    seed: int = 0
+
+    def faults(self) -> Mapping[str, float]:
+        """Faults for `lock_step.run`."""
+        return {"delay": self.delay, "jitter": self.jitter, "drop": self.loss}
+
+
+class HybridSettings(NamedTuple):
+    """Settings of the scenario."""
+
+    stiffnesses: tuple[float, ...]  # K_p [N m/rad]
+    dampings: tuple[float, ...]  # K_d [N m s/rad]
+    pair: PairSettings
+    duration: float  # [s]
+    probe_stiffness: float  # [N/m]
+    probe_dissipation: float  # [s/m]
+    sensor: str
+    network: Network
+
+
+class HybridCase(NamedTuple):
+    """One of figs. 12-15."""
+
+    name: str
+    stiffness: float  # of the contact: table (eq. 15) and probe in series [N/m]
+    hybrid: Record  # on the table, with delay compensation
+    late: Record  # on the table, without compensation
+    numeric: space_robots.ContactRun  # pure simulation
+
+
+class HybridRig:
+    """Robots, table and network of a scenario.
+
+    Attributes:
+        violations: number of invalid commands received by the emulated table.
+    """
+
+    def __init__(self, chosen: HybridSettings) -> None:
+        """Store the settings."""
+        self.chosen = chosen
+        self.violations = 0
+
+    def case(self, name: str, i: int, *, heavy: bool) -> HybridCase:
+        """One of figs. 12-15."""
+        stiffness, kp = self.stiffness(i), self.chosen.stiffnesses[i]
+        hybrid, late = (self.hybrid(i, compensation=order, heavy=heavy) for order in (2, 0))
+        numeric = space_robots.touch(name, kp, stiffness, self._pair(heavy), self.chosen.duration, "ada")
+        return HybridCase(name, stiffness, hybrid, late, numeric)
+
+    def stiffness(self, i: int) -> float:
+        """Contact stiffness: table (eq. 15) and probe in series [N/m]."""
+        return 1.0 / (
+            1.0 / space_robots.table_stiffness(self.chosen.stiffnesses[i]) + 1.0 / self.chosen.probe_stiffness
+        )
+
+    @property
+    def mass(self) -> float:
+        """Effective contact mass of the standard robots [kg]."""
+        return self._pair().effective_mass()
+
+    def hybrid(
+        self,
+        i: int,
+        *,
+        compensation: int = 2,
+        heavy: bool = False,
+        algorithm: Algorithm = "order_n",
+        network: Network | None = None,
+    ) -> Record:
+        """Contact on the emulated table."""
+        chosen, pair = self.chosen, self._pair(heavy, algorithm)
+        table = EmulatedTable(
+            EmulatedTableSettings(
+                kp=chosen.stiffnesses[i],
+                kd=chosen.dampings[i],
+                probe_stiffness=chosen.probe_stiffness,
+                probe_dissipation=chosen.probe_dissipation,
+                sensor=chosen.sensor,
+            ),
+            pair.mounting,
+            clock=ManualClock(),
+        )
+        faults, seed = (network.faults(), network.seed) if network else ({}, 0)
+        loop = LoopSettings(compensation=compensation)
+        with warnings.catch_warnings():  # passivity is evaluated by the caller
+            warnings.simplefilter("ignore", ActiveLoopWarning)
+            found = run(pair, table, chosen.duration, loop, faults=faults, seed=seed)
+        self.violations += len(table.hexa.violations)
+        return found
+
+    def impedance(self, i: int) -> Record:
+        """Contact on the substitute with the impedance of eqs. 10 and 15."""
+        chosen, pair = self.chosen, self._pair()
+        settings = TableSettings(
+            kp=chosen.stiffnesses[i], kd=chosen.dampings[i], probe_stiffness=chosen.probe_stiffness
+        )
+        return run(pair, ImpedanceTable(settings, pair.mounting), chosen.duration)
+
+    def _pair(self, heavy: bool = False, algorithm: Algorithm = "order_n") -> RobotPair:
+        settings = replace(self.chosen.pair, algorithm=algorithm)
+        return RobotPair(space_robots.heavier(settings) if heavy else settings)
+
+
+def plate_takes(case: HybridCase) -> float:
+    """Fraction of the contact energy ½ m_e v² dissipated by stopping the table mass: m_p v² (eq. 10's M P̈)."""
+    plate = plate_mechanics(pose_of((0.0, 0.0, space_robots.TABLE_HEIGHT))).mass
+    mass = 1.0 / float(np.linalg.inv(plate)[2, 2])
+    return 2.0 * mass / case.numeric.mass
 
 
 @experiment("hybrid_motion")
@@ -76,22 +202,17 @@ def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> HybridSetting
     """
     part = settings_of(scenario, (*KNOWN, *also))
     network = part.part("network", _NETWORK)
-    count = len(part.items("stiffnesses"))
-    stiffnesses = part.vector("stiffnesses", ("N m/rad",) * count)
+    stiffnesses = space_robots.stiffnesses_of(part)
     dampings = part.vector("dampings", ("N m s/rad",) * len(part.items("dampings")))
-    if count < 2 or list(stiffnesses) != sorted(set(stiffnesses)) or stiffnesses[0] <= 0.0:
-        raise part.problem("stiffnesses", "they must be at least two positive values in ascending order.")
-    if len(dampings) != count or min(dampings) <= 0.0:
-        raise part.problem("dampings", f"there must be one positive value for each of the {count} stiffnesses.")
+    if len(dampings) != len(stiffnesses) or min(dampings) <= 0.0:
+        raise part.problem("dampings", f"there must be one positive value for each of {len(stiffnesses)} stiffnesses.")
     loss = network.quantity("loss", "1", 0.0)
     if not 0.0 <= loss <= 0.5:
         raise network.problem("loss", "it must be between 0 and 0.5.")
     return HybridSettings(
         stiffnesses,
         dampings,
-        part.positive("approach", "m/s"),
-        part.positive("gap", "m"),
-        part.positive("step", "s"),
+        checked(PairSettings, space_robots.approach_of(part)),
         part.positive("duration", "s"),
         part.positive("probe_stiffness", "N/m"),
         part.positive("probe_dissipation", "s/m"),
@@ -229,7 +350,7 @@ def _loop(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Rec
     compensated, _ = bad
     answers = compensated.delays.answers + compensated.delays.lost
     return {
-        "delay_error": Quantity(max(abs(r.delays.delay_p50 - expected_delay(chosen.step)) for r in records), "s"),
+        "delay_error": Quantity(max(abs(r.delays.delay_p50 - expected_delay(chosen.pair.step)) for r in records), "s"),
         "least_gain_uncompensated": Quantity(min(case.late.gain for case in cases)),
         "largest_gain": Quantity(max(r.gain for r in records)),
         "impact_loss_error": Quantity(max(abs(case.hybrid.gain + plate_takes(case)) for case in cases)),

@@ -2,8 +2,7 @@
 """S3: limits of delay and stiffness for a passive hybrid loop of S2 (Tarao et al., eqs. 10, 15).
 
 A contact on the emulated HEXA for each K_p and each network delay, with delay compensation: energy gained by the
-robots,
-and output of the passivity observer, compared with the bound of an ideal spring, `prediction.PASSIVE_TO`.
+robots, and output of the passivity observer, compared with the bound of an ideal spring, `delay.PASSIVE_TO`.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.plots import figure_context, save
-from ada_experiments.hybrid_motion import KNOWN, read_settings
-from ada_experiments.hybrid_motion_rig import HybridRig, Network
+from ada_experiments.hybrid_motion import KNOWN, HybridRig, Network, read_settings
+from ada_experiments.motion_simulation.delay import longest_passive_delay, touches
 from ada_experiments.motion_simulation.lock_step import Record
-from ada_experiments.motion_simulation.passivity import longest_passive_delay, touches
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -87,7 +85,7 @@ def passivity_map(scenario: Scenario, progress: Progress) -> PassivityMap:
         bound[i] = longest_passive_delay(rig.stiffness(i), rig.mass)
         for j, delay in enumerate(delays):
             progress((i * shape[1] + j) / gain.size, f"K_p = {kp:g} N m/rad, {1e3 * delay:g} ms each way")
-            record = rig.hybrid(i, network=Network(delay, 0.0, 0.0, 0))
+            record = rig.hybrid(i, network=Network(delay))
             gain[i, j], given[i, j] = record.gain, most_given(record)
             made[i, j], late[i, j] = record.made, record.delays.delay_p50
     return PassivityMap(np.array(chosen.stiffnesses), bound, late.mean(axis=0), gain, given, made)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -19,16 +20,15 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.drawing.snapshots import plot_snapshots
-from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.simulation import Log, Simulation
-from ada_experiments.motion_simulation.free_robot import JointHold, with_masses
+from ada_experiments.motion_simulation.motion_table import platform_jacobian, stiffness_along
+from ada_experiments.motion_simulation.robots import ARM, FREE, SECOND, TOUCH, PairSettings, RobotPair
 from ada_experiments.pictures import picture, vector
-from ada_experiments.space_pair import ARM, FREE, SECOND, TOUCH, RobotPairModel, pair_of
-from ada_experiments.tarao_impedance import platform_jacobian, stiffness_along
+from ada_robot.settings import checked
+from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -42,48 +42,27 @@ _CAPTIONS = {
 SINCE = "Time since the contact [s]"
 TABLE_HEIGHT = -0.5  # [m], height of the HEXA plate, in the middle of its workspace
 NORMAL = (0.0, 0.0, 1.0)  # of the plate: the contact normal is vertical on the table
-HEAVY = ("base", ("link_1", "link_2", "link_3", "link_4"))  # changed masses of fig. 15
 
 
-@dataclass(frozen=True)
-class SpaceRobotSettings:
+class SpaceRobotSettings(NamedTuple):
     """Settings of the scenario."""
 
     stiffnesses: tuple[float, ...]  # K_p [N m/rad]
-    approach: float  # [m/s]
-    gap: float  # [m]
-    offset: float  # [m]
-    step: float  # [s]
     duration: float  # [s]
-    arms: tuple[Array, Array]  # [rad]
-    hold: JointHold
+    pair: PairSettings
 
 
 @dataclass(frozen=True, eq=False)
 class ContactRun:
-    """One simulation.
-
-    Attributes:
-        name: of the case.
-        kp: stiffness of the table's motors [N m/rad].
-        stiffness: of the contact [N/m].
-        mass: effective mass m_e of the contact [kg].
-        pair: the robots.
-        hold: control of robot 1.
-        log: of the motion.
-        force: along the normal, at the rows of the log [N].
-        seconds: computing time.
-    """
+    """One simulation."""
 
     name: str
-    kp: float
-    stiffness: float
-    mass: float
-    pair: RobotPairModel
-    hold: JointHold
+    kp: float  # stiffness of the table's motors [N m/rad]
+    stiffness: float  # of the contact [N/m]
+    pair: RobotPair
     log: Log
-    force: Array
-    seconds: float
+    force: Array  # along the normal, at the rows of the log [N]
+    seconds: float  # computing time
 
     @property
     def peak(self) -> float:
@@ -101,6 +80,11 @@ class ContactRun:
         return float(t[end - 1] - t[start] + h * min(f[start] / rise, 1.0) + h * min(f[end - 1] / fall, 1.0))
 
     @property
+    def mass(self) -> float:
+        """Effective mass m_e of the contact [kg]."""
+        return self.pair.effective_mass()
+
+    @property
     def since_touch(self) -> Array:
         """Times of the log relative to the first contact, as in fig. 16 [s]."""
         return np.asarray(self.log.t - self.log.t[self._first().start], dtype=np.float64)
@@ -113,7 +97,7 @@ class ContactRun:
     @property
     def lumped_peak(self) -> float:
         """Peak force of a mass on a spring, v √(k m_e) [N]."""
-        return self.pair.approach * float(np.sqrt(self.stiffness * self.mass))
+        return self.pair.settings.approach * float(np.sqrt(self.stiffness * self.mass))
 
     @property
     def lumped_duration(self) -> float:
@@ -139,18 +123,16 @@ class PairMotion(NamedTuple):
 def space_robots(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Simulate the contacts of figs. 12-15; check momentum, energy, forces and durations."""
     chosen = read_settings(scenario)
-    jacobian = platform_jacobian(hexa(position=(0.0, 0.0, TABLE_HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
-    one, two = load("space_robot_a"), load("space_robot_b")
-    pair, other = pair_from(chosen, one, two), pair_from(chosen, *heavier(one, two))
+    pair, other = RobotPair(chosen.pair), RobotPair(heavier(chosen.pair))
     cases = [(f"K_p = {kp:g} N m/rad", kp, pair) for kp in chosen.stiffnesses]
     cases.append((f"K_p = {chosen.stiffnesses[-1]:g}, other masses", chosen.stiffnesses[-1], other))
     touches = []
     for i, (name, kp, robots) in enumerate(cases):
         progress(i / (len(cases) + 1), f"space robots, {name}")
-        touches.append(touch(name, kp, stiffness_along(jacobian, kp, NORMAL), robots, chosen, "ada"))
+        touches.append(touch(name, kp, table_stiffness(kp), robots, chosen.duration, "ada"))
     progress(1.0 - 1.0 / (len(cases) + 1), "space robots, order-n")
     first = touches[0]
-    again = touch("order-n", first.kp, first.stiffness, pair, chosen, "order_n")
+    again = touch("order-n", first.kp, first.stiffness, pair, chosen.duration, "order_n")
     tables, figures = [_table(touches)], figures_of(touches, output)
     quantities = quantities_of(touches, again, chosen)
     return Outcome([], figures, tables, _notes(touches, chosen), dict(_CAPTIONS), quantities)
@@ -160,57 +142,61 @@ def read_settings(scenario: Scenario) -> SpaceRobotSettings:
     """Read the settings of a scenario, with units."""
     part = settings_of(scenario, _KNOWN)
     hold = part.part("hold", _HOLD)
-    count = len(part.items("stiffnesses"))
-    stiffnesses = part.vector("stiffnesses", ("N m/rad",) * count)
-    if count < 2 or list(stiffnesses) != sorted(set(stiffnesses)) or stiffnesses[0] <= 0.0:
-        raise part.problem("stiffnesses", "at least two positive values in ascending order.")
+    usual = PairSettings()
+    pair = {
+        "offset": part.quantity("offset", "m", 0.0),
+        "arm_1": part.vector("arm_1", ("rad",) * len(ARM)),
+        "arm_2": part.vector("arm_2", ("rad",) * len(ARM)),
+        "hold_stiffness": hold.positive("stiffness", "N m/rad", usual.hold_stiffness),
+        "hold_damping": hold.positive("damping", "N m s/rad", usual.hold_damping),
+    }
     return SpaceRobotSettings(
-        stiffnesses,
-        part.positive("approach", "m/s"),
-        part.positive("gap", "m"),
-        part.quantity("offset", "m", 0.0),
-        part.positive("step", "s"),
-        part.positive("duration", "s"),
-        (np.array(part.vector("arm_1", ("rad",) * 4)), np.array(part.vector("arm_2", ("rad",) * 4))),
-        JointHold(
-            hold.positive("stiffness", "N m/rad", JointHold.stiffness),
-            hold.positive("damping", "N m s/rad", JointHold.damping),
-        ),
+        stiffnesses_of(part), part.positive("duration", "s"), checked(PairSettings, pair | approach_of(part))
     )
 
 
-def pair_from(chosen: SpaceRobotSettings, one: Model, two: Model) -> RobotPairModel:
-    """Both robots in their initial state."""
-    return pair_of(one, two, *chosen.arms, chosen.approach, chosen.gap, chosen.offset)
+def stiffnesses_of(part: Part) -> tuple[float, ...]:
+    """Stiffnesses K_p of a scenario [N m/rad]."""
+    found = part.vector("stiffnesses", ("N m/rad",) * len(part.items("stiffnesses")))
+    if len(found) < 2 or list(found) != sorted(set(found)) or found[0] <= 0.0:
+        raise part.problem("stiffnesses", "they must be at least two positive values in ascending order.")
+    return found
 
 
-def heavier(one: Model, two: Model) -> tuple[Model, Model]:
+def approach_of(part: Part) -> dict[str, float]:
+    """Settings of the approach of both robots."""
+    return {name: part.positive(name, unit) for name, unit in (("approach", "m/s"), ("gap", "m"), ("step", "s"))}
+
+
+def heavier(settings: PairSettings) -> PairSettings:
     """The robots of fig. 15: links of 20 kg on robot 1, a base of 100 kg on robot 2."""
-    base, links = HEAVY
-    return with_masses(one, dict.fromkeys(links, 20.0)), with_masses(two, {base: 100.0})
+    return replace(settings, link_mass_1=20.0, base_mass_2=100.0)
 
 
-def touch(
-    name: str, kp: float, stiffness: float, pair: RobotPairModel, chosen: SpaceRobotSettings, algorithm: Algorithm
-) -> ContactRun:
+@cache
+def _table_jacobian() -> Array:
+    return platform_jacobian(hexa(position=(0.0, 0.0, TABLE_HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
+
+
+def table_stiffness(kp: float) -> float:
+    """Stiffness of the table along the normal of its plate by eq. 15 [N/m]."""
+    return stiffness_along(_table_jacobian(), kp, NORMAL)
+
+
+def touch(name: str, kp: float, stiffness: float, pair: RobotPair, duration: float, algorithm: Algorithm) -> ContactRun:
     """Simulate one case."""
+    q, v = pair.start
+    contact, step = pair.contact(stiffness), pair.settings.step
     simulation = Simulation(
-        pair.model,
-        q=pair.q,
-        v=pair.v,
-        controller=pair.holding(chosen.hold),
-        step=chosen.step,
-        contact=pair.contact(stiffness),
-        algorithm=algorithm,
+        pair.model, q=q, v=v, controller=pair.hold(), step=step, contact=contact, algorithm=algorithm
     )
-    simulation.run(chosen.step)  # compile or load from the cache
+    simulation.run(step)  # compile or load from the cache
     simulation.reset()
     started = time.perf_counter()
-    log = simulation.run(chosen.duration)
+    log = simulation.run(duration)
     seconds = time.perf_counter() - started
     force = np.linalg.norm(log.contact_wrenches[TOUCH][:, :3], axis=1)
-    mass = pair.effective_mass(Dynamics(pair.model))
-    return ContactRun(name, kp, stiffness, mass, pair, chosen.hold, log, force, seconds)
+    return ContactRun(name, kp, stiffness, pair, log, force, seconds)
 
 
 # --- claims -------------------------------------------------------------------------------------------------------
@@ -220,7 +206,7 @@ def momentum_change(log: Log) -> tuple[float, float]:
     linear = momentum[:, :3]
     angular = momentum[:, 3:] + np.cross(com, linear)
     scale = float(np.linalg.norm(linear[0]))
-    arm = float(np.linalg.norm(log.q[0, log.model.q_index(SECOND + "free")][:3]))
+    arm = float(np.linalg.norm(log.q[0, log.model.q_index(SECOND + FREE)][:3]))
     changes = (np.abs(x - x[0]).max() for x in (linear, angular))
     return next(changes) / scale, next(changes) / (scale * arm)
 
@@ -230,7 +216,7 @@ def energy_error(case: ContactRun) -> float:
     log = case.log
     kinetic = np.asarray(log.energy.kinetic)
     spring = 0.5 * case.force**2 / case.stiffness
-    balance = kinetic + spring + case.pair.hold_energy(case.hold, log.t, log.q, log.v)
+    balance = kinetic + spring + case.pair.hold_energy(log.t, log.q, log.v)
     return float(np.abs(balance - balance[0]).max() / kinetic[0])
 
 

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hybrid motion simulation (Tarao et al.): simulated bodies, a motion table, and forces measured on it.
 
-Two free-flying robots are simulated, each by its equations of motion. Their contact is physical: a plate on a motion
-table moves relative to a probe on a force sensor like one robot relative to the other, and the measured force acts on
-both simulated robots.
+Two free-flying robots are simulated. Their contact is physical: a plate on a motion table moves relative to a probe on
+a force sensor like one robot relative to the other, and the measured force acts on both simulated robots.
 
-    frames                                      transforms between the simulated world and the laboratory
-    free_robot, robot_pair                      simulated robots
-    delay_meter                                 loop delay, and forces of lost packets
-    passivity                                   compensation of the delay, and passivity observer, with warnings
-    motion_table, hexa_table, probe_sensor, emulated_table      table and force sensor of the probe
-    packets                                     packets between the programs
-    dynamics_program, table_program             both sides of the loop, without clocks and sockets
-    lock_step                                   both sides in one process, in simulated time
-    real_time, graphics                         programs of three machines; started by
-                                                python -m ada_experiments.motion_simulation
+    frames                      transforms between the simulated world and the laboratory
+    robots                      simulated robots
+    delay                       delay and its compensation, lost packets, passivity
+    motion_table, hexa_table    table and force sensor of the probe
+    packets                     packets between the programs
+    programs                    both sides of the loop, without clocks and sockets
+    lock_step                   both sides in one process, in simulated time
+    real_time, graphics         programs of three machines; started by
+                                python -m ada_experiments.motion_simulation
 """

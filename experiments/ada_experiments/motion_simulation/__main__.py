@@ -13,15 +13,12 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_experiments.motion_simulation.dynamics_program import LoopSettings
-from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.frames import Mounting
-from ada_experiments.motion_simulation.hexa_table import HexaTable
+from ada_experiments.motion_simulation.hexa_table import EmulatedTable, EmulatedTableSettings, HexaTable, ThreadSensor
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, TableSettings
-from ada_experiments.motion_simulation.probe_sensor import ThreadSensor
+from ada_experiments.motion_simulation.programs import FollowSettings, LoopSettings
 from ada_experiments.motion_simulation.real_time import DynamicsClient, TableServer, say
-from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_experiments.motion_simulation.table_program import FollowSettings
+from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 from ada_hardware.emulation.host import ANY_UDP
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver, HexaSettings

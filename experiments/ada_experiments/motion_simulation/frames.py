@@ -15,21 +15,18 @@ model 1, and its opposite at the same point on real model 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.poses import inverse, wrench_matrix
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit.compiled import compiled_kernel
 from ada_dynamics.model.rotations import conjugate, quaternion_exp, quaternion_log, quaternion_product
 from ada_dynamics.spatial.orientation import pose_by_quaternion, pose_of, to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_experiments.motion_simulation import frames_law
 
 LENGTH = 1.0  # [m] link length of the space robots (table 1)
 HALF = 0.5  # [m] from the centre of mass of a base to its side
@@ -43,21 +40,14 @@ def facing(xyz: ArrayLike, x: ArrayLike, z: ArrayLike) -> Array:
     return pose
 
 
-def inverse(pose: Array) -> Array:
-    """Inverse of a pose."""
-    found: Array = _law("inverse")(_flat(pose)).reshape(4, 4)
-    return found
-
-
 def cross(a: ArrayLike, b: ArrayLike) -> Array:
     """Cross product a x b; numpy.cross is ten times slower for single vectors."""
     (x, y, z), (u, v, w) = np.asarray(a, dtype=float).tolist(), np.asarray(b, dtype=float).tolist()
     return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
-# --- poses as seven numbers: what packets carry ---------------------------------------------------------------------
 def to_seven(pose: Array) -> Array:
-    """[x, y, z, qx, qy, qz, qw] of a pose."""
+    """[x, y, z, qx, qy, qz, qw] of a pose, as in packets."""
     w, x, y, z = to_quaternion(pose[:3, :3])
     return np.array([*pose[:3, 3], x, y, z, w])
 
@@ -67,30 +57,27 @@ def of_seven(seven: Array) -> Array:
     return pose_by_quaternion(seven[:3], seven[3:])
 
 
-def rotation_of(vector: Array) -> Array:
-    """Rotation matrix of a rotation vector."""
-    return np.array(from_quaternion(*quaternion_exp(vector).tolist()))
+def displaced(pose: Array, way: Array) -> Array:
+    """Pose after a displacement [translation, rotation vector] in its reference axes."""
+    found = pose.copy()
+    found[:3, 3] += way[:3]
+    found[:3, :3] = np.array(from_quaternion(*quaternion_exp(way[3:]).tolist())) @ pose[:3, :3]
+    return found
 
 
-def turn_between(a: Array, b: Array) -> Array:
-    """Rotation vector from the orientation of one pose to that of another, in their common reference axes."""
-    p, q = to_seven(a)[3:], to_seven(b)[3:]
-    return quaternion_log(quaternion_product(q, conjugate(p)))
+def displacement(pose: Array, other: Array) -> Array:
+    """[translation, rotation vector] from one pose to another in their common reference axes, (6,)."""
+    turn = quaternion_product(to_seven(other)[3:], conjugate(to_seven(pose)[3:]))
+    return np.concatenate([other[:3, 3] - pose[:3, 3], quaternion_log(turn)])
 
 
 # --- motions and wrenches -------------------------------------------------------------------------------------------
 class Motion(NamedTuple):
-    """Motion of a frame, in the axes of its reference frame.
-
-    Attributes:
-        pose: 4x4.
-        twist: velocity of its origin, and angular velocity [m/s, rad/s].
-        acceleration: rate of the twist.
-    """
+    """Motion of a frame, in the axes of its reference frame."""
 
     pose: Array
-    twist: Array
-    acceleration: Array
+    twist: Array  # velocity of its origin, and angular velocity [m/s, rad/s]
+    acceleration: Array  # rate of the twist
 
 
 def carried(body: Motion, fixed: Array) -> Motion:
@@ -100,22 +87,29 @@ def carried(body: Motion, fixed: Array) -> Motion:
         body: motion of the body frame in the world.
         fixed: pose of the frame in the body.
     """
-    pose, twist, acceleration = _law("carried")(_flat(body.pose), body.twist, body.acceleration, _flat(fixed))
-    return Motion(pose.reshape(4, 4), twist, acceleration)
+    arm, spin = body.pose[:3, :3] @ fixed[:3, 3], body.twist[3:]
+    across = cross(spin, arm)
+    twist, acceleration = body.twist.copy(), body.acceleration.copy()
+    twist[:3] += across
+    acceleration[:3] += cross(body.acceleration[3:], arm) + cross(spin, across)
+    return Motion(body.pose @ fixed, twist, acceleration)
 
 
 def seen_from(one: Motion, two: Motion) -> Motion:
     """Motion of frame two relative to the moving frame one."""
-    pose, twist, acceleration = _law("seen")(
-        _flat(one.pose), one.twist, one.acceleration, _flat(two.pose), two.twist, two.acceleration
-    )
-    return Motion(pose.reshape(4, 4), twist, acceleration)
+    arm, spin = two.pose[:3, 3] - one.pose[:3, 3], one.twist[3:]
+    rate, change = two.twist - one.twist, two.acceleration - one.acceleration
+    v, across = rate[:3], cross(spin, arm)
+    linear = change[:3] - cross(one.acceleration[3:], arm) - 2.0 * cross(spin, v) + cross(spin, across)
+    angular = change[3:] - cross(spin, rate[3:])
+    back = one.pose[:3, :3].T
+    twist = np.concatenate([back @ (v - across), back @ rate[3:]])
+    return Motion(inverse(one.pose) @ two.pose, twist, np.concatenate([back @ linear, back @ angular]))
 
 
 def wrench_in(pose: Array, wrench: Array) -> Array:
     """Wrench about a frame origin in its axes, transformed to the reference frame of its pose."""
-    found: Array = _law("wrench")(_flat(pose), np.asarray(wrench, dtype=np.float64))
-    return found
+    return np.asarray(wrench_matrix(pose) @ wrench)
 
 
 def opposite(tip: Array, face: Array, on_tip: Array) -> tuple[Array, Array]:
@@ -126,55 +120,12 @@ def opposite(tip: Array, face: Array, on_tip: Array) -> tuple[Array, Array]:
         face: pose of the face in the world.
         on_tip: wrench on the tip.
     """
-    first, second = _law("opposite")(_flat(tip), _flat(face), np.asarray(on_tip, dtype=np.float64))
-    return first, second
-
-
-_LAWS: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, int]]] = {
-    "inverse": (frames_law.inverse_law, {"pose": 16}),
-    "carried": (frames_law.carried_law, {"pose": 16, "twist": 6, "acceleration": 6, "fixed": 16}),
-    "seen": (
-        frames_law.seen_law,
-        {"pose_1": 16, "twist_1": 6, "acceleration_1": 6, "pose_2": 16, "twist_2": 6, "acceleration_2": 6},
-    ),
-    "wrench": (frames_law.wrench_law, {"pose": 16, "wrench": 6}),
-    "opposite": (frames_law.opposite_law, {"tip": 16, "face": 16, "on_tip": 6}),
-}
-
-
-@cache
-def _law(name: str) -> Callable[..., Any]:
-    """Compiled function of `frames_law`, cached."""
-    law, inputs = _LAWS[name]
-    kernel = compiled_kernel(f"motion_simulation_{name}", inputs, law)
-    return kernel.python_call(kernel.single)
-
-
-def _flat(pose: Array) -> Array:
-    return np.ascontiguousarray(pose, dtype=np.float64).reshape(16)
+    force, moment = tip[:3, :3] @ on_tip[:3], tip[:3, :3] @ on_tip[3:]
+    about_face = moment + cross(tip[:3, 3] - face[:3, 3], force)
+    return np.concatenate([force, moment]), -np.concatenate([force, about_face])
 
 
 # --- where things are -----------------------------------------------------------------------------------------------
-def _tip_on_robot() -> Array:
-    return facing((LENGTH, 0.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
-
-
-def _face_on_robot() -> Array:
-    return facing((-HALF, 0.0, 0.0), (0.0, 0.0, 1.0), (-1.0, 0.0, 0.0))
-
-
-def _tip_in_lab() -> Array:
-    return facing((0.0, 0.0, -0.51), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
-
-
-def _face_on_plate() -> Array:
-    return facing((0.0, 0.0, -0.01), (1.0, 0.0, 0.0), (0.0, 0.0, -1.0))
-
-
-def _sensor_in_lab() -> Array:
-    return pose_of((0.0, 0.0, -0.61))
-
-
 @dataclass(frozen=True, eq=False)
 class Mounting:
     """Mounting of the two real models on the simulated robots and in the laboratory.
@@ -192,55 +143,39 @@ class Mounting:
         sensor_in_lab: sensor frame in the base frame of the table.
     """
 
-    tip_on_robot: Array = field(default_factory=_tip_on_robot)
-    face_on_robot: Array = field(default_factory=_face_on_robot)
-    tip_in_lab: Array = field(default_factory=_tip_in_lab)
-    face_on_plate: Array = field(default_factory=_face_on_plate)
-    sensor_in_lab: Array = field(default_factory=_sensor_in_lab)
+    tip_on_robot: Array = field(default_factory=lambda: facing((LENGTH, 0.0, 0.0), (0, 0, 1), (1, 0, 0)))
+    face_on_robot: Array = field(default_factory=lambda: facing((-HALF, 0.0, 0.0), (0, 0, 1), (-1, 0, 0)))
+    tip_in_lab: Array = field(default_factory=lambda: facing((0.0, 0.0, -0.51), (1, 0, 0), (0, 0, 1)))
+    face_on_plate: Array = field(default_factory=lambda: facing((0.0, 0.0, -0.01), (1, 0, 0), (0, 0, -1)))
+    sensor_in_lab: Array = field(default_factory=lambda: pose_of((0.0, 0.0, -0.61)))
 
     def __post_init__(self) -> None:
         """Check that all fields are poses."""
         for name in ("tip_on_robot", "face_on_robot", "tip_in_lab", "face_on_plate", "sensor_in_lab"):
             object.__setattr__(self, name, checked_pose(f"mounting: {name}", getattr(self, name)))
 
-    @cached_property
-    def _plate_from_face(self) -> Array:
-        return inverse(self.face_on_plate)
-
-    @cached_property
-    def _tip_from_lab(self) -> Array:
-        return inverse(self.tip_in_lab)
-
-    @cached_property
-    def _sensor_from_tip(self) -> Array:
-        return np.asarray(self._tip_from_lab @ self.sensor_in_lab)
-
-    @cached_property
-    def _tip_from_sensor(self) -> Array:
-        return inverse(self._sensor_from_tip)
-
     def plate_pose(self, face_from_tip: Array) -> Array:
         """Pose P_d of the plate in the laboratory, from X."""
-        return np.asarray(self.tip_in_lab @ face_from_tip @ self._plate_from_face)
+        return np.asarray(self.tip_in_lab @ face_from_tip @ inverse(self.face_on_plate))
 
     def face_pose(self, plate: Array) -> Array:
         """X, from the pose of the plate in the laboratory."""
-        return np.asarray(self._tip_from_lab @ plate @ self.face_on_plate)
+        return np.asarray(inverse(self.tip_in_lab) @ plate @ self.face_on_plate)
 
     def plate_twist(self, face_from_tip: Array, twist: Array) -> Array:
         """Twist of the plate origin in laboratory axes, from the twist of the face relative to the tip."""
         up = self.tip_in_lab[:3, :3]
         v, w = up @ twist[:3], up @ twist[3:]
-        arm = up @ (face_from_tip[:3, :3] @ self._plate_from_face[:3, 3])
+        arm = up @ (face_from_tip[:3, :3] @ inverse(self.face_on_plate)[:3, 3])
         return np.concatenate([v + cross(w, arm), w])
 
     def on_tip(self, measured: Array) -> Array:
         """Wrench on real model 1 about its tip, in tip axes, from the measured wrench."""
-        return wrench_in(self._sensor_from_tip, measured)
+        return wrench_in(inverse(self.tip_in_lab) @ self.sensor_in_lab, measured)
 
     def at_sensor(self, on_tip: Array) -> Array:
         """Wrench at the sensor from a wrench on the tip; inverse of `on_tip`."""
-        return wrench_in(self._tip_from_sensor, on_tip)
+        return wrench_in(inverse(self.sensor_in_lab) @ self.tip_in_lab, on_tip)
 
 
 def checked_pose(what: str, value: ArrayLike) -> Array:

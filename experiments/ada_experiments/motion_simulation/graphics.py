@@ -7,33 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.edit import merge
-from ada_dynamics.model.model import Model
-from ada_dynamics.robots.load import load
+from ada_experiments.motion_simulation.delay import WRAP
 from ada_experiments.motion_simulation.packets import Flags, PicturePacket, decode
-from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 from ada_hardware.emulation.host import ANY_UDP, UdpPort
 from ada_tools.browser.page import HOST, PORT, Page
 from ada_tools.browser.plots import LivePlot
 from ada_tools.browser.scene import Arrow, Scene
 
-FIRST, SECOND = "one_", "two_"
-_FREE, _WORLD = "free", "world"
 _SILENT = 1.0  # [s] timeout for pictures
-_WRAP = 1 << 32
 _PLOTTED = 3.0  # [s]
-
-
-def both_in_one() -> Model:
-    """Model with both robots in one world, for display."""
-    model = Builder("two_space_robots").link(_WORLD).build(gravity=(0.0, 0.0, 0.0))
-    for robot, prefix in (("space_robot_a", FIRST), ("space_robot_b", SECOND)):
-        model = merge(model, load(robot), _WORLD, joint=_FREE, kind="floating", prefix=prefix)
-    return model
 
 
 class Graphics:
@@ -72,9 +56,9 @@ class Graphics:
         self.url = self._end.url
         self._page = Page("hybrid motion simulation", host, port)
         self.page_url = self._page.url
-        self._model = both_in_one()
         pair = RobotPair(settings)
-        self._scene = Scene(self._page.server, self._model, Dynamics(self._model))
+        self._size = pair.model.nq
+        self._scene = Scene(self._page.server, pair.model, pair.dynamics)
         gui: Any = self._page.gui
         self._words = gui.add_markdown("waiting for the dynamics")
         self._force = LivePlot(gui, "force [N]", ("force",), _PLOTTED)
@@ -82,7 +66,7 @@ class Graphics:
         self.pictures = self.lost = 0
         self._newest: PicturePacket | None = None
         self._came = self._clock.now()
-        self._show(pair.one.q, pair.two.q, ())
+        self._scene.show(pair.q, ())
 
     def run(self, duration: float | None = None) -> dict[str, Any]:
         """Run until `stop` or for a duration [s]; return statistics."""
@@ -102,16 +86,17 @@ class Graphics:
         is_new = False
         for _, data in self._end.arrivals(0.0):
             packet = decode(data)
-            if isinstance(packet, PicturePacket) and len(packet.q_1) + len(packet.q_2) == self._model.nq:
+            if isinstance(packet, PicturePacket) and len(packet.q) == self._size:
                 is_new |= self._take(packet)
         packet = self._newest
         if packet is not None and is_new:
             size = float(np.linalg.norm(packet.wrench[:3]))
             touching = bool(packet.flags & Flags.TOUCHING)
-            self._show(packet.q_1, packet.q_2, (Arrow(packet.place, packet.wrench[:3]),) if touching else ())
+            self._scene.show(packet.q, (Arrow(packet.place, packet.wrench[:3]),) if touching else ())
+            place = ", ".join(f"{x:.4f}" for x in packet.plate[:3])
             self._words.content = (
                 f"t = {packet.time:.2f} s, {'**touching**' if touching else 'apart'}, force {size:.2f} N\n\n"
-                f"loop delay {1e3 * packet.delay:.1f} ms, plate at {_place(packet.plate)} m"
+                f"loop delay {1e3 * packet.delay:.1f} ms, plate at ({place}) m"
             )
             self._force.draw()
             self._delay.draw()
@@ -120,8 +105,8 @@ class Graphics:
 
     def _take(self, packet: PicturePacket) -> bool:
         newest = self._newest
-        ahead = 1 if newest is None else (packet.sequence - newest.sequence) % _WRAP
-        if newest is not None and not 0 < ahead < _WRAP // 2:
+        ahead = 1 if newest is None else (packet.sequence - newest.sequence) % WRAP
+        if newest is not None and not 0 < ahead < WRAP // 2:
             return False
         self.lost += ahead - 1
         self._newest, self._came = packet, self._clock.now()
@@ -129,15 +114,3 @@ class Graphics:
         self._force.add(packet.time, [float(np.linalg.norm(packet.wrench[:3]))])
         self._delay.add(packet.time, [1e3 * packet.delay])
         return True
-
-    def _show(self, q_1: Array, q_2: Array, arrows: tuple[Arrow, ...]) -> None:
-        q = self._model.neutral()
-        for prefix, given in ((FIRST, q_1), (SECOND, q_2)):
-            q[self._model.q_index(prefix + _FREE)] = given[:7]
-            for i in range(4):
-                q[self._model.q_index(f"{prefix}joint_{i + 1}")] = given[7 + i]
-        self._scene.show(q, arrows)
-
-
-def _place(seven: Array) -> str:
-    return "(" + ", ".join(f"{x:.4f}" for x in seven[:3]) + ")"

@@ -1,26 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion table of the document: a HEXA driven through the safety cycle, and the force sensor of the probe.
+"""Motion table of the document: a HEXA driven through the safety cycle, and the force sensor of its probe.
 
 Each period: inverse kinematics of the pose, one cycle of `SafeCycle` (which checks the angles before sending them), one
 sensor reading. In lock step a `ManualClock` advances by one period per exchange; in real time the caller keeps the
-period.
+period. `EmulatedTable` has both devices emulated in this process: the contact force on the probe is passed to the
+sensor emulator, and everything else uses the byte protocols of the devices.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, ManualClock
-from ada_dynamics.spatial.orientation import pose_of
-from ada_experiments.motion_simulation.frames import rotation_of, turn_between
-from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
-from ada_experiments.motion_simulation.probe_sensor import ProbeSensor, SensorReading
+from ada_dynamics.dynamics.poses import inverse
+from ada_dynamics.errors import InputError
+from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
+from ada_experiments.motion_simulation.motion_table import FACE_TO_FACE, MotionTable, Reading
+from ada_hardware.emulation.emulator import Emulator
+from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
+from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
+from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
+from ada_hardware.force_torque.pipeline import steady_mean
+from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
+from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
+from ada_hardware.force_torque.sensor import ForceSensor
+from ada_hardware.force_torque.sensor_driver import SensorDriver
+from ada_hardware.hexa.driver import HexaDriver, HexaSettings
+from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
 from ada_hardware.hexa.plant import LEAST_HOLD
 from ada_robot.contract import Demand, Mode
@@ -29,12 +43,120 @@ from ada_robot.errors import HardwareError, NoAnswer, Refused
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import setting
 
 APPROACH, TURNING = 0.05, 0.5  # [m/s], [rad/s]: mean speeds of the approach to the initial pose
 LARGEST_STEP = 0.02  # [rad] of a crank per period: 10 rad/s
 SETTLING = 0.2  # [s] at rest before the sensor is zeroed
-_BENT = 1e-5  # [rad]
-_READ_FIRST = 5  # periods before the table is activated
+_READ_FIRST, _READ_LAST = 5, 500  # periods before the table is activated, and for which its reply is awaited
+ZERO_PERIODS = 50
+_STEADY_FORCE, _STEADY_MOMENT = 0.5, 0.05  # [N], [N m]; maximum standard deviations for zeroing
+SENSORS = ("netft", "dynpick")
+_RATE = 1000.0  # [Hz], of the emulated sensor
+_REPLY = 2e-4  # [s], from a command to the reply of the emulated table
+_ABOVE = 0.01  # [m] initial height of the plate above the probe
+_WEIGHT = 0.288 * 9.81  # [N] of real model 1 (table 2), carried by the sensor
+
+
+class SensorReading(NamedTuple):
+    """Sensor reading of a period."""
+
+    wrench: Array  # [f, n] at the sensor origin in sensor axes, including the zero offset [N, N m]
+    is_fresh: bool  # whether it is from this period
+    is_saturated: bool = False  # whether an axis is at the end of its range
+    problem: str = ""
+
+
+class ProbeSensor(ABC):
+    """A force sensor, read once per period; its zero is the mean of some periods at rest."""
+
+    def __init__(self) -> None:
+        """Initialize with a zero offset of zero."""
+        self.zero = np.zeros(6)
+        self._seen: list[Array] = []
+
+    @abstractmethod
+    def open(self) -> None:
+        """Connect to the sensor. Raises TransportError or NoAnswer."""
+
+    @abstractmethod
+    def sense(self) -> SensorReading:
+        """Reading of this period, including the zero offset."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection; idempotent."""
+
+    def begin_zero(self) -> None:
+        """Start collecting samples for the zero."""
+        self._seen = []
+
+    def take_zero(self, sensed: SensorReading) -> bool:
+        """Process a sample; return True once the zero is determined.
+
+        Raises:
+            Refused: the samples are not steady.
+        """
+        if sensed.is_fresh:
+            self._seen.append(sensed.wrench)
+        if len(self._seen) < ZERO_PERIODS:
+            return False
+        seen, self._seen = self._seen, []
+        self.zero = steady_mean(seen, _STEADY_FORCE, _STEADY_MOMENT)
+        return True
+
+
+class DriverSensor(ProbeSensor):
+    """A sensor driver that is read synchronously."""
+
+    def __init__(self, driver: SensorDriver[Any, Any, Any], period: float, clock: Callable[[], float]) -> None:
+        """Args: driver; period of the table [s], at least twice that of the sensor; clock of the driver."""
+        super().__init__()
+        self._driver, self._period, self._clock = driver, period, clock
+
+    def open(self) -> None:  # noqa: D102
+        self._driver.open()
+        if self._driver.period > 0.5 * self._period * (1.0 + 1e-6):
+            text = (
+                f"sensor {self._driver.NAME}: its period of {1e3 * self._driver.period:g} ms would delay the table. "
+                f"It must be at most half the table period of {1e3 * self._period:g} ms, or use a "
+                "separate thread."
+            )
+            raise InputError(text, field="period", value=self._driver.period, allowed=0.5 * self._period)
+
+    def sense(self) -> SensorReading:  # noqa: D102
+        now = self._clock()
+        sample = self._driver.read()
+        while sample.is_fresh and sample.time < now:  # an earlier queued sample
+            sample = self._driver.read()
+        return SensorReading(sample.wrench, sample.is_fresh, sample.is_saturated, sample.error)
+
+    def close(self) -> None:  # noqa: D102
+        self._driver.close()
+
+
+class ThreadSensor(ProbeSensor):
+    """A sensor with a separate thread."""
+
+    def __init__(self, sensor: ForceSensor) -> None:
+        """Args: force sensor."""
+        super().__init__()
+        self._sensor = sensor
+        self._number = -1
+
+    def open(self) -> None:  # noqa: D102
+        self._sensor.open()
+
+    def sense(self) -> SensorReading:  # noqa: D102
+        newest = self._sensor.newest
+        if newest is None:
+            return SensorReading(np.zeros(6), False)
+        is_new = newest.number != self._number
+        self._number = newest.number
+        return SensorReading(newest.raw, is_new, newest.is_saturated, newest.error)
+
+    def close(self) -> None:  # noqa: D102
+        self._sensor.close()
 
 
 class HexaTable(MotionTable):
@@ -43,10 +165,7 @@ class HexaTable(MotionTable):
     Attributes:
         cycle: safety cycle of the HEXA.
         sensor: force sensor of the probe.
-        bent: number of exchanges with angles limited by the acceleration of a crank.
     """
-
-    NAME = "hexa"
 
     def __init__(
         self,
@@ -78,7 +197,7 @@ class HexaTable(MotionTable):
         self._pose: Array | None = None
         self._path: _Path | None = None
         self._read = 0
-        self._refused = self.bent = 0
+        self._refused = 0
 
     @property
     def period(self) -> float:  # noqa: D102
@@ -88,11 +207,6 @@ class HexaTable(MotionTable):
     def exchanges_to_force(self) -> int:
         """Two: a command acts from the next servo period, and its force is available at the end of that period."""
         return 2
-
-    @property
-    def kinematics(self) -> HexaKinematics:
-        """Kinematics of the HEXA."""
-        return self._kinematics
 
     # --- open and close -------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
@@ -153,7 +267,7 @@ class HexaTable(MotionTable):
         self._read += 1
         if self._read >= _READ_FIRST and self.cycle.feedback.is_fresh:
             self.cycle.activate(self._now())
-        elif self._read > 500:
+        elif self._read > _READ_LAST:
             raise NoAnswer("motion table hexa: no reply; check its program, its address and the network.")
         return Reading(np.zeros(6), pose, is_ready=False, is_fresh=False)
 
@@ -174,8 +288,6 @@ class HexaTable(MotionTable):
         now = self._keep_time()
         cycle = self.cycle
         cycle.step(now, (Demand(Mode.POSITION, angles, now),))
-        if cycle.demand is not None and np.abs(cycle.demand.values - angles).max() > _BENT:
-            self.bent += 1
         refused = sum(cycle.check.refused.values())
         if refused > self._refused:
             self._refused = refused
@@ -218,9 +330,8 @@ class _Path:
     """Rest-to-rest motion between two poses."""
 
     def __init__(self, start: Array, end: Array) -> None:
-        self._start, self._way = start, end[:3, 3] - start[:3, 3]
-        self._turn = turn_between(start, end)
-        way, turn = float(np.linalg.norm(self._way)), float(np.linalg.norm(self._turn))
+        self._start, self._way = start, displacement(start, end)
+        way, turn = float(np.linalg.norm(self._way[:3])), float(np.linalg.norm(self._way[3:]))
         self._duration = max(way / APPROACH, turn / TURNING, 0.1)
         self.time = 0.0
 
@@ -232,6 +343,103 @@ class _Path:
     def pose(self) -> Array:
         s = min(self.time / self._duration, 1.0)
         share = s**3 * (10.0 + s * (6.0 * s - 15.0))  # zero velocity and acceleration at both ends
-        pose = pose_of(self._start[:3, 3] + share * self._way)
-        pose[:3, :3] = rotation_of(share * self._turn) @ self._start[:3, :3]
-        return pose
+        return displaced(self._start, share * self._way)
+
+
+@dataclass(frozen=True)
+class EmulatedTableSettings:
+    """Servo of the HEXA, probe and sensor."""
+
+    kp: float = setting(200.0, "stiffness of each motor, K_p", unit="N m/rad", lower=1.0, upper=2000.0)
+    kd: float = setting(2.0, "damping of each motor, K_d", unit="N m s/rad", lower=0.1, upper=15.0)
+    damps_errors: bool = setting(False, "damp the rates of the motor errors instead of the motor rates")
+    probe_stiffness: float = setting(3e5, "stiffness of the probe and its sensor", unit="N/m", lower=1e3, upper=2e6)
+    probe_dissipation: float = setting(
+        20.0, "dissipation of the probe: loss of restitution per speed", unit="s/m", lower=0.0
+    )
+    probe_friction: float = setting(0.0, "friction coefficient between probe and plate", lower=0.0, upper=2.0)
+    sensor: str = setting("netft", "sensor of the probe", choices=SENSORS)
+    noise: float = setting(2.0, "maximum noise of the sensor axes", unit="counts", lower=0.0)
+    seed: int = setting(0, "seed of the noise")
+
+
+class EmulatedTable(HexaTable):
+    """Emulated HEXA with an emulated force sensor.
+
+    Attributes:
+        hexa: emulated table.
+        force_sensor: emulated sensor.
+    """
+
+    def __init__(
+        self,
+        settings: EmulatedTableSettings,
+        mounting: Mounting,
+        *,
+        clock: ManualClock | None = None,
+        faults: Mapping[str, float] | None = None,
+    ) -> None:
+        """Switch both devices on.
+
+        Args:
+            settings: settings of table and sensor.
+            mounting: poses of probe, sensor and face.
+            clock: clock of the lock step; None for real time.
+            faults: faults of the table communication, see `emulation.faults`.
+
+        Raises:
+            Unreachable: the plate cannot reach the probe.
+        """
+        self._mounting = mounting
+        above = mounting.plate_pose(FACE_TO_FACE)
+        above[:3, 3] += _ABOVE * mounting.tip_in_lab[:3, 2]
+        x, y, z = above[:3, 3].tolist()
+        tip = mounting.tip_in_lab[:3, 3].tolist()
+        self.hexa = HexaEmulator(
+            HexaEmulatorSettings(
+                stiffness=settings.kp,
+                damping=settings.kd,
+                rate_reference="difference" if settings.damps_errors else "none",
+                position=(x, y, z),
+                probe=(tip[0], tip[1], tip[2]),
+                probe_stiffness=settings.probe_stiffness,
+                probe_dissipation=settings.probe_dissipation,
+                probe_friction=settings.probe_friction,
+                reply_delay=_REPLY if clock is not None else 0.0,  # in real time the computation takes as long
+            )
+        )
+        now, sleep = (time.monotonic, time.sleep) if clock is None else (clock.now, clock.sleep)
+        wire = InProcessPackets(self.hexa, clock=now, sleep=sleep, faults=faults, url="emulated hexa")
+        driver = HexaDriver(HexaSettings(), wire=wire, clock=now)
+        self.force_sensor, sensor_driver = _sensor(settings, now, sleep)
+        sensor = DriverSensor(sensor_driver, driver.period, now)
+        self._at_sensor = inverse(mounting.sensor_in_lab)
+        self._weight = np.concatenate([self._at_sensor[:3, :3] @ (0.0, 0.0, -_WEIGHT), np.zeros(3)])
+        self._load()
+        super().__init__(driver, sensor, clock=clock, after_exchange=self._load)
+
+    def _warm_up(self) -> None:
+        super()._warm_up()
+        plant = self.hexa.plant
+        plant.run()
+        _ = plant.weight_torques, plant.torques, plant.probe_wrench
+
+    def _load(self) -> None:
+        """Set the load of the sensor: contact force and weight of the probe, which is vertically above it."""
+        on_probe = self.hexa.plant.probe_wrench
+        tip = self._mounting.tip_in_lab[:3, 3]
+        about_base = np.concatenate([on_probe[:3], on_probe[3:] + cross(tip, on_probe[:3])])
+        self.force_sensor.set_wrench(wrench_in(self._at_sensor, about_base) + self._weight)
+
+
+def _sensor(settings: EmulatedTableSettings, now: Any, sleep: Any) -> tuple[Any, SensorDriver[Any, Any, Any]]:
+    """Emulated sensor and its driver."""
+    emulator: Emulator[Any]
+    if settings.sensor == "netft":
+        emulator = NetFtEmulator(NetFtEmulatorSettings(rate=_RATE, noise=settings.noise, seed=settings.seed))
+        packets = InProcessPackets(emulator, clock=now, sleep=sleep, url="emulated netft")
+        return emulator, NetFtDriver(NetFtSettings(rate=_RATE), wire=packets, clock=now)
+    emulator = DynPickEmulator(DynPickEmulatorSettings(noise=settings.noise, seed=settings.seed, rate=_RATE))
+    stream = InProcessStream(emulator, clock=now, sleep=sleep, url="emulated dynpick")
+    use = DynPickSettings(mode="continuous", rate=_RATE)
+    return emulator, DynPickDriver(use, wire=stream, clock=now, sleep=sleep)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of a motion table: follows a pose and returns the measured force.
+"""Motion tables: follow a pose and return the measured force. One exchange per period.
 
-Two implementations: `impedance` (a plate on springs, eqs. 10 and 15; no devices) and `hexa` (the HEXA and a force
-sensor). One exchange per period: the measured force and the next pose.
-
-Substitute of a motion table: a plate with the impedance of Tarao et al., eq. 10, that touches a fixed probe.
+Two implementations: `ImpedanceTable` (a plate on springs, eqs. 10 and 15; no devices) and `hexa_table.HexaTable` (the
+HEXA and a force sensor). The plate with the impedance of Tarao et al., eq. 10, touches a fixed probe:
 
     F = M P̈ + D (Ṗ - c Ṗ_d) + K (P - P_d)
 
@@ -21,18 +19,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.poses import inverse
+from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import hexa
-from ada_dynamics.spatial.orientation import pose_of, to_rpy
-from ada_experiments.motion_simulation.frames import Mounting, cross, inverse, rotation_of, turn_between, wrench_in
-from ada_experiments.tarao_impedance import motor_motion
+from ada_dynamics.robots.mechanisms.parts import Mechanism
+from ada_dynamics.spatial.orientation import to_rpy
+from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
 from ada_robot.errors import Refused
 from ada_robot.settings import setting
+
+_DEPENDENT = 1e-6  # relative singular value below which the motors do not determine the plate motion
 
 
 class Reading(NamedTuple):
@@ -59,8 +63,6 @@ class Reading(NamedTuple):
 class MotionTable(ABC):
     """A motion table with a force sensor; called from a single thread."""
 
-    NAME: ClassVar[str]
-
     @property
     @abstractmethod
     def period(self) -> float:
@@ -71,8 +73,7 @@ class MotionTable(ABC):
         """Number of exchanges after which a reading contains the force of a sent pose, at least 1."""
         return 1
 
-    @abstractmethod
-    def open(self) -> None:
+    def open(self) -> None:  # noqa: B027  (optional for subclasses)
         """Connect to the devices, without motion.
 
         Raises:
@@ -111,12 +112,13 @@ class MotionTable(ABC):
     def stop(self) -> None:
         """Hold the present pose; never raises."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close the connection with the table at rest; idempotent."""
+        self.stop()
 
 
 SUBSTEPS = 20  # per period; 0.1 ms are sufficient for a probe of 1e6 N/m
+FACE_TO_FACE = np.diag([1.0, -1.0, -1.0, 1.0])  # X with the face at the tip and aligned first axes
 _FARTHEST = 0.08  # [m] range around the contact pose in which its impedance is used
 _MOST_TURNED = 0.3  # [rad]
 
@@ -131,6 +133,58 @@ class TableSettings:
     probe_stiffness: float = setting(3e5, "stiffness of the probe and its sensor", unit="N/m", lower=1e3, upper=1e6)
     probe_damping: float = setting(100.0, "damping of the probe", unit="N s/m", lower=0.0, upper=1e4)
     period: float = setting(2e-3, "period of the servo", unit="s", lower=5e-4, upper=0.02)
+
+
+def motor_motion(table: Mechanism, platform: str) -> Array:
+    """Velocities of all joints per motor velocity, (nv, motors).
+
+    Args:
+        table: the motion table and its pose.
+        platform: the floating joint of its plate.
+
+    Raises:
+        InputError: the motors do not determine the motion.
+    """
+    model = table.model
+    conditions = analyse(model, table.q).constraints.jacobian(table.q)
+    motors = np.concatenate([np.arange(model.nv)[model.v_index(name)] for name in model.actuated])
+    others = np.setdiff1d(np.arange(model.nv), motors)
+    values = np.linalg.svd(conditions[:, others], compute_uv=False)
+    if len(values) < len(others) or values[-1] < _DEPENDENT * values[0]:
+        raise InputError(f"the motors of {model.name!r} do not determine its motion in this pose.", link=platform)
+    moved = np.zeros((model.nv, len(motors)))
+    moved[motors] = np.eye(len(motors))
+    moved[others] = np.linalg.lstsq(conditions[:, others], -conditions[:, motors], rcond=None)[0]
+    return moved
+
+
+def platform_jacobian(table: Mechanism, platform: str) -> Array:
+    """J of eq. 12, δp = J δθ: motion of the plate [linear; angular] in its own frame per motor.
+
+    Args:
+        table: the motion table and its pose.
+        platform: the floating joint of its plate.
+
+    Raises:
+        InputError: the motors do not determine the motion.
+    """
+    return np.asarray(motor_motion(table, platform)[table.model.v_index(platform)], dtype=np.float64)
+
+
+def stiffness_along(jacobian: Array, kp: float, direction: ArrayLike) -> float:
+    """Force per displacement of a frictionless contact at the middle of the plate [N/m].
+
+    Only a normal force can act, so the plate deflects in all six directions:
+    1/k = nᵀ K⁻¹ n = nᵀ J Jᵀ n / K_p. This is softer than the element of K, which assumes the other five directions
+    fixed.
+
+    Args:
+        jacobian: from `platform_jacobian`.
+        kp: stiffness of the motors [N m/rad].
+        direction: unit normal in the plate frame.
+    """
+    n = np.concatenate([np.asarray(direction, dtype=float), np.zeros(3)])
+    return kp / float(np.sum((jacobian.T @ n) ** 2))
 
 
 class PlateMechanics(NamedTuple):
@@ -168,8 +222,6 @@ def plate_mechanics(pose: Array) -> PlateMechanics:
 class ImpedanceTable(MotionTable):
     """Impedance model of a motion table, in simulated time that advances by one period per exchange."""
 
-    NAME = "impedance"
-
     def __init__(self, settings: TableSettings, mounting: Mounting, touching: Array | None = None) -> None:
         """Set up the model.
 
@@ -179,24 +231,18 @@ class ImpedanceTable(MotionTable):
             touching: pose of the plate at which the impedance is evaluated; default: face in contact with the tip.
         """
         self.settings, self._mounting = settings, mounting
-        self._touching = _face_to_face(mounting) if touching is None else touching
+        self._touching = mounting.plate_pose(FACE_TO_FACE) if touching is None else touching
         mechanics = plate_mechanics(self._touching)
         self.K = mechanics.stiffness(settings.kp)
         self.D = mechanics.stiffness(settings.kd)
         self.M = mechanics.mass
         self._lighter: Array = np.asarray(np.linalg.inv(self.M))
-        self._share = 1.0 if settings.damps_errors else 0.0
         self._x, self._v = np.zeros(6), np.zeros(6)  # plate coordinates relative to the contact pose
         self._target, self._rate = np.zeros(6), np.zeros(6)
-        self._normal, self._arm = np.zeros(3), np.zeros(3)
-        self.problem = ""
 
     @property
     def period(self) -> float:  # noqa: D102
         return self.settings.period
-
-    def open(self) -> None:  # noqa: D102
-        self.problem = ""
 
     def prepare(self, pose: Array) -> Reading:  # noqa: D102
         self._x = self._target = self._away(pose)
@@ -205,18 +251,15 @@ class ImpedanceTable(MotionTable):
 
     def exchange(self, pose: Array, twist: Array) -> Reading:  # noqa: D102
         target = self._away(pose)
-        force, place = self._run()
+        force = self._run()
         self._target, self._rate = target, np.asarray(twist, dtype=float)
         tip = self._mounting.tip_in_lab[:3, 3]
         on_probe = np.concatenate([force, cross(tip, force)])
         sensed = wrench_in(inverse(self._mounting.sensor_in_lab), on_probe)
-        return Reading(sensed, place)
+        return Reading(sensed, self._pose())
 
     def stop(self) -> None:  # noqa: D102
         self._target, self._rate = self._x.copy(), np.zeros(6)
-
-    def close(self) -> None:  # noqa: D102
-        self.stop()
 
     # --- inside ---------------------------------------------------------------------------------------------------
     def _away(self, pose: Array) -> Array:
@@ -225,7 +268,7 @@ class ImpedanceTable(MotionTable):
         Raises:
             Refused: outside the range of the impedance.
         """
-        away = np.concatenate([pose[:3, 3] - self._touching[:3, 3], turn_between(self._touching, pose)])
+        away = displacement(self._touching, pose)
         if not (np.linalg.norm(away[:3]) <= _FARTHEST and np.linalg.norm(away[3:]) <= _MOST_TURNED):
             text = (
                 f"motion table impedance: the target pose is {1e3 * np.linalg.norm(away[:3]):.4g} mm and "
@@ -237,50 +280,25 @@ class ImpedanceTable(MotionTable):
         return away
 
     def _pose(self) -> Array:
-        pose = pose_of(self._touching[:3, 3] + self._x[:3])
-        pose[:3, :3] = rotation_of(self._x[3:]) @ self._touching[:3, :3]
-        return pose
+        return displaced(self._touching, self._x)
 
-    def _run(self) -> tuple[Array, Array]:
-        """Simulate a period under the last command; return the mean probe force in base axes and the plate pose."""
-        h = self.settings.period / SUBSTEPS
+    def _run(self) -> Array:
+        """Simulate a period under the last command; return the mean probe force in base axes."""
+        own, h = self.settings, self.settings.period / SUBSTEPS
         face = self._pose() @ self._mounting.face_on_plate
         tip = self._mounting.tip_in_lab[:3, 3]
         normal = face[:3, 2]
         # Jacobian row of the penetration depth at the tip, constant within the period
-        arm = tip - self._touching[:3, 3] - self._x[:3]
-        row = np.concatenate([normal, cross(arm, normal)])
+        row = np.concatenate([normal, cross(tip - self._touching[:3, 3] - self._x[:3], normal)])
         depth = -float(normal @ (tip - face[:3, 3]))
-        drive = self.K @ self._target + self._share * (self.D @ self._rate)
-        swing = _Swing(self._lighter, self.K, self.D, row, self.settings)
-        self._x, self._v, push = swing.run(self._x, self._v, drive, depth, h)
-        return normal * push, self._pose()
-
-
-class _Swing:
-    """The plate within a period: springs, dampers and unilateral probe contact."""
-
-    def __init__(self, lighter: Array, K: Array, D: Array, row: Array, settings: TableSettings) -> None:
-        self._lighter, self._row = lighter, row
-        self._rate = -lighter @ K, -lighter @ D
-        self._push = -lighter @ row
-        self._k, self._d = settings.probe_stiffness, settings.probe_damping
-
-    def run(self, x: Array, v: Array, drive: Array, depth: float, h: float) -> tuple[Array, Array, float]:
-        """Integrate semi-implicitly; return the final state and the mean contact force."""
-        stiff, loss = self._rate
-        pull = self._lighter @ drive
-        start, total = x, 0.0
-        for _ in range(SUBSTEPS):
-            deep = depth + float(self._row @ (x - start))
-            push = max(0.0, self._k * deep + self._d * float(self._row @ v)) if deep > 0.0 else 0.0
+        drive = self._lighter @ (self.K @ self._target + own.damps_errors * (self.D @ self._rate))
+        stiff, loss, pushed = (-self._lighter @ matrix for matrix in (self.K, self.D, row))
+        x, v, start, total = self._x, self._v, self._x, 0.0
+        for _ in range(SUBSTEPS):  # semi-implicit
+            deep = depth + float(row @ (x - start))
+            push = max(0.0, own.probe_stiffness * deep + own.probe_damping * float(row @ v)) if deep > 0.0 else 0.0
             total += push
-            v = v + h * (pull + stiff @ x + loss @ v + push * self._push)
+            v = v + h * (drive + stiff @ x + loss @ v + push * pushed)
             x = x + h * v
-        return x, v, total / SUBSTEPS
-
-
-def _face_to_face(mounting: Mounting) -> Array:
-    """Pose of the plate with the face origin at the tip, against it, with aligned first axes."""
-    turned = np.diag([1.0, -1.0, -1.0, 1.0])
-    return mounting.plate_pose(turned)
+        self._x, self._v = x, v
+        return normal * (total / SUBSTEPS)

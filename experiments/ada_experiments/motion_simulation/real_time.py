@@ -17,12 +17,16 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_experiments.motion_simulation.delay_meter import LONGEST_FILL
-from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
+from ada_experiments.motion_simulation.delay import LONGEST_FILL, first_touch, smoothed
 from ada_experiments.motion_simulation.motion_table import MotionTable
-from ada_experiments.motion_simulation.passivity import first_touch, smoothed
-from ada_experiments.motion_simulation.robot_pair import RobotPair
-from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
+from ada_experiments.motion_simulation.programs import (
+    DynamicsProgram,
+    FollowSettings,
+    LoopSettings,
+    Phase,
+    TableProgram,
+)
+from ada_experiments.motion_simulation.robots import RobotPair
 from ada_hardware.emulation.emulated_link import WireFaults
 from ada_hardware.emulation.host import ANY_UDP, UdpPort
 from ada_hardware.transport import open_packets
@@ -65,18 +69,10 @@ class Stopwatch:
 
 
 def periods(summary: PeriodSummary) -> dict[str, float]:
-    """Statistics of a loop as JSON data."""
-    return {
-        "count": summary.count,
-        "missed": summary.missed,
-        "period_p50_ms": 1e3 * summary.period_p50,
-        "period_p99_ms": 1e3 * summary.period_p99,
-        "period_max_ms": 1e3 * summary.period_max,
-        "late_p50_ms": 1e3 * summary.late_p50,
-        "late_p99_ms": 1e3 * summary.late_p99,
-        "late_p999_ms": 1e3 * summary.late_p999,
-        "late_max_ms": 1e3 * summary.late_max,
-    }
+    """Statistics of a loop as JSON data, times in milliseconds."""
+    found = asdict(summary)
+    times = {f"{name}_ms": 1e3 * value for name, value in found.items() if name.startswith(("period_", "late_"))}
+    return {"count": summary.count, "missed": summary.missed, **times}
 
 
 class _Loop:
@@ -242,7 +238,7 @@ class DynamicsClient:
             "touches": self._results,
             "periods": periods(summary),
             "busy": self._busy.summary(),
-            "delays": asdict(delays),
+            "delays": delays._asdict(),
             "stiffness": self.program.filling.stiffness,
             "filled": self.program.filling.filled,
             "refused_packets": self.program.refused_packets,

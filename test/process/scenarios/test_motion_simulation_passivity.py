@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from ada_dynamics.clock import ManualClock
-from ada_experiments.motion_simulation.dynamics_program import LoopSettings
-from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_experiments.motion_simulation.delay import ActiveLoopWarning, PassivityObserver
 from ada_experiments.motion_simulation.frames import Motion
+from ada_experiments.motion_simulation.hexa_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.lock_step import Record, run
-from ada_experiments.motion_simulation.passivity import ActiveLoopWarning, PassivityObserver
-from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_experiments.motion_simulation.programs import LoopSettings
+from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 
 Array = NDArray[np.float64]
 STEP = 2e-3

@@ -17,13 +17,18 @@ from waiting import LIMIT, ended, until
 
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import __main__ as command
-from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
 from ada_experiments.motion_simulation.frames import Mounting, to_seven
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, Reading, TableSettings
 from ada_experiments.motion_simulation.packets import Flags, ForcePacket, PicturePacket, PosePacket, decode, encode
+from ada_experiments.motion_simulation.programs import (
+    DynamicsProgram,
+    FollowSettings,
+    LoopSettings,
+    Phase,
+    TableProgram,
+)
 from ada_experiments.motion_simulation.real_time import DynamicsClient, TableServer
-from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
+from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 from ada_hardware.transport import open_packets
 from ada_robot.errors import NoAnswer, Refused
 
@@ -226,7 +231,7 @@ def test_graphics_show_the_newest_picture_and_count_the_lost() -> None:
         for sequence, time in ((1, 0.0), (2, 0.02), (5, 0.08), (4, 0.06)):
             force, place = np.array([-3.0, 0, 0, 0, 0, 0]), np.array([3.6, 0.7, 0.0])
             flags = Flags.TOUCHING
-            picture = PicturePacket(sequence, time, force, place, plate, 0.005, pair.one.q, pair.two.q, flags)
+            picture = PicturePacket(sequence, time, force, place, plate, 0.005, pair.q, flags)
             port.send(encode(picture))
         port.send(b"no picture")
         until(lambda: (graphics.tick(), graphics.pictures)[1] == 3, "three pictures")

@@ -12,15 +12,19 @@ from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.spatial.orientation import pose_of
-from ada_experiments import tarao_impedance
-from ada_experiments.motion_simulation.dynamics_program import LoopSettings
-from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_experiments.motion_simulation import motion_table
 from ada_experiments.motion_simulation.frames import Mounting, facing
-from ada_experiments.motion_simulation.hexa_table import HexaTable
+from ada_experiments.motion_simulation.hexa_table import (
+    DriverSensor,
+    EmulatedTable,
+    EmulatedTableSettings,
+    HexaTable,
+    ThreadSensor,
+)
 from ada_experiments.motion_simulation.lock_step import run
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, Reading, TableSettings
-from ada_experiments.motion_simulation.probe_sensor import DriverSensor, ThreadSensor
-from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_experiments.motion_simulation.programs import LoopSettings
+from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
@@ -87,8 +91,8 @@ def test_a_touch_at_rest_is_the_spring_of_eq_15_before_that_of_the_probe(kind: s
     prepared(table, before_the_probe(0.0005))
     depth = 0.0004
     reading = pressed(table, depth)
-    jacobian = tarao_impedance.platform_jacobian(hexa(position=(0.0, 0.0, HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
-    k = tarao_impedance.stiffness_along(jacobian, kp, (0.0, 0.0, 1.0))
+    jacobian = motion_table.platform_jacobian(hexa(position=(0.0, 0.0, HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
+    k = motion_table.stiffness_along(jacobian, kp, (0.0, 0.0, 1.0))
     expected = depth / (1.0 / k + 1.0 / 3e5)
     # eq. 15 is of a plate that has not moved; the last of its swing; the HEXA carries its weight by the angles it is at
     assert reading.wrench[2] == pytest.approx(-expected, rel=0.01)

@@ -15,7 +15,7 @@ from ada_dynamics.dynamics.poses import moved
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.parallel_robots import HexaGeometry, hexa
 from ada_dynamics.spatial.orientation import pose_of
-from ada_experiments.tarao_impedance import platform_jacobian
+from ada_experiments.motion_simulation.motion_table import platform_jacobian
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, NoPose, SingularConfiguration, Unreachable
 
 TABLE = HexaKinematics()

@@ -14,13 +14,19 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
-from ada_experiments.motion_simulation.delay_meter import DelayMeter, ForceFilling
-from ada_experiments.motion_simulation.dynamics_program import LoopSettings
+from ada_experiments.motion_simulation.delay import (
+    DelayMeter,
+    ForceFilling,
+    first_touch,
+    longest_passive_delay,
+    predicted,
+    smoothed,
+)
 from ada_experiments.motion_simulation.frames import Motion, Mounting
 from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
-from ada_experiments.motion_simulation.passivity import first_touch, longest_passive_delay, predicted, smoothed
-from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_experiments.motion_simulation.programs import LoopSettings
+from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 from ada_robot.errors import NoAnswer, Refused
 
 Array = NDArray[np.float64]
@@ -120,7 +126,7 @@ def rate_of(pair: RobotPair) -> float:
     return float(np.sqrt(STIFFNESS / pair.effective_mass()))
 
 
-@pytest.mark.filterwarnings("ignore::ada_experiments.motion_simulation.passivity.ActiveLoopWarning")
+@pytest.mark.filterwarnings("ignore::ada_experiments.motion_simulation.delay.ActiveLoopWarning")
 @pytest.mark.parametrize("delay", [0.0, 0.002])
 def test_a_late_loop_feeds_in_what_the_formula_says(pair: RobotPair, delay: float) -> None:
     found = touch(pair, 0, faults={"delay": delay})

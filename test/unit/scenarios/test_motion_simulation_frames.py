@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from refused import refused
 
+from ada_dynamics.dynamics.poses import inverse
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import frames
-from ada_experiments.motion_simulation.frames import Motion, Mounting, carried, inverse, seen_from
+from ada_experiments.motion_simulation.frames import Motion, Mounting, carried, seen_from
 
 Array = NDArray[np.float64]
 
@@ -78,19 +79,13 @@ def moving(seed: int) -> tuple[Motion, Motion]:
 
 def later(motion: Motion, t: float) -> Array:
     """Its pose after a time: with its velocity and acceleration at the start, exact to t²."""
-    pose = motion.pose.copy()
-    way = t * motion.twist + 0.5 * t * t * motion.acceleration
-    pose[:3, 3] += way[:3]
-    pose[:3, :3] = frames.rotation_of(way[3:]) @ motion.pose[:3, :3]
-    return pose
+    return frames.displaced(motion.pose, t * motion.twist + 0.5 * t * t * motion.acceleration)
 
 
 def rates(pose: Array, before: Array, after: Array, h: float) -> tuple[Array, Array]:
     """Twist and acceleration of a frame from its poses a little before and after, in the axes they are given in."""
-    turned = frames.turn_between(pose, after), frames.turn_between(pose, before)
-    twist = np.concatenate([after[:3, 3] - before[:3, 3], turned[0] - turned[1]]) / (2.0 * h)
-    bend = np.concatenate([after[:3, 3] + before[:3, 3] - 2.0 * pose[:3, 3], turned[0] + turned[1]]) / h**2
-    return twist, bend
+    ahead, back = frames.displacement(pose, after), frames.displacement(pose, before)
+    return (ahead - back) / (2.0 * h), (ahead + back) / h**2
 
 
 @given(st.integers(0, 10_000))

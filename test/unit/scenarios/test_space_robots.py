@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from refused import refused
@@ -13,8 +11,9 @@ import ada_dynamics as ada
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.robots.mechanisms.parts import Mechanism
-from ada_experiments import space_robots, tarao_impedance
-from ada_experiments.space_pair import FIRST, SECOND, TOUCH, RobotPairModel
+from ada_experiments import space_robots
+from ada_experiments.motion_simulation import motion_table
+from ada_experiments.motion_simulation.robots import FIRST, SECOND, TOUCH, RobotPair
 from ada_experiments.space_robots import ContactRun, SpaceRobotSettings
 from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.scenario import load
@@ -25,7 +24,7 @@ STIFFNESS = 9766.0  # [N/m]
 def test_jacobian_of_the_table_is_that_of_its_pose() -> None:
     table = hexa(position=(0.0, 0.0, -0.5), rpy=(0.0, 0.0, 0.0))
     model = table.model
-    J = tarao_impedance.platform_jacobian(table, "platform")
+    J = motion_table.platform_jacobian(table, "platform")
     step = 1e-4
     for i, motor in enumerate(model.actuated):
         moved = []
@@ -42,30 +41,28 @@ def test_a_plate_that_motors_do_not_hold_is_refused() -> None:
     parts = Parts.of(table.model)
     parts.actuated = list(table.model.actuated[:5])
     with refused(ada.InputError, link="platform"):
-        tarao_impedance.platform_jacobian(Mechanism(parts.build(), table.q), "platform")
+        motion_table.platform_jacobian(Mechanism(parts.build(), table.q), "platform")
 
 
 @pytest.fixture(scope="module")
 def chosen() -> SpaceRobotSettings:
-    return replace(space_robots.read_settings(load("S1")), duration=0.5)
+    return space_robots.read_settings(load("S1"))._replace(duration=0.5)
 
 
 @pytest.fixture(scope="module")
-def pair(chosen: SpaceRobotSettings) -> RobotPairModel:
-    return space_robots.pair_from(chosen, ada.load("space_robot_a"), ada.load("space_robot_b"))
+def pair(chosen: SpaceRobotSettings) -> RobotPair:
+    return RobotPair(chosen.pair)
 
 
 @pytest.fixture(scope="module")
-def touched(chosen: SpaceRobotSettings, pair: RobotPairModel) -> ContactRun:
-    return space_robots.touch("case", 200.0, STIFFNESS, pair, chosen, "ada")
+def touched(chosen: SpaceRobotSettings, pair: RobotPair) -> ContactRun:
+    return space_robots.touch("case", 200.0, STIFFNESS, pair, chosen.duration, "ada")
 
 
-def test_both_robots_start_a_gap_apart(pair: RobotPairModel, chosen: SpaceRobotSettings) -> None:
-    dynamics = ada.Dynamics(pair.model)
-    tip = dynamics.pose(FIRST + "link_4", pair.q) @ np.array([1.0, 0.0, 0.0, 1.0])
-    side = dynamics.pose(SECOND + "base", pair.q)[:3, 3] - [0.5, 0.0, 0.0]
-    assert side - tip[:3] == pytest.approx([chosen.gap, 0.0, 0.0], abs=1e-12)
-    assert pair.gap_rate(dynamics, pair.q) @ pair.v == pytest.approx(-chosen.approach)
+def test_both_robots_start_a_gap_apart(pair: RobotPair, chosen: SpaceRobotSettings) -> None:
+    tip, face = pair.frame_poses()
+    assert face[:3, 3] - tip[:3, 3] == pytest.approx([chosen.pair.gap, 0.0, 0.0], abs=1e-12)
+    assert pair.gap_jacobian() @ pair.v == pytest.approx(-chosen.pair.approach)
 
 
 def test_momentum_is_kept_through_the_touch(touched: ContactRun) -> None:
@@ -82,7 +79,7 @@ def test_peak_and_duration_are_those_of_the_effective_mass(touched: ContactRun) 
     assert touched.duration == pytest.approx(touched.lumped_duration, rel=0.05)
 
 
-def test_the_force_of_the_log_is_the_spring(touched: ContactRun, pair: RobotPairModel) -> None:
+def test_the_force_of_the_log_is_the_spring(touched: ContactRun, pair: RobotPair) -> None:
     dynamics = ada.Dynamics(pair.model)
     row = int(np.argmax(touched.force))
     q = touched.log.q[row]

@@ -120,7 +120,7 @@ def _motion_seeds() -> Iterable[bytes]:
     some = (
         motion.PosePacket(1, 0.5, 7, pose, six, motion.Flags.RUN),
         motion.ForcePacket(2, 0.5, 7, 8, six, pose, motion.Flags.READY, "näh"),
-        motion.PicturePacket(3, 0.5, six, six[:3], pose, 0.0, six, six),
+        motion.PicturePacket(3, 0.5, six, six[:3], pose, 0.0, six),
     )
     return [motion.encode(one)[:-4] for one in some]
 
