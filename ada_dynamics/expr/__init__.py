@@ -9,7 +9,7 @@ from ada_dynamics.expr.graph import Expr, Graph, Scalar
 from ada_dynamics.expr.lanes import extract, lane_sum, lanes_of, pack
 from ada_dynamics.expr.operation_count import Cost, cost
 from ada_dynamics.expr.per_lane import PerLane
-from ada_dynamics.expr.printing import CExport, Latex, python_source, to_c, to_latex
+from ada_dynamics.expr.printing import CExport, python_source, to_c
 
 __all__ = [
     "CExport",
@@ -17,7 +17,6 @@ __all__ = [
     "Expr",
     "Function",
     "Graph",
-    "Latex",
     "PerLane",
     "Scalar",
     "Traced",
@@ -44,6 +43,5 @@ __all__ = [
     "sin",
     "sqrt",
     "to_c",
-    "to_latex",
     "trace",
 ]

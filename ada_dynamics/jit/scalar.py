@@ -41,8 +41,7 @@ from ada_dynamics.jit.expressions import (
 )
 from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.lowering import Body, Lanes, double, padded, spread
-from ada_dynamics.jit.register_allocation import part_starts
-from ada_dynamics.jit.schedule import critical_first, hungriest_first
+from ada_dynamics.jit.schedule import critical_first, hungriest_first, part_starts
 from ada_dynamics.jit.target import Target
 
 # --- columns ----------------------------------------------------------------------------------------------------------

@@ -5,14 +5,14 @@ In a kernel for one state, the nodes on the longest chain of dependences are fir
 instructions ahead; in the traced order the next independent chain is often farther away, so chains are interleaved.
 Instructions are moved within a window only, because values that are computed long before their use are spilled.
 
-In GPU kernels and batches the order minimizes the number of registers.
+In batches the order minimizes the number of registers. Long functions are split where the fewest values are live.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Sequence
+from itertools import accumulate
 
 from ada_dynamics.expr.graph import (
     ADD,
@@ -92,38 +92,10 @@ def critical_first(nodes: list[Expr]) -> list[Expr]:
     return order
 
 
-def results_first(
-    results: Iterable[Expr], operands: Callable[[Expr], Sequence[Expr]] = attrgetter("args")
-) -> list[Expr]:
-    """Nodes in depth-first order (operands first) from each result.
-
-    Values that one result depends on are computed for it, so that fewer values are live than in the traced order, for
-    instance for the columns of a matrix.
-
-    Args:
-        results: roots of the graph.
-        operands: function that returns the operands of a node in the order of the search.
-    """
-    order: list[Expr] = []
-    seen: set[int] = set()
-    for result in results:
-        path = [(result, 0)]
-        while path:
-            node, next_operand = path.pop()
-            if node.index in seen:
-                continue
-            asked = operands(node)
-            if next_operand < len(asked):
-                path += [(node, next_operand + 1), (asked[next_operand], 0)]
-            else:
-                seen.add(node.index)
-                order.append(node)
-    return order
-
-
 def hungriest_first(results: Sequence[Expr]) -> list[Expr]:
-    """Nodes as in `results_first`; the operand of a node that needs the most registers is computed first.
+    """Nodes in depth-first order from each result; the operand that needs the most registers is computed first.
 
+    Values that one result depends on are computed for it, so that fewer values are live than in the traced order.
     Sethi and Ullman, "The generation of optimal code for arithmetic expressions", Journal of the ACM 17, 1970: optimal
     for trees, approximate for graphs with shared nodes.
     """
@@ -133,7 +105,38 @@ def hungriest_first(results: Sequence[Expr]) -> list[Expr]:
         asked[node.index] = sorted(node.args, key=lambda operand: -needs[operand.index])
         held = [needs[operand.index] + i for i, operand in enumerate(asked[node.index]) if operand.op is not CONST]
         needs[node.index] = 0 if node.op is CONST else max(held, default=1)
-    return results_first(results, lambda node: asked[node.index])
+    order: list[Expr] = []
+    seen: set[int] = set()
+    for result in results:
+        path = [(result, 0)]
+        while path:
+            node, next_operand = path.pop()
+            if node.index in seen:
+                continue
+            if next_operand < len(asked[node.index]):
+                path += [(node, next_operand + 1), (asked[node.index][next_operand], 0)]
+            else:
+                seen.add(node.index)
+                order.append(node)
+    return order
+
+
+def part_starts(last_uses: Sequence[int], part: int) -> list[int]:
+    """Positions at which parts start: near equal lengths, where the fewest values are live.
+
+    Args:
+        last_uses: position of the last use of each value, or of the value if it is not used.
+        part: approximate length of a part.
+    """
+    changes = [0] * (len(last_uses) + 2)
+    for turn, last in enumerate(last_uses):
+        changes[turn + 1] += 1
+        changes[last + 1] -= 1
+    waiting = list(accumulate(changes))
+    parts = max(1, round(len(last_uses) / part))
+    length = len(last_uses) / parts
+    ranges = (range(round((k - 0.25) * length), round((k + 0.25) * length) + 1) for k in range(1, parts))
+    return [min(turns, key=waiting.__getitem__) for turns in ranges]
 
 
 def _cycles_to_the_end(nodes: list[Expr], users: dict[int, list[Expr]]) -> dict[int, int]:

@@ -22,9 +22,6 @@ class Limits:
     near: int = 1 << 14  # numbers of these blocks; the first two cache levels have buffer for more
     stack: int = 1 << 15  # numbers of results that are on the stack at a time
     lane_bytes: int = 64 * 2**20  # workspace above which the generic kernel runs batches state by state
-    thread_part: int = 4000  # operations of a part of a GPU kernel
-    registers: tuple[int, int] = (106, 214)  # registers of a GPU thread for numbers of 64 and 32 bits
-    fast_bytes: int | None = None  # shared memory of a GPU thread; None for that of the device
 
 
 @dataclass(frozen=True)
@@ -90,19 +87,6 @@ class Target:
         return Target(f"sm_{best}", f"+ptx{PTX[best]}", _GPU, 1, True, 64)
 
     @property
-    def fast_bytes(self) -> int:
-        """Shared memory per GPU thread, with as many threads as the registers allow.
-
-        For the CPU it is the largest size of all GPUs, so that the text of kernels is the same.
-        """
-        own = self.limits.fast_bytes
-        return _FAST.get(self.cpu, max(_FAST.values())) if own is None else own
-
-    def registers(self, bits: int) -> int:
-        """Registers of a GPU thread for numbers of 64 or 32 bits."""
-        return self.limits.registers[bits == 32]
-
-    @property
     def identity(self) -> str:
         """Text that differs for targets with different code."""
         own = f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}|{self.vector_bits}"
@@ -118,17 +102,6 @@ VARIANTS = {
 _GPU = "nvptx64-nvidia-cuda"
 # Compute capabilities from Volta to Blackwell, and the first version of PTX that supports each of them.
 PTX = {70: 60, 75: 63, 80: 70, 86: 71, 89: 78, 90: 78, 100: 86, 120: 87}
-# Shared memory [byte] of each of 256 threads of a multiprocessor; a block of 64 threads has at most 48 KiB.
-_FAST = {
-    "sm_70": 368,
-    "sm_75": 240,
-    "sm_80": 640,
-    "sm_86": 384,
-    "sm_89": 384,
-    "sm_90": 768,
-    "sm_100": 768,
-    "sm_120": 384,
-}
 
 
 @lru_cache(maxsize=1)

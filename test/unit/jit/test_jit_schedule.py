@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ada_dynamics.expr import Graph, sin
 from ada_dynamics.expr.graph import Expr, live_nodes
-from ada_dynamics.jit.schedule import critical_first, hungriest_first
+from ada_dynamics.jit.schedule import critical_first, hungriest_first, part_starts
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.sampled_from("+*/s")), min_size=1, max_size=400))
@@ -42,3 +42,15 @@ def test_a_tree_is_computed_with_as_few_values_held_as_it_has_levels():
         level = [a + (b * b + 1.0) for a, b in zip(level[::2], level[1::2], strict=True)]
     written = live_nodes(level)
     assert most_held(hungriest_first(level)) <= 7 < most_held(written)
+
+
+def test_parts_begin_where_the_fewest_numbers_wait():
+    squares = [12 + i for i in range(12)]  # each square is needed by its addition
+    sums = [turn + 1 for turn in range(12, 24)]
+    sums[-1] = 24 + 11
+    terms = [24 + 12 + i for i in range(12)]
+    longer = [min(turn + 1, 47) for turn in range(36, 48)]
+    assert part_starts([*squares, *sums, *terms, *longer], 20) == [24]
+    assert part_starts([*squares, *sums, *terms, *longer], 40) == []
+    assert part_starts(range(100), 20) == [15, 35, 55, 75]  # nothing waits: the first of what is allowed
+    assert part_starts([], 20) == []
