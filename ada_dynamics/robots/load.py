@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+import importlib.util
 import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.description import BASES, Base, Description
@@ -27,6 +29,7 @@ _log = logging.getLogger("ada_dynamics")
 
 Source = str | os.PathLike[str]
 _SOURCES = "a catalogue name, a path or URDF text"
+_DESCRIPTIONS = "robot_descriptions"  # package with a module for each robot, which downloads it by git once
 
 
 class Document(NamedTuple):
@@ -55,11 +58,13 @@ def load(
         model = load("robot.urdf", base="floating", gravity=(0, 0, -1.62))
         model = load("robot.urdf.xacro", mappings={"arm": "left"})
         model = load("four_bar.urdf", loops="four_bar.loops.yaml")
+        model = load("robot_descriptions:g1_description", loops="g1_ankles")
 
     Args:
         source: name in the catalogue (such as "pa10"), path of a URDF, xacro, MJCF or SDFormat file, or the text of
             such a document (a string that starts with "<"). A xacro file is a program that runs with the user's rights:
-            load only trusted ones.
+            load only trusted ones. "robot_descriptions:NAME" is the robot of a module of the package
+            robot_descriptions, which downloads it at the first time.
         base: joint between world and root link: "fixed", "floating" (quaternion) or "floating_euler" (z-y-x angles).
             The default is that of the file (SDFormat without a joint to the world: floating) or of the catalogue, else
             fixed.
@@ -67,8 +72,8 @@ def load(
             catalogue (robots in space), else (0, 0, -9.81).
         mimic: treatment of <mimic>: "keep" (the joint follows its leader) or "free" (it has an independent coordinate).
         mappings: values of the <xacro:arg>s of a xacro file.
-        loops: loop joints in addition to those of the document: path of a YAML or JSON file, or its content as a dict
-            or a list of dicts; `docs/loops.md` shows all formats.
+        loops: loop joints in addition to those of the document: path of a YAML or JSON file, name of one in
+            config/loops, or its content as a dict or a list of dicts; `docs/loops.md` shows all formats.
 
     Returns:
         The model.
@@ -141,6 +146,8 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
             return Document(text, f"{source} (expanded)", where, entry.base, entry.gravity)
         return Document(read_file(entry.path), entry.path.name, entry.path, entry.base, entry.gravity)
     is_text = isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith(("<", "#usda"))
+    if isinstance(source, str) and source.startswith(f"{_DESCRIPTIONS}:"):
+        source = _described(source.partition(":")[2])
     if isinstance(source, str) and not is_text:
         _refuse_if_unknown(source)
     path = None if is_text else Path(source)
@@ -153,6 +160,28 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
     if path is None:
         return Document(str(source), name, None)
     return Document(read_file(path), name, path)
+
+
+def _described(name: str) -> Path:
+    """Path of the URDF, else of the MJCF file, of a module of the package robot_descriptions."""
+    facts: Any = {"field": "source", "value": f"{_DESCRIPTIONS}:{name}"}
+    package = importlib.util.find_spec(_DESCRIPTIONS)
+    if package is None:
+        message = f"{_DESCRIPTIONS}:{name} needs the package {_DESCRIPTIONS}: pip install {_DESCRIPTIONS}"
+        raise InputError(message, **facts)
+    folders = package.submodule_search_locations or ()
+    names = sorted(file.stem for folder in folders for file in Path(folder).glob("*_description.py"))
+    if name not in names:
+        raise unknown_name(f"robot of {_DESCRIPTIONS}", name, names)
+    try:
+        module = importlib.import_module(f"{_DESCRIPTIONS}.{name}")
+    except Exception as problem:  # of git or of its Python package, such as without a network
+        message = f"{_DESCRIPTIONS} cannot provide {name}: {problem}. The first use downloads the robot by git."
+        raise ModelError(message, **facts) from problem
+    for kind in ("URDF_PATH", "MJCF_PATH"):
+        if hasattr(module, kind):
+            return Path(getattr(module, kind))
+    raise ModelError(f"{_DESCRIPTIONS}.{name} has neither a URDF nor an MJCF file; it cannot be loaded.", **facts)
 
 
 def _name_of_text(text: str) -> str:
@@ -198,6 +227,9 @@ def with_loops(model: Model, loops: LoopSource) -> Model:
     """
     read = Description(model.name, "the loops", Element("robot", {}, 0))
     add_loops(read, loops)
+    if read.links or read.joints:
+        message = "the file adds links or joints, which need the robot's own file: ada.load(file, loops=...)."
+        raise InputError(message, field="loops")
     twice = [loop.name for loop in read.loops if loop.name in model.loops]
     if twice:
         raise InputError(f"model {model.name!r} has a loop {twice[0]!r} already; rename the added one.", loop=twice[0])

@@ -32,7 +32,7 @@ from ada_dynamics.robots.check.report import CheckReport
 from ada_dynamics.robots.load import Document, Source, find_document, refuse_base, to_model
 from ada_dynamics.robots.readers import describe
 from ada_dynamics.robots.readers.description_builder import note_open_frames
-from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops
+from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops, loop_path
 from ada_dynamics.robots.readers.urdf_loops import ELEMENTS
 from ada_dynamics.robots.readers.values import unknown_names
 from ada_dynamics.robots.readers.xml import Element, parse_xml
@@ -72,7 +72,7 @@ def check(
     if base is not None and base not in BASES:
         raise unknown_name("base", base, BASES)
     if isinstance(loops, str | os.PathLike):
-        read_file(Path(loops))  # raises if the file is missing
+        read_file(loop_path(loops))  # raises if the file is missing
     out = CheckReport(str(source) if len(str(source)) <= 200 and "<" not in str(source) else "URDF text")
     try:
         document = find_document(source, mappings)

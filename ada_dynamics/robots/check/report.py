@@ -63,7 +63,7 @@ class CheckReport(NotebookDisplay):
         elif sum(finding.code == code for finding in self.findings) == MOST_OF_A_KIND:
             self.left_out[code] = 1
         else:
-            self.findings.append(Finding(code, severity, where, message, fix, line))
+            self.findings.append(Finding(code, severity, where, message, fix, line or None))
 
     def sort(self) -> None:
         """Sort the findings: findings on motors first, then by line."""

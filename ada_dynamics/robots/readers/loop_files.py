@@ -7,17 +7,19 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.description import Description, NamedPlace, Problem
-from ada_dynamics.model.elements import Joint, Limits, LoopJoint
+from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
 from ada_dynamics.model.rotations import UNIT
 from ada_dynamics.robots.readers.values import rpy_rotation
+from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.fields import Fields
 from ada_dynamics.structured_text.files import parsed
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
@@ -31,8 +33,8 @@ def add_loops(robot: Description, source: LoopSource) -> None:
 
     Args:
         robot: description that is extended.
-        source: path of a YAML or JSON file in the format of this library or of Gepetto, its content as a dict, or a
-            list of dicts, one for each loop.
+        source: path of a YAML or JSON file in the format of this library or of Gepetto, name of one in config/loops,
+            its content as a dict, or a list of dicts, one for each loop.
 
     Raises:
         InputError: the source has another type.
@@ -40,7 +42,7 @@ def add_loops(robot: Description, source: LoopSource) -> None:
     """
     given: object = source
     if isinstance(given, str | os.PathLike):
-        node, file = parsed(Path(given)), str(given)
+        node, file = parsed(loop_path(given)), str(given)
     elif isinstance(given, Mapping | Sequence) and not isinstance(given, bytes | bytearray):
         file = "the argument loops"
         node = from_object(given, file)
@@ -57,6 +59,12 @@ def add_loops(robot: Description, source: LoopSource) -> None:
         message = f"it is {kind_of(node)}; none of its keys describes loops."
         fix = f"{near(keys[0], known) if keys else ''}Known: {', '.join(known)}."
         raise _refusal(file, node.line, "the file", message, fix)
+
+
+def loop_path(given: str | os.PathLike[str]) -> Path:
+    """Path of a file of loops that is given by its path, or by its name in config/loops."""
+    path, own = Path(given), f"loops/{given}.yaml"
+    return path if path.exists() or own not in resources.names("config") else resources.find("config", own)
 
 
 def _refusal(file: str, line: int | None, where: str, message: str, fix: str = "") -> ModelError:
@@ -108,17 +116,20 @@ class LoopFields(Fields):
         return np.array(values)
 
 
-SIDECAR_KEYS = ("loops", "actuated")
+SIDECAR_KEYS = ("loops", "actuated", "passive", "links", "joints")
 
 _LOOP_KEYS = ("name", "type", "axis", "axis2", "parent", "child")
+_LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
 _CONSTANTS = tuple(dict.fromkeys(name for kind in LOOP_KINDS for name in JOINT_TYPES[kind].constants))
 _END_FIELDS = ("link", "xyz", "rpy")
 _LOOP_EXAMPLE = "{name: closing, type: revolute, axis: [0, 1, 0], parent: {link: a}, child: {link: b}}"
 _END_EXAMPLE = "{link: name, xyz: [0, 0, 0], rpy: [0, 0, 0]}"
+_LINK_EXAMPLE = "{name: rod, mass: 0.1, com: [0, 0, 0.1], inertia: [1e-4, 1e-4, 0]}"
+_JOINT_EXAMPLE = "{name: pivot, type: revolute, axis: [0, 1, 0], parent: {link: a}, child: b}"
 
 
 def read_sidecar(node: Node, file: str, robot: Description) -> None:
-    """Add the loops and actuated joints of a file in the format of this library to a description.
+    """Add the loops, links, joints and actuated joints of a file in the format of this library to a description.
 
         loops:
           - name: closing
@@ -127,20 +138,46 @@ def read_sidecar(node: Node, file: str, robot: Description) -> None:
             parent: {link: link_3, xyz: [1, 0, 0], rpy: [0, 0, 0]}          # the joint's frame in each link
             child: {link: base, xyz: [1, 0, 0], rpy: [0, 0, 0]}
         actuated: [joint_1]                                                 # if some joints have no motors
+        passive: [joint_2, rod]                                             # or those without motors
+        links:                                                              # that the robot's file omits
+          - {name: rod, mass: 0.1, com: [0, 0, 0.1], inertia: [1e-4, 1e-4, 0]}
+        joints:
+          - {name: rod, type: universal, axis: [1, 0, 0], axis2: [0, 1, 0], parent: {link: crank}, child: rod}
 
-    `axis` is the normal of a planar joint; a universal joint also has `axis2` in the child-side frame; spherical and
-    fixed joints have none. A link may be "world".
+    `axis` is the normal of a planar joint; a universal joint also has `axis2`, of a loop in the child-side frame;
+    spherical and fixed joints have none. A link may be "world". `inertia` is about the CoM, on the diagonal.
     """
     if isinstance(node, ListNode):
         node = MappingNode(node.line, {"loops": (node.line, node)})
     top = LoopFields(node, "the file", file, SIDECAR_KEYS, "loops: [...]")
-    loops = top.node("loops")
-    if loops is not None:
-        if not isinstance(loops, ListNode):
-            raise top.problem("loops", f"it is {kind_of(loops)} and not a list.", f"Write loops: [{_LOOP_EXAMPLE}].")
-        robot.loops.extend(_loop(item, f"loops[{i}]", file) for i, item in enumerate(loops.items))
+    readers: Any = (("links", _link, robot.links), ("joints", _joint, robot.joints), ("loops", _loop, robot.loops))
+    examples = {"links": _LINK_EXAMPLE, "joints": _JOINT_EXAMPLE, "loops": _LOOP_EXAMPLE}
+    for key, read, parts in readers:
+        listing = top.node(key)
+        if listing is None:
+            continue
+        if not isinstance(listing, ListNode):
+            raise top.problem(key, f"it is {kind_of(listing)} and not a list.", f"Write {key}: [{examples[key]}].")
+        parts.extend(read(item, f"{key}[{i}]", file) for i, item in enumerate(listing.items))
     if top.has("actuated"):
         set_actuated(robot, top.names("actuated"), file, "actuated")
+    if top.has("passive"):
+        _set_passive(robot, top)
+
+
+def _set_passive(robot: Description, top: LoopFields) -> None:
+    """Set all joints but the passive ones as actuated; those that have no motor already keep that."""
+    before = [place.name for place in robot.actuated] if robot.actuated is not None else None
+    joints = {joint.name: joint for joint in robot.joints}
+    passive = [name for name, _ in top.names("passive")]
+    for name in passive:
+        if name not in joints:
+            raise top.problem("passive", str(unknown_name("joint", name, joints)))
+    robot.actuated = [
+        NamedPlace(name, top.file, None)
+        for name, joint in joints.items()
+        if joint.nv and name not in passive and (before is None or name in before)
+    ]
 
 
 def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: str, where: str) -> None:
@@ -158,15 +195,47 @@ def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: 
     robot.actuated = [NamedPlace(name, file, line) for name, line in names]
 
 
-def _loop(node: Node, where: str, file: str) -> LoopJoint:
-    fields = LoopFields(node, where, file, (*_LOOP_KEYS, *_CONSTANTS), _LOOP_EXAMPLE)
+def _link(node: Node, where: str, file: str) -> Link:
+    fields = LoopFields(node, where, file, ("name", "mass", "com", "inertia"), _LINK_EXAMPLE)
+    name = fields.scalar("name", "a name", "Add name: rod.").text
+    fields.where = f"link {name!r}"
+    mass = fields.number("mass", "a mass [kg]") if fields.has("mass") else 0.0
+    com, inertia = fields.vector("com"), fields.vector("inertia")
+    tensor = np.diag(np.zeros(3) if inertia is None else inertia)
+    return Link(name, mass, np.zeros(3) if com is None else com, tensor, element=Element("link", {}, 0))
+
+
+def _joint(node: Node, where: str, file: str) -> Joint:
+    fields, name, kind = _head(node, where, file, "joint", tuple(JOINT_TYPES), _LIMIT_KEYS, _JOINT_EXAMPLE)
+    parent, xyz, rotation = _end(fields, "parent")
+    child = fields.scalar("child", "the name of a link", "Add child: name.").text
+    axis, axis2 = _axes(fields, kind)
+    limits = {key: fields.number(key) for key in _LIMIT_KEYS if fields.has(key)}
+    constants = {name: fields.number(name, "a finite number") for name in JOINT_TYPES[kind].constants}
+    element = Element("joint", {}, 0)  # of no line in the robot's file
+    element.children.append(Element("limit", {key: str(value) for key, value in limits.items()}, 0))
+    return Joint(
+        name, kind, parent, child, xyz, rotation, axis, axis2, Limits(**limits), constants=constants, element=element
+    )
+
+
+def _head(
+    node: Node, where: str, file: str, part: str, kinds: Sequence[str], more: tuple[str, ...], example: str
+) -> tuple[LoopFields, str, str]:
+    """Return the fields of a joint, its name and its type."""
+    fields = LoopFields(node, where, file, (*_LOOP_KEYS, *_CONSTANTS, *more), example)
     name = fields.scalar("name", "a name", "Add name: closing.").text
-    fields.where = f"loop {name!r}"
+    fields.where = f"{part} {name!r}"
     written = fields.scalar("type", "a name", "Add type: revolute.").text
     kind = loop_kind(written)
-    if kind not in LOOP_KINDS:
-        message = f"the type of loop joint {written[:40]!r} is unknown."
-        raise fields.problem("type", message, f"{near(written, LOOP_KINDS)}Known: {', '.join(LOOP_KINDS)}.")
+    if kind not in kinds:
+        message = f"the type of {'loop joint' if part == 'loop' else part} {written[:40]!r} is unknown."
+        raise fields.problem("type", message, f"{near(written, kinds)}Known: {', '.join(kinds)}.")
+    return fields, name, kind
+
+
+def _loop(node: Node, where: str, file: str) -> LoopJoint:
+    fields, name, kind = _head(node, where, file, "loop", LOOP_KINDS, (), _LOOP_EXAMPLE)
     parent, parent_xyz, parent_rotation = _end(fields, "parent")
     child, child_xyz, child_rotation = _end(fields, "child")
     axis, axis2 = _axes(fields, kind)

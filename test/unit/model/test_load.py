@@ -27,6 +27,30 @@ def test_files_are_read_by_str_and_by_path(name, tmp_path):
     assert load(file).name == load(str(file)).name == "r"
 
 
+def test_a_robot_of_robot_descriptions_is_loaded_from_its_module(tmp_path, monkeypatch):
+    with pytest.raises(InputError) as missing:
+        load("robot_descriptions:arm_description")
+    assert "pip install robot_descriptions" in str(missing.value)
+    package, cache = tmp_path / "robot_descriptions", tmp_path / "cache"
+    package.mkdir(), cache.mkdir()
+    (cache / "arm.urdf").write_text(TEXT)
+    modules = {
+        "__init__": "",
+        "arm_description": f"URDF_PATH = {str(cache / 'arm.urdf')!r}",
+        "offline_description": "raise OSError('no network')",
+        "srdf_description": "SRDF_PATH = 'arm.srdf'",
+    }
+    for name, text in modules.items():
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    assert load("robot_descriptions:arm_description").name == "r"
+    for name, said in (("offline_description", "no network"), ("srdf_description", "URDF"), ("am_description", "arm_")):
+        with pytest.raises((InputError, ModelError)) as problem:
+            load(f"robot_descriptions:{name}")
+        assert said in str(problem.value) and problem.value.field is not None
+
+
 def test_a_directory_is_refused_and_says_what_is_in_it(tmp_path):
     (tmp_path / "arm.urdf").write_text(TEXT)
     refusal(tmp_path, "is a directory", "arm.urdf")

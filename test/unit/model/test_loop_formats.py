@@ -7,12 +7,15 @@ import re
 
 import numpy as np
 import pytest
+from ankles import g1
+from foreign_robots import foreign_robot
 from joint_constants import constants
 from loop_robots import assert_same_loop
 from refused import damaged, refusal
 
 import ada_dynamics as ada
 from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.robots.load import with_loops
 from ada_dynamics.robots.readers.urdf_loops import KINDS
 from ada_dynamics.structured_text import nodes
 
@@ -100,6 +103,26 @@ def test_anchors_and_aliases_repeat_values(beside):
         ["  - name: more", "    type: spherical", "    parent: {link: a, xyz: *up}", "    child: {link: c}"]
     )
     np.testing.assert_array_equal(ada.load(robot(), loops=beside(text)).loops["more"].parent_xyz, [0, 0, 1])
+
+
+def test_a_sidecar_adds_links_and_joints_that_the_robot_lacks(beside):
+    model = ada.load(robot(), loops=beside(PARTS))
+    rod, joint = model.links["rod"], model.joints["jr"]
+    assert (rod.mass, rod.com[2], rod.inertia[0, 0]) == (0.2, 0.1, 1e-3)
+    assert (joint.kind, joint.parent, joint.child, joint.xyz[2]) == ("universal", "b", "rod", 1.0)
+    assert model.actuated == ("ja", "jb", "jc")
+    with pytest.raises(ada.InputError):
+        with_loops(ada.load(robot()), beside(PARTS.partition("passive")[0]))
+
+
+def test_the_sidecar_of_the_g1_closes_its_ankles():
+    model = ada.load(foreign_robot("g1"), loops="g1_ankles")
+    assert len(model.actuated) == 29 and "left_ankle_lower_motor" in model.actuated
+    assert "left_ankle_pitch_joint" not in model.actuated
+    given = {"left_ankle_pitch_joint": 0.2, "left_ankle_roll_joint": -0.1}
+    q = ada.close_loops(model, given, hold=list(given))
+    found = [q[model.q_index(f"left_ankle_{name}_motor")][0] for name in ("lower", "upper")]
+    np.testing.assert_allclose(found, g1().motors(0.2, -0.1), atol=1e-9)
 
 
 CONSTRAINT = """<constraint name="closing" type="{}"><parent link="b"/><parent_origin xyz="0 0 1" rpy="0.1 0.2 0.3"/>
@@ -275,12 +298,31 @@ GEPETTO_MISTAKES = {
 }
 
 
+PARTS = """\
+links:
+  - {name: rod, mass: 0.2, com: [0, 0, 0.1], inertia: [1e-3, 1e-3, 0]}
+joints:
+  - {name: jr, type: universal, axis: [1, 0, 0], axis2: [0, 1, 0], parent: {link: b, xyz: [0, 0, 1]}, child: rod}
+loops:
+  - {name: end, type: spherical, parent: {link: rod, xyz: [0, 0, 0.2]}, child: {link: c}}
+passive: [jr]
+"""
+PARTS_MISTAKES = {
+    "mass": ("0.2, com", "heavy, com", 2, "link 'rod', mass", "a mass [kg]"),
+    "joint_type": ("universal", "universl", 4, "joint 'jr', type", "Did you mean 'universal'"),
+    "child": (", child: rod}", "}", 4, "joint 'jr', child", "missing"),
+    "passive": ("[jr]", "[jrr]", 7, "passive", "Did you mean 'jr'"),
+    "not_a_list": ("links:\n  - {", "links: {", 1, "links", "not a list"),
+}
+
+
 BESIDE = [
     pytest.param((good, name, row), id=f"{name}: {mistake}")
     for good, name, mistakes in (
         (GOOD, "r.loops.yaml", MISTAKES),
         (JSON, "r.json", JSON_MISTAKES),
         (GEPETTO, "gepetto.yaml", GEPETTO_MISTAKES),
+        (PARTS, "parts.yaml", PARTS_MISTAKES),
     )
     for mistake, row in mistakes.items()
 ]
