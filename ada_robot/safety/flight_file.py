@@ -91,7 +91,7 @@ def write(record: FlightRecord, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.part")
     try:
-        with TopicWriter(unfinished, overwrite=True, reserve=0) as out:
+        with TopicWriter(unfinished, reserve=0) as out:
             _write_mcap(record, out)
         unfinished.replace(path)
     finally:
@@ -131,7 +131,7 @@ def _write_mcap(record: FlightRecord, out: TopicWriter) -> None:
 def _add(out: TopicWriter, topic: str, kind: str, times: list[int], encoded: list[bytes]) -> None:
     known = Topic(topic, kind, messages.DEFINITIONS[kind])
     for at, message in zip(times, encoded, strict=True):
-        out.add(known, at, at, message)
+        out.add(known, at, message)
     out.flush()
 
 

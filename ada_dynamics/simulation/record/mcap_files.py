@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MCAP files with ROS 2 messages: their records, parsed in blocks for speed, and a writer for bags and viewers.
+"""MCAP files with ROS 2 messages: their records, parsed in blocks for speed, and a writer for viewers.
 
 Each chunk is passed to the operating system as a whole: the file of a killed process ends with a complete chunk. If a
 chunk cannot be written, it is removed and the file is ended after the previous chunk.
 
-The index has an entry of 80 bytes per chunk, plus 10 bytes per topic in it, which is written at the end: tens of
-megabytes per day. It is stored in a temporary file, so that the memory of a recording does not grow; the writer of the
-package mcap keeps it as objects, 0.6 kB per chunk and 65 bytes per topic in it.
+The package mcap keeps the index in memory until the end: about 1 kB per chunk, or 170 MB in a day of recording.
 """
 
 from __future__ import annotations
@@ -16,12 +14,11 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError, InputError, RecordingError
@@ -35,11 +32,6 @@ MOST_IN_CHUNK = 128 * 1024 * 1024  # [byte], maximum size of a chunk; usual chun
 PRIVATE = 0x80  # first opcode for private use
 MESSAGE_HEADER = struct.Struct("<HIQQ")  # channel, sequence, time of log, time of publication
 RESERVE = 16 * 2**20  # [byte], free space on the disk for the end of the file and for other programs
-INDEX_IN_MEMORY = 2**16  # [byte], maximum size of the index in memory
-PART = 2**20  # [byte] of the index that are copied together
-_MESSAGE_INDEX = 0x07  # opcode
-_CHANNEL = struct.Struct("<HI")  # channel, size of its entries
-_PLACE = struct.Struct("<QQ")  # time and offset of a message
 
 
 class TopicMessage(NamedTuple):
@@ -176,126 +168,103 @@ class Topic(NamedTuple):
         name: fully qualified name, such as /joint_states.
         kind: message type, such as sensor_msgs/msg/JointState.
         definition: text of the type definition; empty if unknown.
-        offered_qos: QoS of the publishers, as in ROS 2 bags; may be empty.
-        type_hash: ROS 2 hash of the type; may be empty.
     """
 
     name: str
     kind: str
     definition: str = ""
-    offered_qos: str = ""
-    type_hash: str = ""
+
+
+class _Output:
+    """Output of the writer of the package mcap, which reaches the file as a whole."""
+
+    def __init__(self) -> None:
+        self.size = 0  # of the file [byte]
+        self.pending = bytearray()
+
+    def tell(self) -> int:
+        """Position in the file."""
+        return self.size + len(self.pending)
+
+    def write(self, data: bytes) -> int:
+        """Append bytes."""
+        self.pending += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: `TopicWriter.flush` writes to the file."""
 
 
 class TopicWriter:
-    """Writer of an MCAP file for one thread; topics are registered on first use.
+    """Writer of an MCAP file for one thread, which replaces an existing file; topics are registered on first use.
 
     Example::
 
         with TopicWriter("run.mcap") as writer:
-            writer.add(topic, received, published, raw)
+            writer.add(topic, at, raw)
             writer.flush()  # at least twice a second
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, reserve: int = RESERVE) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, reserve: int = RESERVE) -> None:
         """Create the file.
 
         Args:
             path: the file.
-            overwrite: whether an existing file is replaced.
             reserve: free space to leave on the disk [byte].
 
         Raises:
-            InputError: the file exists, or the package mcap is not installed.
+            InputError: the package mcap is not installed.
             RecordingError: the file cannot be written.
         """
         self.path = Path(path)
         self.is_open = True
         self.failure: str | None = None
         self._reserve = reserve
-        self._size = 0  # of the file up to its last whole chunk
-        self._compress = mcap_module("lz4.frame").compress
-        self._schemas: dict[tuple[str, str], bytes] = {}  # records by type and definition
-        self._channels: dict[tuple[str, str], tuple[int, bytes]] = {}  # numbers and records by topic and type
-        self._counts: dict[int, int] = {}  # messages of each channel
-        self._span: tuple[int, int] | None = None  # first and last time of all messages
-        self._chunk_count = 0
-        self._metadata: list[tuple[str, bytes]] = []  # records before the next chunk
-        self._metadata_index: list[bytes] = []
-        self._chunk = bytearray()
-        self._chunk_span: tuple[int, int] | None = None
-        self._places: dict[int, bytearray] = {}  # message index of the chunk by channel
-        # before the file is created: the package mcap may be missing
-        beginning = MCAP_MAGIC + _record("Header", profile="ros2", library=f"ada_dynamics {__version__}")
-        folder = str(self.path.parent) if os.access(self.path.parent, os.W_OK) else None
-        self._index = SpooledTemporaryFile(INDEX_IN_MEMORY, dir=folder)  # noqa: SIM115 (closed with the file)
-        self._file = self._opened(overwrite)
-        self._append([beginning], reserve)
-
-    def _opened(self, overwrite: bool) -> BinaryIO:
+        self._output = _Output()
+        self._schemas: dict[tuple[str, str], int] = {}  # by type and definition
+        self._channels: dict[tuple[str, str], int] = {}  # by topic and type
+        package = mcap_module("mcap.writer")  # before the file is created
+        compression = package.CompressionType.LZ4
+        self._writer = package.Writer(self._output, chunk_size=MOST_IN_CHUNK, compression=compression)
         try:
-            return self.path.open("wb" if overwrite else "xb", buffering=0)
-        except FileExistsError:
-            raise InputError(
-                f"{self.path} exists already; give another path, or set overwrite to true to replace it."
-            ) from None
+            self._file = self.path.open("wb", buffering=0)
         except OSError as problem:
             raise RecordingError(
                 f"the recording {self.path} cannot be written: {problem.strerror or problem}."
             ) from None
+        self._writer.start("ros2", f"ada_dynamics {__version__}")
+        self._write(reserve)
 
     @property
     def size(self) -> int:
         """Size of the file [byte]."""
-        return self._size
+        return self._output.size
 
     # --- additions ----------------------------------------------------------------------------------------------
-    def add(self, topic: Topic, received: int, published: int, raw: bytes) -> None:
+    def add(self, topic: Topic, at: int, raw: bytes) -> None:
         """Add a message, which `flush` writes.
 
         Args:
             topic: topic of the message.
-            received: time of reception [ns].
-            published: time of publication [ns].
+            at: time of the message [ns].
             raw: bytes of the message.
 
         Raises:
             RecordingError: the file has failed before, or is closed.
         """
         self._require_open()
-        channel, _ = self._channels.get((topic.name, topic.kind)) or self._begin(topic)
-        places = self._places.get(channel)
-        if places is None:
-            places = self._places[channel] = bytearray()
-        places += _PLACE.pack(received, len(self._chunk))
-        header = MESSAGE_HEADER.pack(channel, 0, received, published)
-        self._chunk += RECORD_HEADER.pack(MESSAGE, len(header) + len(raw)) + header
-        self._chunk += raw
-        self._counts[channel] = self._counts.get(channel, 0) + 1
-        self._chunk_span = _widened(self._chunk_span, (received, received))
+        channel = self._channels.get((topic.name, topic.kind)) or self._begin(topic)
+        self._writer.add_message(channel, at, raw, at)
 
-    def _begin(self, topic: Topic) -> tuple[int, bytes]:
-        """Add a topic, and its type if it is new; return number and record of the channel."""
+    def _begin(self, topic: Topic) -> int:
+        """Add a topic, and its type if it is new; return the number of the channel."""
         key = (topic.kind, topic.definition)
         if key not in self._schemas:
             encoding = ENCODING if topic.definition else ""
-            self._schemas[key] = _record(
-                "Schema", id=len(self._schemas) + 1, name=topic.kind, encoding=encoding, data=topic.definition.encode()
-            )
-            self._chunk += self._schemas[key]
-        number = len(self._channels) + 1
-        about = {"offered_qos_profiles": topic.offered_qos, "topic_type_hash": topic.type_hash}
-        record = _record(
-            "Channel",
-            id=number,
-            topic=topic.name,
-            message_encoding="cdr",
-            schema_id=list(self._schemas).index(key) + 1,
-            metadata={name: text for name, text in about.items() if text},
-        )
-        self._channels[topic.name, topic.kind] = number, record
-        self._chunk += record
-        return number, record
+            self._schemas[key] = self._writer.register_schema(topic.kind, encoding, topic.definition.encode())
+        channel = int(self._writer.register_channel(topic.name, "cdr", self._schemas[key]))
+        self._channels[topic.name, topic.kind] = channel
+        return channel
 
     def metadata(self, name: str, texts: Mapping[str, str]) -> None:
         """Add metadata about the messages that follow.
@@ -305,7 +274,7 @@ class TopicWriter:
             texts: texts by key.
         """
         self._require_open()
-        self._metadata.append((name, _record("Metadata", name=name, metadata=dict(texts))))
+        self._writer.add_metadata(name, dict(texts))
 
     # --- output -------------------------------------------------------------------------------------------------
     def flush(self) -> None:
@@ -315,124 +284,51 @@ class TopicWriter:
             RecordingError: the chunk cannot be written; the file is ended after the previous chunk.
         """
         self._require_open()
-        records = (*self._schemas.values(), *(record for _, record in self._channels.values()), *self._metadata_index)
-        size_of_end = self._index.tell() + sum(map(len, records)) + 1000
-        self._append(self._ended_additions(), self._reserve + size_of_end)
-
-    def _ended_additions(self) -> Iterator[bytes]:
-        """Return the metadata and the chunk for the present end of the file."""
-        found = bytearray()
-        for name, record in self._metadata:
-            place = {"offset": self._size + len(found), "length": len(record)}
-            self._metadata_index.append(_record("MetadataIndex", **place, name=name))
-            found += record
-        self._metadata = []
-        if self._chunk_span is not None:
-            found += self._ended_chunk(self._chunk_span, self._size + len(found))
-            self._chunk, self._chunk_span, self._places = bytearray(), None, {}
-        yield bytes(found)
-
-    def _ended_chunk(self, span: tuple[int, int], at: int) -> bytes:
-        """Return the chunk with its message index, and add it to the index of chunks."""
-        data = self._compress(self._chunk)
-        times = {"message_start_time": span[0], "message_end_time": span[1]}
-        packed = {"compression": "lz4", "uncompressed_size": len(self._chunk)}
-        chunk = _record("Chunk", data=data, uncompressed_crc=zlib.crc32(self._chunk), **times, **packed)
-        offsets, places = {}, bytearray()
-        for channel, own in self._places.items():
-            offsets[channel] = at + len(chunk) + len(places)
-            places += RECORD_HEADER.pack(_MESSAGE_INDEX, _CHANNEL.size + len(own))
-            places += _CHANNEL.pack(channel, len(own)) + own
-        place = {"chunk_start_offset": at, "chunk_length": len(chunk), "compressed_size": len(data)}
-        inside = {"message_index_offsets": offsets, "message_index_length": len(places)}
-        self._index.write(_record("ChunkIndex", **times, **packed, **place, **inside))
-        self._span, self._chunk_count = _widened(self._span, span), self._chunk_count + 1
-        return chunk + places
+        self._writer.flush()
+        self._write(self._reserve)
 
     def close(self) -> None:
         """Write the remaining additions, and the end of the file with its index."""
         if not self.is_open:
             return
         self.flush()
-        self._append(self._end(), 0)
-        self._index.close()
+        self._writer.finish()
+        self._write(0)
         self._file.close()
         self.is_open = False
 
-    def _end(self) -> Iterator[bytes]:
-        """Return the end of the file, after all chunks."""
-        first = _record("DataEnd", data_section_crc=0)
-        yield first
-        begin, crc, offsets = self._size + len(first), 0, b""
-        place = begin
-        for opcode, parts in self._summary():
-            size = 0
-            for part in parts:
-                size, crc = size + len(part), zlib.crc32(part, crc)
-                yield part
-            offsets += _record("SummaryOffset", group_opcode=opcode, group_start=place, group_length=size)
-            place += size
-        footer = {"summary_start": begin, "summary_offset_start": place}
-        unsigned = _record("Footer", **footer, summary_crc=0)[: -len(struct.pack("<I", 0))]
-        crc = zlib.crc32(unsigned, zlib.crc32(offsets, crc))
-        yield offsets + _record("Footer", **footer, summary_crc=crc) + MCAP_MAGIC
-
-    def _summary(self) -> Iterator[tuple[int, Iterable[bytes]]]:
-        """Return the records of the summary by opcode."""
-        opcode = mcap_module("mcap.opcode").Opcode
-        first, last = self._span or (0, 0)
-        statistics = _record(
-            "Statistics",
-            attachment_count=0,
-            channel_count=len(self._channels),
-            channel_message_counts=self._counts,
-            chunk_count=self._chunk_count,
-            message_count=sum(self._counts.values()),
-            message_end_time=last,
-            message_start_time=first,
-            metadata_count=len(self._metadata_index),
-            schema_count=len(self._schemas),
-        )
-        yield opcode.SCHEMA, self._schemas.values()
-        yield opcode.CHANNEL, [record for _, record in self._channels.values()]
-        yield opcode.STATISTICS, [statistics]
-        self._index.seek(0)
-        yield opcode.CHUNK_INDEX, iter(lambda: self._index.read(PART), b"")
-        yield opcode.METADATA_INDEX, self._metadata_index
-
-    def _append(self, parts: Iterable[bytes], spare: int) -> None:
-        """Append all bytes or none, and leave free space on the disk."""
-        size = 0
+    def _write(self, spare: int) -> None:
+        """Write all pending bytes or none, and leave free space on the disk."""
+        output = self._output
         try:
-            for part in parts:
-                needed = len(part) + spare
-                if shutil.disk_usage(self.path.parent).free < needed:
-                    raise OSError(f"the disk has less than {needed / 2**20:.0f} MiB left")
-                rest = memoryview(part)
-                while len(rest):  # a nearly full disk accepts a part
-                    rest = rest[self._file.write(rest) or 0 :]
-                size += len(part)
+            needed = len(output.pending) + spare
+            if shutil.disk_usage(self.path.parent).free < needed:
+                raise OSError(f"the disk has less than {needed / 2**20:.0f} MiB left")
+            rest = memoryview(bytes(output.pending))
+            while len(rest):  # a nearly full disk accepts a part
+                rest = rest[self._file.write(rest) or 0 :]
         except OSError as problem:
             self._end_early(problem)
-        else:
-            self._size += size
+        output.size, output.pending = output.tell(), bytearray()
 
-    def _end_early(self, problem: OSError) -> None:
+    def _end_early(self, problem: OSError) -> NoReturn:
         """Remove an incomplete chunk, and end the file without an index after the previous chunk."""
         self.is_open = False
         self.failure = (
             f"the recording {self.path} cannot be written: {problem.strerror or problem}. The part that was written "
             "before is readable."
         )
+        size, records = self._output.size, mcap_module("mcap.records")
+        end = mcap_module("mcap.data_stream").RecordBuilder()
+        records.DataEnd(data_section_crc=0).write(end)
+        records.Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(end)
         with suppress(OSError):
-            self._file.truncate(self._size)
-            self._file.seek(self._size)
-            if self._size:
-                footer = _record("Footer", summary_start=0, summary_offset_start=0, summary_crc=0)
-                self._file.write(_record("DataEnd", data_section_crc=0) + footer + MCAP_MAGIC)
-        for file in (self._file, self._index):
-            with suppress(OSError):
-                file.close()
+            self._file.truncate(size)
+            self._file.seek(size)
+            if size:
+                self._file.write(end.end() + MCAP_MAGIC)
+        with suppress(OSError):
+            self._file.close()
         raise RecordingError(self.failure) from None
 
     def __enter__(self) -> TopicWriter:
@@ -448,15 +344,3 @@ class TopicWriter:
     def _require_open(self) -> None:
         if not self.is_open:
             raise RecordingError(self.failure or f"the recording {self.path} is closed.")
-
-
-def _record(kind: str, **fields: Any) -> bytes:
-    """Return a record of the package mcap by its name."""
-    builder = mcap_module("mcap.data_stream").RecordBuilder()
-    getattr(mcap_module("mcap.records"), kind)(**fields).write(builder)
-    record: bytes = builder.end()
-    return record
-
-
-def _widened(span: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
-    return other if span is None else (min(span[0], other[0]), max(span[1], other[1]))

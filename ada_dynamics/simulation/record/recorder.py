@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
 
 CHUNK_SECONDS = 0.5  # [s], maximum wall time of a chunk
-CHUNK_BYTES = 2**19  # [byte], maximum size of the rows of a chunk
+CHUNK_BYTES = 2**20  # [byte], maximum size of the rows of a chunk
 RATE = 100.0  # [Hz]
 Times = NDArray[np.int64]
 _CONTACT = "contact/"
@@ -109,7 +109,7 @@ class McapRecorder(RowReceiver):
         self._tick = -np.inf  # period of the last row for viewers
         self._waiting = 0  # number of pending rows in the table
         self._last_chunk = self._clock()
-        self._writer = TopicWriter(self.path, overwrite=True)
+        self._writer = TopicWriter(self.path)
         self._begin_columns()
         robot = description(model)
         if robot is not None:
@@ -188,7 +188,7 @@ class McapRecorder(RowReceiver):
         return np.flatnonzero(chosen)
 
     def _write(self, name: str, kind: str, at: int, message: bytes) -> None:
-        self._writer.add(Topic(name, kind, messages.DEFINITIONS[kind]), at, at, message)
+        self._writer.add(Topic(name, kind, messages.DEFINITIONS[kind]), at, message)
 
     def close(self, info: Mapping[str, Any] | None = None) -> None:
         """Write the end of the file with its index.

@@ -26,7 +26,7 @@ source = random.Random(0)
 topic = Topic("/a", "std_msgs/msg/String", "string data")
 try:
     for i in range(10**6):
-        writer.add(topic, i, i, source.randbytes(2000))
+        writer.add(topic, i, source.randbytes(2000))
         if i % 10 == 9:
             writer.flush()
 except RecordingError as problem:

@@ -240,7 +240,7 @@ def test_misuse_is_refused(tmp_path, monkeypatch):
             refused()
     with pytest.raises(RecordingError):
         McapRecorder(tmp_path / "no_such_folder" / "run.mcap", log.model)
-    monkeypatch.setitem(sys.modules, "mcap.data_stream", None)
+    monkeypatch.setitem(sys.modules, "mcap.writer", None)
     with pytest.raises(InputError):
         McapRecorder(path, log.model)
 
