@@ -15,7 +15,7 @@ a = ada.Dynamics(model).forward(q, rest, rest)
 
 with tempfile.TemporaryDirectory() as folder:
     for name in SPELLINGS:
-        ending = {"mjcf": "xml", "sdf": "sdf"}.get(name, "urdf")
+        ending = "xml" if name == "mjcf" else "urdf"
         try:
             main, *beside = write(model, Path(folder) / f"{name}.{ending}", name)
         except Inexpressible as problem:

@@ -246,7 +246,7 @@ def with_lasting_addresses(text: str, model: Model, place: Path | None) -> tuple
     """Replace mesh addresses that are invalid from a new location of the description by file:// addresses.
 
     Args:
-        text: URDF or SDFormat of the model.
+        text: URDF of the model.
         model: the model.
         place: file to which the text is written, or None for a text without file.
 

@@ -18,7 +18,7 @@ NAME = "convert"
 SUMMARY = "write a robot with closed loops in another format"
 INEXPRESSIBLE = 1
 
-_STDOUT_NAMES = {"sidecar": "robot.loops.yaml", "mjcf": "robot.xml", "sdf": "robot.sdf"}
+_STDOUT_NAMES = {"sidecar": "robot.loops.yaml", "mjcf": "robot.xml"}
 _SPELLINGS = "\n".join(f"  {name:<12}{one.summary}" for name, one in SPELLINGS.items())
 
 DETAILS = f"""\

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from joint_constants import constants
 
 from ada_dynamics import close_loops, load
 from ada_dynamics.model import Builder, Limits, Mimic, Model
-from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.joints import LOOP_KINDS, SPRUNG
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.catalogue import start_of
 
 TREE_KINDS = ("revolute", "continuous", "prismatic", "fixed", "spherical", "universal", "cylindrical", "planar")
-SDF_TREE = ("revolute", "continuous", "prismatic", "fixed", "universal")
 WITHOUT_AXIS = ("spherical", "fixed")
 # Rounding of a rotation that goes through Euler angles or a quaternion and back: a few units in the last place.
 ROUNDING = 4e-15
@@ -127,10 +123,6 @@ def _add_loop(robot, kind, rng, poses, carrier, closed, world):
         child_rotation=B[0],
         **constants(kind),
     )
-
-
-def without_armature(model):
-    return with_parts(model, *(replace(joint, armature=0.0) for joint in model.joints.values()))
 
 
 def assert_same_description(one, other, tolerance=ROUNDING):

@@ -113,7 +113,7 @@ KINDS = JointKindTable[str](
     "URDF",
     {
         **{kind: kind for kind in (*STANDARD, "spherical", "cylindrical", "universal")},
-        "helical": Refused("write the model as SDFormat, whose type is screw."),
+        "helical": Refused("keep its SDFormat file; no format that is written has screws."),
         "spherical_euler": _EULER,
         "floating_euler": _EULER,
     },

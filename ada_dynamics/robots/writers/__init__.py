@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of models in URDF, SDFormat, MJCF and formats for loop joints; `docs/loops.md` compares the formats."""
+"""Writers of models in URDF, MJCF and formats for loop joints; `docs/loops.md` compares the formats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ada_dynamics.robots.addresses import with_lasting_addresses
 from ada_dynamics.robots.readers.urdf_loops import KINDS, URDF_PLUS_KINDS
 from ada_dynamics.robots.writers.draft import Draft, Inexpressible
 from ada_dynamics.robots.writers.mjcf import mjcf
-from ada_dynamics.robots.writers.sdf import GENERAL_FORMATS, sdf
 from ada_dynamics.robots.writers.urdf import (
     constraint,
     loop_joint,
@@ -54,10 +53,9 @@ SPELLINGS: Mapping[str, Spelling] = MappingProxyType(
         ),
         "urdf_plus": Spelling(
             "URDF+ <loop>; revolute, prismatic, planar, fixed",
-            with_elements(URDF_PLUS_KINDS, urdf_plus, GENERAL_FORMATS),
+            with_elements(URDF_PLUS_KINDS, urdf_plus, "loop_joint, constraint or sidecar"),
         ),
         "mjcf": Spelling("MuJoCo's XML; revolute, spherical, fixed (soft constraints in MuJoCo)", mjcf),
-        "sdf": Spelling("SDFormat; loops that are closed at zero joint positions", sdf),
     }
 )
 

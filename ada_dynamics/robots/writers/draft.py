@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.sax.saxutils import escape
 
-import numpy as np
-
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.model.rotations import Pose
 from ada_dynamics.robots.readers.values import JointKindTable
 from ada_dynamics.robots.readers.xml import Element
 
@@ -96,18 +93,6 @@ def ends_of(loop: LoopJoint) -> tuple[tuple[str, Array, Array], tuple[str, Array
     """Link, and position and rotation of the joint in it, of both ends of a loop joint."""
     parent = (loop.parent, loop.parent_xyz, loop.parent_rotation)
     return parent, (loop.child, loop.child_xyz, loop.child_rotation)
-
-
-# --- zero configuration -----------------------------------------------------------------------------------------
-def gap_at_zero(loop: LoopJoint, poses: Mapping[str, Pose]) -> float:
-    """Closure error of a loop joint with all tree joints at zero, relative to its nearest joint position [m, rad]."""
-    joint, *turns = loop.type.aligned_sides(loop.axis, loop.axis2, None, **loop.constants)
-    (R, p), (S, s) = poses[loop.parent], poses[loop.child]
-    A, B = R @ loop.parent_rotation @ turns[0], S @ loop.child_rotation @ turns[1]
-    turn, move = A.T @ B, A.T @ (s + S @ loop.child_xyz - p - R @ loop.parent_xyz)
-    near = joint.pose(joint.positions_at(turn, move).tolist())
-    rotated = np.max(np.abs(turn - np.array(near.rotation.matrix())))
-    return float(max(np.linalg.norm(move - np.array(near.position)), rotated))
 
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")

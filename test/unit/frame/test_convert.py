@@ -74,15 +74,16 @@ def test_without_a_name_the_text_goes_to_the_standard_output(run, monkeypatch):
 
 
 def test_what_a_spelling_cannot_say_has_its_own_exit_code_and_writes_nothing(run, tmp_path):
+    (tmp_path / "planar.json").write_text(json.dumps(LOOPS).replace("revolute", "planar"))
     before = sorted(tmp_path.iterdir())
-    code, out, err = run("robot.urdf", "out.sdf", "--to", "sdf", "--loops", "robot.json")
+    code, out, err = run("robot.urdf", "out.xml", "--to", "mjcf", "--loops", "planar.json")
     assert (code, out) == (1, "")
     assert "'closing'" in err
     assert sorted(tmp_path.iterdir()) == before
-    code, out, _ = run("robot.urdf", "out.sdf", "--to", "sdf", "--loops", "robot.json", "--json")
+    code, out, _ = run("robot.urdf", "out.xml", "--to", "mjcf", "--loops", "planar.json", "--json")
     assert code == 1
     report = json.loads(out)
-    assert report["spelling"] == "sdf" and len(report["refused"]) == 1
+    assert report["spelling"] == "mjcf" and len(report["refused"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,10 @@
 
 import numpy as np
 import pytest
-from loop_robots import SDF_TREE, random_robot, rotation, without_armature
+from loop_robots import rotation
 from refused import damaged, refusal
 
 import ada_dynamics as ada
-from ada_dynamics.robots.writers import Inexpressible, render
 from ada_dynamics.robots.writers.draft import numbers
 from ada_dynamics.spatial.orientation import to_rpy
 
@@ -256,11 +255,3 @@ def test_documents_without_exactly_one_model_of_a_known_version_are_refused(text
 def test_a_loop_joint_with_dissipation_is_refused():
     damped = FOUR_BAR[::-1].replace("</xyz>"[::-1], "</xyz><dynamics><damping>1</damping></dynamics>"[::-1], 1)[::-1]
     refusal(sdf(damped), "joint 'top_right'", "must_be_loop_joint")
-
-
-# --- written ---------------------------------------------------------------------------------------------------
-def test_loops_that_are_open_at_zero_are_refused_with_their_gap():
-    model = without_armature(random_robot(1, ("revolute", "fixed"), SDF_TREE))
-    with pytest.raises(Inexpressible) as caught:
-        render(model, "sdf")
-    assert any(reason.startswith("Loop 'loop_revolute' has a closure error of") for reason in caught.value.refused)

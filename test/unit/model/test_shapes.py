@@ -101,7 +101,7 @@ def test_edits_keep_shapes():
     assert len(both.links["second_a"].visuals) == 2
 
 
-@pytest.mark.parametrize("spelling", ["loop_joint", "sdf", "mjcf"])
+@pytest.mark.parametrize("spelling", ["loop_joint", "mjcf"])
 def test_shapes_are_written_so_that_they_read_back(spelling):
     model = with_gravity(load(ROBOT), (0, 0, -9.81))  # so that there is no text of a URDF to copy them from
     rendered = render(model, spelling)

@@ -10,14 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loop_robots import (
     ROUNDING,
-    SDF_TREE,
     TREE_KINDS,
     assert_same_description,
-    assert_same_loop,
     assert_same_tree,
     random_robot,
     rotation,
-    without_armature,
 )
 from tiers import nightly
 
@@ -38,7 +35,6 @@ quickly = settings(max_examples=8, deadline=None)
 
 # --- round trips ------------------------------------------------------------------------------------------------
 URDF_TREE = ("revolute", "continuous", "prismatic", "fixed")
-SDF_LOOPS = ("revolute", "prismatic", "helical", "spherical", "universal", "fixed")
 PLUS_LOOPS = ("revolute", "prismatic", "planar", "fixed")
 # Kinds of loops and of joints, and bases, that a spelling has; how far a reading may be off, None: as the description.
 SAID = {
@@ -47,7 +43,6 @@ SAID = {
     "urdf_plus": (PLUS_LOOPS, TREE_KINDS, ("fixed",), None),
     # an axis goes through two points 0.1 m apart, which costs a digit
     "mjcf": (("revolute", "spherical", "fixed"), (*URDF_TREE, "spherical"), ("fixed", "floating"), 10 * ROUNDING),
-    "sdf": (SDF_LOOPS, (*SDF_TREE, "helical"), ("fixed",), ROUNDING),
 }
 
 
@@ -56,21 +51,16 @@ SAID = {
 @quickly
 def test_a_model_that_is_written_reads_back_as_it_was(spelling, seed):
     loops, joints, bases, tolerance = SAID[spelling]
-    base, of_sdf = bases[seed % len(bases)], spelling == "sdf"
-    model = random_robot(seed, loops, joints, base, closed=of_sdf)
-    model = without_armature(model) if of_sdf else model
+    base = bases[seed % len(bases)]
+    model = random_robot(seed, loops, joints, base)
     text, *beside = render(model, spelling).texts.values()
     options = {"loops": pytest.importorskip("yaml").safe_load(beside[0])} if beside else {}
     back = ada.load(text, "fixed" if spelling == "mjcf" else base, **options)
     if tolerance is None:
         assert_same_description(model, back)
     else:
-        assert_same_tree(model, back, tolerance, loops=not of_sdf)
+        assert_same_tree(model, back, tolerance)
         assert back.actuated == model.actuated
-    if of_sdf:
-        for name, loop in model.loops.items():
-            # the frame in the parent comes from a walk through the robot at zero: a few roundings for each link
-            assert_same_loop(loop, back.loops[name], 20 * ROUNDING)
 
 
 @pytest.mark.parametrize("ending", [".urdf", ".loops.yaml", ".yml", ".json"])
@@ -94,7 +84,7 @@ def test_readers_and_engines_take_all_files_that_are_written(name, tmp_path, mon
     model = ada.load(name)
     base = "floating" if model.floating_joint == "root_joint" else None
     for spelling in SPELLINGS:
-        ending = {"mjcf": ".xml", "sdf": ".sdf"}.get(spelling, ".urdf")
+        ending = ".xml" if spelling == "mjcf" else ".urdf"
         try:
             files = write(model, tmp_path / f"{name}_{spelling}{ending}", spelling)
         except Inexpressible:
@@ -198,7 +188,6 @@ LACKS = {
     "constraint": ("helical",),
     "loop_joint": ("helical",),
     "urdf_plus": ("spherical", "universal", "cylindrical", "helical"),
-    "sdf": ("cylindrical", "planar"),
     "mjcf": ("prismatic", "universal", "cylindrical", "planar", "helical"),
 }
 
@@ -221,7 +210,7 @@ def pair(kind, joint="j", names=("a", "b"), **constants):
 
 def test_a_base_in_euler_angles_is_noted_where_the_base_is_not_written():
     model = pair("continuous").build(base="floating_euler")
-    for spelling in ("sidecar", "constraint", "sdf"):
+    for spelling in ("sidecar", "constraint"):
         assert any("no floating base" in note for note in render(model, spelling).notes)
 
 

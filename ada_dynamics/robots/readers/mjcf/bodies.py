@@ -45,7 +45,7 @@ KINDS = JointKindTable[tuple[str, ...]](
         "universal": ("hinge", "hinge"),
         "cylindrical": ("slide", "hinge"),
         "fixed": (),
-        "helical": Refused("MuJoCo has no screw; write the model as SDFormat."),
+        "helical": Refused("keep its SDFormat file; no format that is written has screws."),
         "planar": Refused("write two prismatic joints and a revolute one with massless links between them."),
         "spherical_euler": Refused("make it spherical, whose coordinates are a quaternion."),
         "floating_euler": Refused("make it floating, whose coordinates are a quaternion."),
