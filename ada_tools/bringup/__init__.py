@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Setups of nodes that are started together: `SETUPS` by name, and `plan` for a setup with argument values.
 
-`setups` is the table of all setups. The launch files in launch/ pass its processes to ROS launch (`launch_file`);
-`ada up`, which works without ROS launch, starts the same processes itself (`starter`). Nothing here imports rclpy.
+config/setups.yaml is the table of all setups, and `setups` plans their processes. The launch files in launch/ pass
+them to ROS launch (`launch_file`); `ada up`, which works without ROS launch, starts them itself (`starter`). Nothing
+here imports rclpy.
 """
 
 from ada_tools.bringup.arguments import Argument

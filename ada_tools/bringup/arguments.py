@@ -14,10 +14,6 @@ from ada_dynamics import resources
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.robots.catalogue import CATALOGUE
 
-BOOLEANS = ("true", "false")
-# RViz if it is installed, the browser view if viser is.
-AUTO = ("auto", *BOOLEANS)
-
 _LAST_PORT = 65535
 # Relative or absolute ROS names, parts between slashes.
 _NAMESPACE = re.compile(r"/|/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
@@ -176,46 +172,3 @@ _CHECKS: Mapping[str, tuple[Callable[[str], str], str]] = {
         f"a port from 1 to {_LAST_PORT}, or 0 for any free one",
     ),
 }
-
-
-# Arguments of every setup.
-NODE_ARGUMENTS = (
-    Argument("view", "auto", "show the robot in the browser; auto: if viser is installed; by ros2 launch always", AUTO),
-    Argument("view_port", "8080", "port of the browser view on this machine; 0: any free one"),
-    Argument("rviz", "auto", "show the robot in RViz; auto: if rviz2 is installed", AUTO),
-    Argument("use_sim_time", "false", "all nodes follow the clock of the simulation (/clock)", BOOLEANS),
-    Argument("namespace", "", "namespace of all nodes and topics, relative to a pushed namespace; empty: none"),
-    Argument(
-        "frame_prefix",
-        "",
-        "prefix of all frame names, such as left/, so that several robots can share /tf; empty: none",
-    ),
-    Argument("params_file", "", "path of a YAML file with node parameters; given arguments override it"),
-    Argument("log_level", "info", "minimum severity of log messages", ("debug", "info", "warn", "error", "fatal")),
-)
-
-
-def robot_arguments(idle: str) -> tuple[Argument, ...]:
-    """Arguments of every setup with a robot.
-
-    Args:
-        idle: default behaviour of joints without a command.
-    """
-    return (
-        Argument(
-            "idle",
-            idle,
-            "behaviour of joints without a current command: hold the position by a servo, or release the joint",
-            ("hold", "release"),
-        ),
-        Argument("real_time_factor", "1.0", "simulated seconds per second; 0: as fast as possible"),
-        Argument("record", "", "path of an .mcap file for the simulated motion; empty: none"),
-        Argument("oracle", "false", "compare all results with pinocchio and report on /diagnostics", BOOLEANS),
-        Argument(
-            "base_pose",
-            "",
-            "pose of the robot's world frame in the frame world: x, y, z [m] and yaw [rad]; requires frame_prefix; "
-            "empty: unknown",
-        ),
-        *NODE_ARGUMENTS,
-    )

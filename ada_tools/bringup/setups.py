@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table of the setups: arguments and processes of each one, for the launch files and for `ada up`."""
+"""Setups: their arguments from config/setups.yaml, and the processes of each one, for launch files and `ada up`.
+
+With backend:=sim, dynamics_node simulates the robot; with emulator or real, hardware_node drives an emulated or real
+device. Controllers, view and RViz are the same in all cases.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from ada_dynamics.errors import unknown_name
+from ada_dynamics import resources
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.structured_text.files import parsed
+from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode
+from ada_hardware.opening import EMULATOR as EMULATOR_URL
+from ada_hardware.opening import is_emulated
+from ada_hardware.registry import DEVICES, SENSOR, find
 from ada_robot.ros.robot_settings import COMMON_WORLD
-from ada_tools.bringup.arguments import NODE_ARGUMENTS, Argument, joint_positions, numbers, robot_arguments, unusable
-from ada_tools.bringup.devices import (
-    ACTIVATE,
-    AUTO,
-    EMULATOR,
-    NONE,
-    REAL,
-    SENSORS,
-    address,
-    backend,
-    device_parameters,
-    refuse_unsupported,
-)
+from ada_tools.bringup.arguments import Argument, joint_positions, numbers, unusable
 from ada_tools.bringup.nodes import (
     SIM,
     Parameter,
@@ -35,6 +34,14 @@ from ada_tools.bringup.nodes import (
     watchers,
 )
 from ada_tools.bringup.processes import Machine, Plan, Process
+
+FILE = "setups.yaml"  # in config/
+EMULATOR, REAL = "emulator", "real"
+AUTO, NONE = "auto", "none"
+_ARM_WITHIN = 10.0  # [s]
+# Arguments of simulations only, and of devices only.
+_OF_SIMULATIONS = ("idle", "real_time_factor", "record", "use_sim_time")
+_OF_DEVICES = ("url", "port", "activate", "angle_map", "sensor", "sensor_url")
 
 Processes = Callable[[SetupValues], list[Process]]
 
@@ -66,18 +73,30 @@ class Setup:
 SETUPS: dict[str, Setup] = {}
 
 
-def _setup(
-    name: str,
-    summary: str,
-    *own: Argument,
-    idle: str = "hold",
-    shorthands: Mapping[str, Mapping[str, str]] | None = None,
-) -> Callable[[Processes], Processes]:
-    """Add a setup with a function that creates its processes; an empty `idle` means that it has no robot."""
-    common = robot_arguments(idle) if idle else NODE_ARGUMENTS
+def _texts(node: Node) -> Any:
+    """Mappings, tuples and texts of the file."""
+    if isinstance(node, MappingNode):
+        return {key: _texts(value) for key, (_, value) in node.entries.items()}
+    if isinstance(node, ListNode):
+        return tuple(_texts(item) for item in node.items)
+    assert isinstance(node, ScalarNode)
+    return node.text
+
+
+_DATA: Mapping[str, Any] = _texts(parsed(resources.find("config", FILE)))
+
+
+def _processes_of(name: str) -> Callable[[Processes], Processes]:
+    """Add a setup of the file with the function that creates its processes; one without `idle` has no robot."""
+    data = _DATA["setups"][name]
+    common = (*(_DATA["of_robots"] if "idle" in data else ()), *_DATA["of_all"])
+    own = {**data.get("arguments", {}), **{key: {} for key in common}}
+    if "idle" in data:
+        own["idle"] = {"default": data["idle"]}
+    arguments = tuple(Argument(key, **{**_DATA["arguments"].get(key, {}), **more}) for key, more in own.items())
 
     def add(processes: Processes) -> Processes:
-        SETUPS[name] = Setup(name, summary, (*own, *common), processes, shorthands or {})
+        SETUPS[name] = Setup(name, data["summary"], arguments, processes, data.get("shorthands", {}))
         return processes
 
     return add
@@ -121,46 +140,94 @@ def find_setup(name: str) -> tuple[Setup, dict[str, str]]:
     raise unknown_name("setup", name, [*SETUPS, *(short for setup in SETUPS.values() for short in setup.shorthands)])
 
 
+def refuse_unsupported(values: SetupValues) -> None:
+    """Reject given arguments that have no effect with the selected backend.
+
+    Raises:
+        InputError: names the argument and the backend that supports it.
+    """
+    chosen = values.get("backend", SIM)
+    for name in _OF_SIMULATIONS if values.is_driven else _OF_DEVICES:
+        if not values.is_changed(name):
+            continue
+        needs = "a simulation" if values.is_driven else "a device"
+        if not values.is_driven:
+            fix = f"omit it or use backend:={EMULATOR} or {REAL}"
+        elif name == "use_sim_time":
+            fix = "omit it: devices use the system clock"
+        elif name == "record":
+            fix = "omit it and record topics by ros2 bag record"
+        else:
+            fix = f"omit it or use backend:={SIM}"
+        text = f"{name}:={values[name]} requires {needs}, but the backend is {chosen}: {fix}."
+        raise InputError(text, field=name, value=values[name])
+
+
+def device_parameters(values: SetupValues, devices: Mapping[str, str], frame: str = "") -> dict[str, Parameter]:
+    """Parameters of hardware_node.
+
+    An emulated robot stays active without commands; a real one must be armed.
+
+    Args:
+        values: values of the setup.
+        devices: argument with the address of each device, by its kind, which is also its name.
+        frame: frame of the wrenches of a sensor.
+
+    Raises:
+        InputError: an address is missing or does not match the backend.
+    """
+    found = {"devices": Parameter(list(devices)), "autostart": _autostart(values)}
+    for name, argument in devices.items():
+        url = _checked_url(values, name, argument)
+        found[f"{name}.kind"] = Parameter(name)
+        if url:
+            found[f"{name}.driver.url"] = Parameter(url, argument)
+        if DEVICES[name].kind == SENSOR:
+            found[f"{name}.frame"] = Parameter(frame, "frame" if "frame" in values else "")
+        elif values["backend"] == EMULATOR:
+            found[f"{name}.safety.hold_without_commands"] = Parameter(True)
+        elif values["activate"] != "true":  # activate:=true requires no further step
+            found[f"{name}.safety.arm_within"] = Parameter(_ARM_WITHIN)
+    return found
+
+
+def _checked_url(values: SetupValues, name: str, argument: str) -> str:
+    url = values[argument]
+    if values["backend"] == EMULATOR:
+        if url and not is_emulated(url):
+            text = (
+                f"{argument}:={url} is the address of a real device, but the backend is {EMULATOR}: use "
+                f"backend:={REAL}, or omit {argument}."
+            )
+            raise InputError(text, field=argument, value=url)
+        return url or EMULATOR_URL
+    if not url and not values["params_file"]:  # which may have the address
+        text = (
+            f"{argument} is not set: give the address of the {name}, such as {argument}:={find(name).addresses[0]}, or "
+            f"use backend:={EMULATOR} for an emulated device."
+        )
+        raise InputError(text, field=argument, value="")
+    return url
+
+
+def _autostart(values: SetupValues) -> Parameter:
+    """Phase that hardware_node enters by itself: a real robot would not stay active without commands.
+
+    Setups with sensors only have no argument `activate`.
+    """
+    if "activate" not in values:
+        return Parameter("active")
+    wish, is_emulator = values["activate"], values["backend"] == EMULATOR
+    if wish == "false" or (wish == AUTO and not is_emulator):
+        return Parameter("inactive", "activate")
+    return Parameter("active" if is_emulator else "commanded", "activate")
+
+
 # --- simulations ----------------------------------------------------------------------------------------------------
-_SUPPORT = Argument("base", "floating", "attachment of the trunk: none, or fixed in the air", ("floating", "fixed"))
-_CONTACT = Argument(
-    "contact",
-    "auto",
-    "contact of the feet with a ground at height 0; auto: if the base is floating",
-    ("auto", "on", "off"),
-)
-_BASE = Argument(
-    "base",
-    "auto",
-    "attachment of the root link; auto: fixed, or from the catalogue",
-    ("auto", "fixed", "floating", "floating_euler"),
-)
-_MECHANISMS = (
-    "four_bar",
-    "slider_crank",
-    "five_bar",
-    "closed_4r",
-    "watt_six_bar",
-    "stephenson_six_bar",
-    "bennett",
-    "delta",
-    "stewart",
-)
 _BENT = [0.0, math.pi / 4, 0.0, 0.0, 0.0, 0.0, 0.0]  # [rad] the upright arm would not fall
 
 
-@_setup(
-    "pa10_sim",
-    "The arm PA-10 with 7 joints, swinging freely (idle:=hold: held by its servos)",
-    Argument(
-        "robot",
-        "pa10",
-        "arm: PA10-7CE, the older PA-10-7C, or as in Takahashi 2012",
-        ("pa10", "pa10_7c", "pa10_thesis"),
-    ),
-    idle="release",
-    shorthands={"pa10": {}, "pa10_7c": {"robot": "pa10_7c"}, "pa10_thesis": {"robot": "pa10_thesis"}},
-)
+@_processes_of("pa10_sim")
 def _pa10_sim(values: SetupValues) -> list[Process]:
     start = {} if values["robot"] == "pa10_thesis" else {"initial_positions": list(_BENT)}
     return [dynamics_node(values, "pa10_sim", {"robot": values("robot"), **start}), *watchers(values, "pa10_sim")]
@@ -178,62 +245,28 @@ def _humanoid(values: SetupValues, picture: str, robot: Parameter) -> list[Proce
     return [dynamics_node(values, picture, own), *watchers(values, picture, world)]
 
 
-@_setup(
-    "khr1_sim",
-    "The humanoid KHR-1, standing on the ground",
-    _SUPPORT,
-    _CONTACT,
-    shorthands={"khr1": {}},
-)
+@_processes_of("khr1_sim")
 def _khr1_sim(values: SetupValues) -> list[Process]:
     return _humanoid(values, "khr1_sim", Parameter("khr1"))
 
 
-@_setup(
-    "hoap2_sim",
-    "The humanoid HOAP-2, standing on the ground",
-    Argument("robot", "hoap2", "with all 25 joints, or with hips and ankles only", ("hoap2", "hoap2_10dof")),
-    _SUPPORT,
-    _CONTACT,
-    shorthands={"hoap2": {}, "hoap2_10dof": {"robot": "hoap2_10dof"}},
-)
+@_processes_of("hoap2_sim")
 def _hoap2_sim(values: SetupValues) -> list[Process]:
     return _humanoid(values, "hoap2_sim" if values["robot"] == "hoap2" else "hoap2_sim_10dof", values("robot"))
 
 
-@_setup(
-    "hexa_sim",
-    "The parallel robot HEXA with six closed loops, held by its six motors",
-    shorthands={"hexa": {}},
-)
+@_processes_of("hexa_sim")
 def _hexa_sim(values: SetupValues) -> list[Process]:
     return [dynamics_node(values, "hexa_sim", {"robot": "hexa"}), *watchers(values, "hexa_sim")]
 
 
-@_setup(
-    "closed_chain",
-    "A mechanism with closed loops, swinging freely",
-    Argument("mechanism", "four_bar", "mechanism of the catalogue", _MECHANISMS),
-    idle="release",
-    shorthands={name: {"mechanism": name} for name in _MECHANISMS},
-)
+@_processes_of("closed_chain")
 def _closed_chain(values: SetupValues) -> list[Process]:
     picture = f"closed_chain_{values['mechanism']}"
     return [dynamics_node(values, picture, {"robot": values("mechanism")}), *watchers(values, picture)]
 
 
-@_setup(
-    "display",
-    "Any robot, at rest, with sliders for its joints in the browser view",
-    Argument(
-        "robot",
-        "pa10",
-        "path of a URDF, xacro, MJCF or SDFormat file, or a name from `ada list`; empty: from the topic "
-        "robot_description",
-    ),
-    Argument("loops", "", "path of a file with joints that close loops; empty: none"),
-    _BASE,
-)
+@_processes_of("display")
 def _display(values: SetupValues) -> list[Process]:
     own: Parameters = {
         "robot": values("robot"),
@@ -253,37 +286,7 @@ _BESIDE_SIMULATION = {"state_timeout": 2.0, "max_gap": 0.5, "max_position_jump":
 _EXACT = {"state_source": "state"}
 
 
-@_setup(
-    "robot_control",
-    "Any robot, with the joints that close its loops, under a controller",
-    Argument("robot", "delta", "path of a URDF, xacro, MJCF or SDFormat file, or a name from `ada list`"),
-    Argument("loops", "", "path of a file with joints that close loops, and the motors; empty: none"),
-    _BASE,
-    Argument(
-        "controller",
-        "computed_torque",
-        "controller (docs/controllers.md)",
-        (
-            "computed_torque",
-            "joint_trajectory",
-            "impedance",
-            "pid",
-            "pose_servo",
-            "gravity_compensation",
-            NONE,
-        ),
-    ),
-    Argument(
-        "goal",
-        "",
-        "initial target of the joints with motors, JOINT=POSITION,... [rad, m], such as "
-        "shoulder=0.5,elbow=-0.2; empty: the initial configuration",
-    ),
-    shorthands={
-        f"{robot}_control": {"robot": robot, "params_file": f"{robot}_control.yaml"}
-        for robot in ("five_bar", "delta", "stewart")
-    },
-)
+@_processes_of("robot_control")
 def _robot_control(values: SetupValues) -> list[Process]:
     own: Parameters = {"robot": values("robot"), "loops": values("loops"), "base": values("base"), **_EACH_STEP}
     found = [dynamics_node(values, "robot_control", own)]
@@ -323,22 +326,7 @@ _VIRTUAL_GAINS: Mapping[str, Parameters] = {
 }
 
 
-@_setup(
-    "closed_chain_control",
-    "Four rods in series, controlled as a closed chain",
-    Argument(
-        "mechanism",
-        "parallel_four_bar",
-        "virtual mechanism; none: no controller, the rods fall",
-        ("parallel_four_bar", "slider_crank", NONE),
-    ),
-    Argument(
-        "target",
-        "",
-        "target: angle of the first rod [deg], or position of the slider [m]; empty: 0 deg, 1.49 m",
-    ),
-    shorthands={f"virtual_{name}": {"mechanism": name} for name in _CLOSED_STARTS},
-)
+@_processes_of("closed_chain_control")
 def _closed_chain_control(values: SetupValues) -> list[Process]:
     mechanism, picture = values["mechanism"], "closed_chain_control"
     falls = mechanism == NONE and "idle" not in values.given
@@ -374,17 +362,7 @@ def _closed_chain_control(values: SetupValues) -> list[Process]:
     ]
 
 
-@_setup(
-    "hoap2_balance",
-    "The humanoid HOAP-2, balancing when it is pushed",
-    Argument("feet", "clamped", "whether the feet are fixed to the ground, or may lift", ("clamped", "free")),
-    Argument(
-        "strategy",
-        "upper_body_rotation",
-        "balance strategy (Takahashi 2012, sec. 6.3); none: no controller, servos hold the joints",
-        ("upper_body_rotation", "combined", "springs", NONE),
-    ),
-)
+@_processes_of("hoap2_balance")
 def _hoap2_balance(values: SetupValues) -> list[Process]:
     is_clamped, strategy, picture = values["feet"] == "clamped", values["strategy"], "hoap2_balance"
     own: Parameters = {"robot": values("feet", "hoap2_standing"), **_EACH_STEP}
@@ -416,14 +394,6 @@ def _hoap2_balance(values: SetupValues) -> list[Process]:
 # --- devices --------------------------------------------------------------------------------------------------------
 _HAND = "flange"
 _COMPLIANCE = "compliance"
-_ARM_CONTROLLERS = (
-    "pose_servo",
-    "joint_trajectory",
-    "computed_torque",
-    "impedance",
-    _COMPLIANCE,
-    "gravity_compensation",
-)
 # Differences from the default settings of the controllers.
 _ARM_SETTINGS: Mapping[str, Parameters] = {
     "pose_servo": {"link": _HAND},
@@ -434,36 +404,8 @@ _ARM_START = [0.0, math.pi / 6, 0.0, math.pi / 2, 0.0, math.pi / 3, 0.0]  # [rad
 _SENSOR_JOINT = "flange_fixed"  # between arm and hand, where the simulated sensor measures
 
 
-def _arm_arguments(backends: tuple[str, ...], controllers: tuple[str, ...]) -> tuple[Argument, ...]:
-    """Arguments of the PA-10; the first entry of each tuple is the default."""
-    return (
-        backend(*backends),
-        Argument("controller", controllers[0], "controller (docs/controllers.md)", controllers),
-        address("url", "arcnet:arc0"),
-        ACTIVATE,
-        Argument(
-            "sensor",
-            AUTO,
-            "force/torque sensor in front of the hand; auto: netft if the controller requires one, else none; a "
-            "simulation has a built-in one",
-            (AUTO, NONE, *SENSORS),
-        ),
-        address("sensor_url", "udp://192.168.1.1:49152"),
-    )
-
-
-@_setup(
-    "pa10_control",
-    "The arm PA-10 under a controller, with a target to drag",
-    Argument("robot", "pa10", "arm: PA10-7CE, or the older PA-10-7C", ("pa10", "pa10_7c")),
-    *_arm_arguments((SIM, EMULATOR, REAL), _ARM_CONTROLLERS),
-)
-@_setup(
-    "pa10_bringup",
-    "The real arm PA-10, or an emulated one (backend:=emulator)",
-    Argument("variant", "ce", "controller cabinet: PA10-7CE, or the older PA-10-7C", ("ce", "7c")),
-    *_arm_arguments((REAL, EMULATOR, SIM), (NONE, *_ARM_CONTROLLERS)),
-)
+@_processes_of("pa10_control")
+@_processes_of("pa10_bringup")
 def _arm(values: SetupValues) -> list[Process]:
     """The arm PA-10: simulated or driven, with or without a controller."""
     name, is_device = values["controller"], values.is_driven
@@ -512,25 +454,14 @@ def _arm_sensor(values: SetupValues) -> str:
     wish, needs_one = values["sensor"], values["controller"] == _COMPLIANCE
     if wish == NONE and needs_one:
         raise unusable("sensor", NONE, f"the controller {_COMPLIANCE} requires one; name it or omit the argument.")
-    found = SENSORS[0] if wish == AUTO and needs_one else wish if wish in SENSORS else ""
+    found = "netft" if wish == AUTO and needs_one else "" if wish in (AUTO, NONE) else wish
     if values["sensor_url"] and not found:
-        words = f"no sensor is selected; name it, such as sensor:={SENSORS[0]}."
+        words = "no sensor is selected; name it, such as sensor:=netft."
         raise unusable("sensor_url", values["sensor_url"], words)
     return found
 
 
-@_setup(
-    "khr1_bringup",
-    "The real humanoid KHR-1 on its serial line, or an emulated one (backend:=emulator)",
-    backend(REAL, EMULATOR, SIM),
-    address("port", "/dev/ttyUSB0"),
-    ACTIVATE,
-    Argument(
-        "angle_map",
-        "",
-        "path of a YAML file with channels, signs, zeros and limits of the servos; empty: config/khr1_angle_map.yaml",
-    ),
-)
+@_processes_of("khr1_bringup")
 def _khr1_bringup(values: SetupValues) -> list[Process]:
     if not values.is_driven:
         simulated = {"robot": "khr1", "base": "floating", "contact": "on", "world_frame": "odom"}
@@ -543,31 +474,7 @@ def _khr1_bringup(values: SetupValues) -> list[Process]:
     return [hardware_node(values, own), *watchers(values, "khr1_bringup")]
 
 
-@_setup(
-    "ft_sensor",
-    "A force/torque sensor, real or emulated (backend:=emulator), that publishes its wrench",
-    Argument(
-        "sensor",
-        SENSORS[0],
-        "sensor: ATI Net F/T, Wacoh-Tech DynPick, OnRobot HEX, or Robotiq FT 300",
-        SENSORS,
-    ),
-    backend(REAL, EMULATOR),
-    address("url", "udp://192.168.1.1:49152 or /dev/ttyUSB0"),
-    Argument("frame", "", "frame of the wrenches, such as a link; empty: the kind of the sensor"),
-    Argument(
-        "parent",
-        AUTO,
-        "parent of the frame of the wrenches on /tf_static; auto: world, or not published if frame is given; "
-        "empty: not published",
-    ),
-    Argument(
-        "mounting",
-        "",
-        "pose of the frame in parent: x, y, z [m], roll, pitch, yaw [rad]; empty: identical to parent",
-    ),
-    idle="",
-)
+@_processes_of("ft_sensor")
 def _ft_sensor(values: SetupValues) -> list[Process]:
     name = values["sensor"]
     frame, parent, pose = values["frame"] or name, values["parent"], numbers(values["mounting"])
@@ -581,19 +488,7 @@ def _ft_sensor(values: SetupValues) -> list[Process]:
     return [hardware_node(values, own), *watchers(values, "ft_sensor", frame)]
 
 
-@_setup(
-    "loop_state_publisher",
-    "Complete joint states and frames of a robot with closed loops, from the motor states of its driver",
-    Argument(
-        "robot",
-        "",
-        "path of a URDF, xacro, MJCF or SDFormat file, or a name from `ada list`; empty: from the topic "
-        "robot_description",
-    ),
-    Argument("loops", "", "path of a file with joints that close loops; empty: none"),
-    Argument("states", "motor_states", "topic on which the driver publishes the joint states that it measures"),
-    idle="",
-)
+@_processes_of("loop_state_publisher")
 def _loop_state_publisher(values: SetupValues) -> list[Process]:
     own: Parameters = {"robot": values("robot"), "loops": values("loops")}
     return [loop_state_publisher(values, own), *watchers(values, "display")]

@@ -10,7 +10,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR
-from ada_tools.bringup import plan
+from ada_tools.bringup import SETUPS, plan
 
 ARM = "udp://127.0.0.1:50000"
 LINE = "/dev/ttyUSB0"
@@ -105,6 +105,11 @@ def test_a_controller_that_gives_way_gets_a_sensor_in_front_of_the_hand():
     assert "wrench" not in dict(what.process("controller_node").remappings)
     assert "wrench_of" not in control and ControllerSettings().wrench_of == "contact"
     assert "netft.topic" not in what.devices
+
+
+def test_each_sensor_of_the_registry_may_be_chosen():
+    choices = {one.name: one.choices for one in SETUPS["ft_sensor"].arguments}
+    assert set(choices["sensor"]) == {name for name, kind in DEVICES.items() if kind.kind == SENSOR}
 
 
 @pytest.mark.parametrize("sensor", [name for name, kind in DEVICES.items() if kind.kind == SENSOR])
