@@ -2,11 +2,11 @@
 """Processing of sensor samples to the contact wrench: settings, tool, zero, frame, limits, filter; no thread, no I/O.
 
     pipeline = Pipeline(ForceSensorSettings(tool_mass=0.5, filter_cutoff=50.0), period=1e-3)
-    reading = pipeline.process(driver.read(), motion)
+    reading = pipeline.process(driver.read(), gravity)
 
-Order: subtract tool wrench and zero in the sensor frame; transform to the hand frame, w_h = ʰH_fs w_fs (Yamada,
-sec. 4.2, force control; with the transform of wrenches, where the document prints that of velocities); check the
-limits; filter.
+Order: subtract the weight of the tool and the zero in the sensor frame; transform to the hand frame, w_h = ʰH_fs w_fs
+(Yamada, sec. 4.2, force control; with the transform of wrenches, where the document prints that of velocities); check
+the limits; filter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ada_dynamics.dynamics.poses import wrench_matrix
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.force_torque.sensor_driver import Sample
-from ada_hardware.force_torque.tool import ToolLoad, ToolMotion
+from ada_hardware.force_torque.tool import SensorGravity, tool_weight
 from ada_robot.errors import Refused
 from ada_robot.settings import setting
 
@@ -41,11 +41,8 @@ class ForceSensorSettings:
     )
     tool_mass: float = setting(0.0, "mass of the tool on the sensor; 0: no compensation", unit="kg", lower=0.0)
     tool_com: tuple[float, ...] = setting((0.0, 0.0, 0.0), "centre of mass of the tool in the sensor frame", unit="m")
-    tool_inertia: tuple[float, ...] = setting(
-        (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), "xx, yy, zz, xy, xz, yz about the centre of mass, sensor axes", unit="kg m^2"
-    )
     motion_timeout: float = setting(
-        0.1, "age above which a motion of the tool is not used for compensation", unit="s", lower=1e-3
+        0.1, "age above which an orientation of the sensor is not used for compensation", unit="s", lower=1e-3
     )
     bias_samples: int = setting(200, "number of samples averaged for a zero", lower=2, upper=100_000)
     bias_at_open: bool = setting(False, "determine the zero when the sensor is opened")
@@ -69,23 +66,14 @@ class ForceSensorSettings:
     )
 
     def __post_init__(self) -> None:
-        """Check lengths and the inertia of the tool; raises InputError."""
-        for name, length in (("xyz", 3), ("rpy", 3), ("tool_com", 3), ("tool_inertia", 6)):
+        """Check the vectors; raises InputError."""
+        for name in ("xyz", "rpy", "tool_com"):
             values = getattr(self, name)
-            if len(values) != length or not all(np.isfinite(values)):
-                text = f"{name} is {list(values)}; required are {length} finite numbers."
-                raise InputError(text, field=name, value=values, allowed=f"{length} finite numbers")
-        xx, yy, zz, xy, xz, yz = self.tool_inertia
-        moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        # triangle inequality of the principal moments; equality holds for thin plates
-        if moments[0] < -1e-12 or moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9) + 1e-12:
-            text = (
-                f"tool_inertia is {list(self.tool_inertia)} with principal moments {np.round(moments, 9).tolist()}; "
-                "none may be negative or exceed the sum of the other two. Order: xx, yy, zz, xy, xz, yz."
-            )
-            raise InputError(text, field="tool_inertia", value=self.tool_inertia)
-        if self.tool_mass == 0.0 and (any(self.tool_inertia) or any(self.tool_com)):
-            text = "tool_com or tool_inertia is set, but tool_mass is 0; set the mass [kg], too."
+            if len(values) != 3 or not all(np.isfinite(values)):
+                text = f"{name} is {list(values)}; required are 3 finite numbers."
+                raise InputError(text, field=name, value=values, allowed="3 finite numbers")
+        if self.tool_mass == 0.0 and any(self.tool_com):
+            text = "tool_com is set, but tool_mass is 0; set the mass [kg], too."
             raise InputError(text, field="tool_mass", value=0.0)
 
 
@@ -221,9 +209,9 @@ class Reading:
         wrench: contact wrench [f, n]: without tool and zero, filtered, in the frame of the settings [N, N m].
         unfiltered: the same before the filter.
         raw: as measured by the device, in the sensor frame.
-        without_tool: `raw` minus the wrench of the tool.
+        without_tool: `raw` minus the weight of the tool.
         is_saturated: an axis is at the end of its range: the wrench is not reliable.
-        is_compensated: the tool wrench was subtracted, or there is no tool.
+        is_compensated: the weight of the tool was subtracted, or there is no tool.
         error: error reported by the device; the wrench must not be used. "" without an error.
         warning: warning of the device; "" without a warning.
     """
@@ -268,9 +256,6 @@ class Pipeline:
         self.bias: Array = np.zeros(6)
         self.limits = ForceLimits(settings.max_force, settings.max_moment, settings.limit_samples)
         self._to_hand = wrench_matrix(pose_of(settings.xyz, settings.rpy))
-        self._tool = (
-            ToolLoad(settings.tool_mass, settings.tool_com, settings.tool_inertia) if settings.tool_mass > 0.0 else None
-        )
         self._filter: LowPass | None = None
         self._number, self._last = 0, -math.inf
         self.set_period(period)
@@ -284,22 +269,23 @@ class Pipeline:
         self._gap = _GAP * period
         self._filter = LowPass(self.settings.filter_cutoff, period) if self.settings.filter_cutoff > 0.0 else None
 
-    def _without_tool(self, sample: Sample, motion: ToolMotion | None) -> tuple[Array, bool]:
-        """Subtract the tool wrench from a sample; returns the wrench and whether it could be subtracted."""
-        if self._tool is None:
+    def _without_tool(self, sample: Sample, gravity: SensorGravity | None) -> tuple[Array, bool]:
+        """Subtract the weight of the tool from a sample; returns the wrench and whether it could be subtracted."""
+        use = self.settings
+        if not use.tool_mass:
             return sample.wrench, True
-        if motion is None or not abs(sample.time - motion.time) <= self.settings.motion_timeout:
+        if gravity is None or not abs(sample.time - gravity.time) <= use.motion_timeout:
             return sample.wrench, False
-        return np.asarray(sample.wrench - self._tool.wrench(motion)), True
+        return np.asarray(sample.wrench - tool_weight(use.tool_mass, use.tool_com, gravity)), True
 
-    def process(self, sample: Sample, motion: ToolMotion | None = None) -> Reading:
+    def process(self, sample: Sample, gravity: SensorGravity | None = None) -> Reading:
         """Process a new sample.
 
         Args:
             sample: sample of the driver.
-            motion: motion of the sensor; None, or older than `motion_timeout`: unknown.
+            gravity: gravity in the axes of the sensor; None, or older than `motion_timeout`: unknown.
         """
-        wrench, is_compensated = self._without_tool(sample, motion)
+        wrench, is_compensated = self._without_tool(sample, gravity)
         unfiltered = np.asarray(self._to_hand @ (wrench - self.bias))
         if self._filter is None:
             filtered = unfiltered

@@ -28,7 +28,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.pipeline import ForceSensorSettings, Pipeline, Reading, steady_mean
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SequenceCounts
-from ada_hardware.force_torque.tool import ToolMotion
+from ada_hardware.force_torque.tool import SensorGravity
 from ada_hardware.registry import DEVICES, SENSOR, find
 from ada_robot.driver import LinkCounts
 from ada_robot.errors import HardwareError, NoAnswer, Refused, UnknownDevice
@@ -41,11 +41,11 @@ __all__ = [
     "Reading",
     "Sample",
     "SensorDriver",
+    "SensorGravity",
     "SensorIdentity",
     "SensorState",
     "SensorStatus",
     "SequenceCounts",
-    "ToolMotion",
 ]
 
 _log = logging.getLogger("ada_hardware")
@@ -100,7 +100,7 @@ class SensorStatus:
         readings: number of samples since the sensor was opened.
         saturated: number of saturated samples.
         errors: number of samples with a device error.
-        uncompensated: number of samples from which the tool could not be subtracted, since its motion was unknown.
+        uncompensated: number of samples from which the tool could not be subtracted, since its orientation was unknown.
         bias: zero that is subtracted, in the sensor frame [N, N m].
         is_biased: a zero is in effect.
         passed_limit: description of the first exceeded limit since the last reset; "" without one.
@@ -169,7 +169,7 @@ class ForceSensor:
         self._thread: threading.Thread | None = None
         self._is_open = False
         self._new_reading = threading.Condition()  # notified of a new reading
-        self._motion: ToolMotion | None = None
+        self._gravity: SensorGravity | None = None
         self._identity: SensorIdentity | None = None
         self._state, self._reason = SensorState.CLOSED, _NOT_OPEN
         self._clear_counts()
@@ -249,7 +249,7 @@ class ForceSensor:
             if newest.is_saturated:
                 found.append((Level.WARN, "an axis is at the end of its range; the true wrench may be larger"))
             if not newest.is_compensated:
-                found.append((Level.WARN, "tool not compensated: the motion of the sensor is unknown"))
+                found.append((Level.WARN, "tool not compensated: the orientation of the sensor is unknown"))
             if newest.warning:
                 found.append((Level.WARN, newest.warning))
         if 0.0 < rate * self.period < 0.8:
@@ -325,7 +325,7 @@ class ForceSensor:
             Zero that is subtracted from now on, in the sensor frame.
 
         Raises:
-            Refused: not open, not steady, saturated, device error, or unknown motion of the tool.
+            Refused: not open, not steady, saturated, device error, or unknown orientation of the tool.
             NoAnswer: not enough samples within the timeout.
         """
         use = self.settings
@@ -363,8 +363,8 @@ class ForceSensor:
         if reading.is_saturated and not reason:
             field, reason = "range", "an axis is at the end of its range"
         if not reading.is_compensated:
-            field = "tool_motion"
-            reason = "the tool wrench cannot be subtracted, since the motion of the sensor is unknown (set_tool_motion)"
+            field = "gravity"
+            reason = "the tool cannot be subtracted, since the orientation of the sensor is unknown (set_gravity)"
         if reason:
             raise Refused(f"{self.name}: zero not determined: {reason}.", field=field)
 
@@ -383,13 +383,12 @@ class ForceSensor:
         self._driver.reset()
         self._pipeline.limits.reset()
 
-    def set_tool_motion(self, motion: ToolMotion | None) -> None:
-        """Set the motion of the sensor, used to subtract the tool wrench; None: unknown.
+    def set_gravity(self, gravity: SensorGravity | None) -> None:
+        """Set gravity in the axes of the sensor, used to subtract the weight of the tool; None: unknown.
 
-        Needed only if tool_mass is set, at least every `motion_timeout` seconds. `SensorMotion` computes it from joint
-        states.
+        Needed only if tool_mass is set, at least every `motion_timeout` seconds.
         """
-        self._motion = motion
+        self._gravity = gravity
 
     def _set_zero(self, zero: Array, *, is_biased: bool) -> None:
         """Set the zero [N, N m]."""
@@ -440,7 +439,7 @@ class ForceSensor:
             return
         self._last_sample = sample.time
         self._state, self._reason, self._cause, self._failed_reopens = SensorState.READING, "", "", 0
-        reading = self._pipeline.process(sample, self._motion)
+        reading = self._pipeline.process(sample, self._gravity)
         self._readings += 1
         self._saturated += reading.is_saturated
         self._errors += bool(reading.error)

@@ -1,59 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tool on a force/torque sensor: its motion, its wrench (weight and inertial forces), and their identification.
+"""Tool on a force/torque sensor: its weight, and the identification of mass and centre of mass.
 
-    samples = [(reading.raw, motion), ...]      # six or more distinct orientations: gravity along ±x, ±y, ±z
+    samples = [(reading.raw, gravity), ...]     # six or more distinct orientations: gravity along ±x, ±y, ±z
     found = identify_tool(samples)
     found.mass, found.com, found.bias, found.force_residual, found.condition
 
-The samples are taken at rest.
+The samples are taken at rest. Inertial forces of the tool are not computed, since accelerations are not measured.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.motion import Motion
 from ada_dynamics.spatial.orientation import pose_of
-from ada_dynamics.spatial.vector import ZERO3, Vec3, symmetric_of
 from ada_robot.errors import Refused
 
-INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, xy, xz, yz)
-_STATIC = 4  # of them: mass and first moment, which determine the wrench at rest
 LARGEST_CONDITION = 300.0  # with columns scaled to equal norm; about 1 for six orientations along ±x, ±y, ±z
 _MOMENT_WEIGHT = 10.0  # [1/m] of moments relative to forces
+_STATIC = 4  # unknowns of the tool: mass and first moment
 _AXES_POSES = "gravity along +x, -x, +y, -y, +z and -z of the sensor"
 
 
-class ToolMotion(NamedTuple):
-    """Motion of the sensor frame, in its own axes.
+class SensorGravity(NamedTuple):
+    """Gravity in the axes of the sensor.
 
     Attributes:
         time: time on the monotonic clock [s].
-        acceleration: acceleration of the origin minus gravity; at rest 9.81 upwards [m/s^2].
-        angular_velocity: angular velocity [rad/s].
-        angular_acceleration: angular acceleration [rad/s^2].
+        vector: gravity [m/s^2].
     """
 
     time: float
-    acceleration: Array
-    angular_velocity: Array
-    angular_acceleration: Array
+    vector: Array
 
     @classmethod
-    def at_rest(cls, rotation: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81), time: float = 0.0) -> ToolMotion:
-        """Motion of a sensor at rest.
+    def of(cls, rotation: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81), time: float = 0.0) -> SensorGravity:
+        """Gravity for an orientation of the sensor.
 
         Args:
             rotation: rotation matrix from the sensor frame to the world frame.
@@ -68,101 +57,38 @@ class ToolMotion(NamedTuple):
             raise InputError(
                 f"rotation is {R.tolist()!r:.200}; required is a 3x3 rotation matrix.", field="rotation", value=R
             )
-        up = -(R.T @ np.asarray(gravity, dtype=np.float64))
-        return cls(time, up, np.zeros(3), np.zeros(3))
+        return cls(time, R.T @ np.asarray(gravity, dtype=np.float64))
 
-
-class SensorMotion:
-    """Computes the motion of a sensor on a link from joint states."""
-
-    def __init__(
-        self, dynamics: Dynamics, link: str, xyz: Sequence[float] = (0.0,) * 3, rpy: Sequence[float] = (0.0,) * 3
-    ) -> None:
-        """Use a robot model.
+    @classmethod
+    def on_link(
+        cls, dynamics: Dynamics, link: str, q: ArrayLike, rpy: Sequence[float] = (0.0,) * 3, time: float = 0.0
+    ) -> SensorGravity:
+        """Gravity for a sensor on a link of a robot.
 
         Args:
             dynamics: dynamics of the robot.
             link: link with the sensor.
-            xyz: position of the sensor in the link frame [m].
+            q: configuration of the robot.
             rpy: roll, pitch and yaw of the sensor in the link frame [rad].
+            time: time on the monotonic clock [s].
 
         Raises:
             InputError: the link is unknown.
         """
-        require_link(dynamics, link)
-        self._dynamics, self._link = dynamics, link
-        self._sensor = pose_of(xyz, rpy)
-        self._gravity = np.array(dynamics.model.gravity, dtype=np.float64)
-
-    def of(self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None, time: float = 0.0) -> ToolMotion:
-        """Compute the motion of the sensor frame.
-
-        Args:
-            q: configuration of the robot.
-            v: velocities; None: at rest.
-            a: accelerations; None: zero, so that only gravity and centrifugal terms remain.
-            time: time on the monotonic clock [s].
-        """
-        R = (self._dynamics.pose(self._link, q) @ self._sensor)[:3, :3]
-        if v is None:
-            return ToolMotion.at_rest(R, self._gravity, time)
-        zero = np.zeros(self._dynamics.model.nv)
-        w = self._dynamics.velocity(self._link, q, v)[3:]
-        rate = self._dynamics.acceleration(self._link, q, v, zero if a is None else a)
-        arm = self._dynamics.pose(self._link, q)[:3, :3] @ self._sensor[:3, 3]
-        origin = rate[:3] + np.cross(rate[3:], arm) + np.cross(w, np.cross(w, arm))
-        return ToolMotion(time, R.T @ (origin - self._gravity), R.T @ w, R.T @ rate[3:])
+        rotation = dynamics.pose(link, q)[:3, :3] @ pose_of((0.0, 0.0, 0.0), rpy)[:3, :3]
+        return cls.of(rotation, dynamics.model.gravity, time)
 
 
-class ToolLoad:
-    """Wrench of a rigid tool on its sensor, in the sensor frame.
+def tool_weight(mass: float, com: ArrayLike, gravity: SensorGravity) -> Array:
+    """Wrench [f, n] on the sensor by the weight of a tool at rest, in the sensor frame.
 
-    Attributes:
-        parameters: mass, first moment m c, inertia about the sensor origin xx, yy, zz, xy, xz, yz.
+    Args:
+        mass: mass [kg].
+        com: centre of mass in the sensor frame [m].
+        gravity: gravity in the axes of the sensor.
     """
-
-    def __init__(self, mass: float, com: Sequence[float], inertia: Sequence[float] = (0.0,) * 6) -> None:
-        """Compute the inertial parameters.
-
-        Args:
-            mass: mass [kg].
-            com: centre of mass in the sensor frame [m].
-            inertia: xx, yy, zz, xy, xz, yz about the centre of mass, sensor axes [kg m^2].
-        """
-        xx, yy, zz, xy, xz, yz = map(float, inertia)
-        about_com = symmetric_of((xx, xy, xz, yy, yz, zz))
-        body = RigidInertia.from_com(float(mass), Vec3(*map(float, com)), about_com)
-        I = body.about_origin
-        self.parameters = np.array(
-            [body.mass, *body.first_moment, I[0][0], I[1][1], I[2][2], I[0][1], I[0][2], I[1][2]], dtype=np.float64
-        )
-
-    def wrench(self, motion: ToolMotion) -> Array:
-        """Wrench [f, n] that the sensor measures because of the tool."""
-        return tool_wrench(self.parameters, motion)
-
-
-def tool_wrench(parameters: Array, motion: ToolMotion) -> Array:
-    """Tool wrench -(I A + V x* I V), linear in the parameters, where A is the acceleration minus gravity.
-
-    The sensor measures the reaction of the wrench that moves the tool. The velocity of the origin has no effect: in a
-    frame that moves with it, V = [ω; 0].
-    """
-    w, wd, a = motion.angular_velocity, motion.angular_acceleration, motion.acceleration
-    return np.asarray(_law()(parameters, np.concatenate([w, wd, a])))
-
-
-@lru_cache(maxsize=1)
-def _law() -> Callable[..., Any]:
-    def body(parameters: Vector, motion: Vector) -> Any:
-        m, hx, hy, hz, xx, yy, zz, xy, xz, yz = parameters
-        w, wd, a = (Vec3(*motion[k : k + 3]) for k in (0, 3, 6))
-        inertia = RigidInertia(m, Vec3(hx, hy, hz), symmetric_of((xx, xy, xz, yy, yz, zz)))
-        turning = Motion(w, ZERO3)
-        needed = inertia @ Motion(wd, a) + turning.cross_force(inertia @ turning)
-        return {"wrench": [*-needed.force, *-needed.moment]}
-
-    return compiled("tool_wrench", {"parameters": INERTIAL, "motion": 9}, body)
+    force = mass * gravity.vector
+    return np.concatenate([force, np.cross(com, force)])
 
 
 class IdentifiedTool(NamedTuple):
@@ -187,13 +113,13 @@ class IdentifiedTool(NamedTuple):
     samples: int
 
 
-def identify_tool(samples: Sequence[tuple[Array, ToolMotion]]) -> IdentifiedTool:
+def identify_tool(samples: Sequence[tuple[Array, SensorGravity]]) -> IdentifiedTool:
     """Estimate tool and sensor zero from readings.
 
-    At rest w = tool_wrench(parameters, motion) + bias is linear in mass, m c and bias.
+    The wrench w = [m g, m c × g] + bias is linear in mass m, first moment m c and bias.
 
     Args:
-        samples: raw wrench of the sensor at rest, and its motion, which gives the direction of gravity.
+        samples: raw wrench of the sensor at rest, and gravity in its axes.
 
     Raises:
         InputError: fewer than three samples, or an invalid wrench.
@@ -220,7 +146,7 @@ def identify_tool(samples: Sequence[tuple[Array, ToolMotion]]) -> IdentifiedTool
     if mass <= 1e-6:
         text = (
             f"the estimated mass is {mass:.3g} kg: no tool on the sensor, or its axes differ from those of the given "
-            "motions (z reversed?). Check xyz and rpy of the sensor."
+            "directions of gravity (z reversed?). Check rpy of the sensor."
         )
         raise Refused(text, field="mass", value=mass, allowed="positive")
     x, y, z = (found[1:4] / mass).tolist()
@@ -228,17 +154,17 @@ def identify_tool(samples: Sequence[tuple[Array, ToolMotion]]) -> IdentifiedTool
     return IdentifiedTool(mass, (x, y, z), found[-6:], force, moment, condition, len(samples))
 
 
-def _equations(samples: Sequence[tuple[Array, ToolMotion]]) -> tuple[Array, Array]:
+def _equations(samples: Sequence[tuple[Array, SensorGravity]]) -> tuple[Array, Array]:
     """Rows of the unknowns [tool, bias], and the readings; raises InputError."""
     rows = np.zeros((len(samples), 6, _STATIC + 6))
     seen = np.zeros((len(samples), 6))
-    unit = np.eye(INERTIAL)
-    for i, (wrench, motion) in enumerate(samples):
+    for i, (wrench, gravity) in enumerate(samples):
         values = np.asarray(wrench, dtype=np.float64)
         if values.shape != (6,) or not np.all(np.isfinite(values)):
             text = f"wrench {i} of the samples is {values.tolist()!r:.120}; required are six finite numbers."
             raise InputError(text, field=f"wrench {i}", value=values)
         seen[i] = values
-        rows[i, :, :_STATIC] = np.transpose([tool_wrench(unit[k], motion) for k in range(_STATIC)])
+        rows[i, :3, 0] = gravity.vector
+        rows[i, 3:, 1:_STATIC] = np.cross(np.eye(3), gravity.vector).T
         rows[i, :, _STATIC:] = np.eye(6)
     return rows.reshape(-1, _STATIC + 6), seen.ravel()

@@ -18,7 +18,7 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.pipeline import steady_mean
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.sensor_emulator import AXES
-from ada_hardware.force_torque.tool import IdentifiedTool, ToolMotion, identify_tool
+from ada_hardware.force_torque.tool import IdentifiedTool, SensorGravity, identify_tool
 from ada_hardware.self_test.device import Plugged, plugged
 from ada_robot.errors import NoAnswer, Refused
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
@@ -69,8 +69,7 @@ def _identified(plug: Plugged) -> IdentifiedTool:
         samples = []
         for number, (name, down) in enumerate(POSES.items(), start=1):
             turn(number, name, down)
-            still = np.zeros(3)
-            samples.append((_mean(sensor), ToolMotion(0.0, -GRAVITY * down, still, still)))
+            samples.append((_mean(sensor), SensorGravity(0.0, GRAVITY * down)))
     return identify_tool(samples)
 
 

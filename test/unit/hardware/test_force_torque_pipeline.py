@@ -14,7 +14,7 @@ from refused import refused
 
 from ada_hardware.force_torque.pipeline import ForceLimits, ForceSensorSettings, LowPass, Pipeline, steady_mean
 from ada_hardware.force_torque.sensor_driver import Sample
-from ada_hardware.force_torque.tool import ToolMotion
+from ada_hardware.force_torque.tool import SensorGravity
 from ada_robot.errors import Refused
 
 UP = np.eye(3)
@@ -86,10 +86,10 @@ TOOL = ForceSensorSettings(tool_mass=2.0, tool_com=(0.0, 0.0, 0.1))
 def test_the_weight_of_the_tool_is_taken_off() -> None:
     # gravity along the sensor's -x: the tool pulls with 19.62 N along -x, and turns about y with -0.1 m of that
     R = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]).T  # the sensor's x is the world's z
-    motion = ToolMotion.at_rest(R)
-    np.testing.assert_allclose(motion.acceleration, [9.81, 0.0, 0.0], rtol=0.0, atol=1e-15)
+    gravity = SensorGravity.of(R)
+    np.testing.assert_allclose(gravity.vector, [-9.81, 0.0, 0.0], rtol=0.0, atol=1e-15)
     seen = sample([-19.62 + 1.0, 2.0, 3.0, 0.0, -1.962, 0.0])
-    reading = Pipeline(TOOL, 1e-3).process(seen, motion)
+    reading = Pipeline(TOOL, 1e-3).process(seen, gravity)
     np.testing.assert_allclose(reading.wrench, [1.0, 2.0, 3.0, 0.0, 0.0, 0.0], rtol=0.0, atol=1e-14)
     assert reading.is_compensated and reading.is_valid
 
@@ -97,9 +97,9 @@ def test_the_weight_of_the_tool_is_taken_off() -> None:
 @pytest.mark.parametrize(
     "age, is_compensated", [(0.0, True), (0.099, True), (0.101, False), (-0.101, False), (math.nan, False)]
 )
-def test_an_old_motion_is_not_used(age: float, is_compensated: bool) -> None:
-    motion = ToolMotion.at_rest(UP, time=10.0 - age)
-    assert Pipeline(TOOL, 1e-3).process(sample(np.zeros(6), 10.0), motion).is_compensated is is_compensated
+def test_an_old_orientation_is_not_used(age: float, is_compensated: bool) -> None:
+    gravity = SensorGravity.of(UP, time=10.0 - age)
+    assert Pipeline(TOOL, 1e-3).process(sample(np.zeros(6), 10.0), gravity).is_compensated is is_compensated
 
 
 def test_a_limit_counts_after_some_samples_in_a_row_and_stays() -> None:

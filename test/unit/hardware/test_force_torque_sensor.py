@@ -13,7 +13,7 @@ from device_world import DeviceWorld
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Reading, SensorState, ToolMotion
+from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Reading, SensorGravity, SensorState
 from ada_robot.errors import NoAnswer, Refused
 from ada_robot.ros.status import Level
 
@@ -92,17 +92,17 @@ def test_the_newest_reading_is_that_of_the_present_load_and_can_be_waited_for() 
         assert bench.clock.now() - begin == pytest.approx(0.01, abs=1 / 250.0 + 1e-9)
 
 
-def test_the_tool_is_subtracted_while_the_motion_of_the_sensor_is_known() -> None:
+def test_the_tool_is_subtracted_while_the_orientation_of_the_sensor_is_known() -> None:
     with opened(tool_mass=2.0, motion_timeout=1e6) as bench:
-        with refused(Refused, field="tool_motion"):
+        with refused(Refused, field="gravity"):
             bench.sensor.bias(timeout=LONG)
         assert not bench.push([0.0, 0.0, -2.0 * 9.81, 0.0, 0.0, 0.0]).is_compensated
         assert bench.sensor.status().level is Level.WARN
         time = bench.next().time
-        bench.sensor.set_tool_motion(ToolMotion.at_rest(np.eye(3), time=time))
+        bench.sensor.set_gravity(SensorGravity.of(np.eye(3), time=time))
         reading = bench.next()
         assert reading.is_compensated and np.all(np.abs(reading.wrench) < 1e-4)
-        bench.sensor.set_tool_motion(None)
+        bench.sensor.set_gravity(None)
         assert not bench.next().is_compensated and bench.sensor.status().uncompensated > 0
 
 
