@@ -79,7 +79,7 @@ class SensorGravity(NamedTuple):
         return cls.of(rotation, dynamics.model.gravity, time)
 
 
-def tool_weight(mass: float, com: ArrayLike, gravity: SensorGravity) -> Array:
+def tool_weight(mass: float, com: Sequence[float], gravity: SensorGravity) -> Array:
     """Wrench [f, n] on the sensor by the weight of a tool at rest, in the sensor frame.
 
     Args:
@@ -88,7 +88,7 @@ def tool_weight(mass: float, com: ArrayLike, gravity: SensorGravity) -> Array:
         gravity: gravity in the axes of the sensor.
     """
     force = mass * gravity.vector
-    return np.concatenate([force, np.cross(com, force)])
+    return np.concatenate([force, np.cross(np.asarray(com), force)])
 
 
 class IdentifiedTool(NamedTuple):

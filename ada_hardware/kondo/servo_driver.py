@@ -278,18 +278,14 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             Refused: `confirm` is not set, or the driver is started.
             NoAnswer: a board does not reply.
         """
-        self._check_may_fall(confirm, "release")
-        self._free_servos()
-
-    # --- helpers of drivers ---------------------------------------------------------------------------------------
-    def _check_may_fall(self, confirm: bool, call: str) -> None:
-        """Check that freeing the servos is confirmed and the driver is stopped; raises Refused."""
         if not confirm:
-            text = f"{self.NAME}: the robot falls when its servos are freed; support it and call {call}(confirm=True)."
+            text = f"{self.NAME}: the robot falls when its servos are freed; support it and call release(confirm=True)."
             raise Refused(text, field="confirm", value=False, allowed=True)
         if self._is_started:
             raise Refused(f"{self.NAME}: the driver is started; call stop() first.", field="state", value="started")
+        self._free_servos()
 
+    # --- helpers of drivers ---------------------------------------------------------------------------------------
     @property
     def _is_blind(self) -> bool:
         """True after `blind_time` of commands without an accepted reading."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
@@ -18,7 +17,7 @@ from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation.record import messages
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.force_torque.tool import SensorMotion
+from ada_hardware.force_torque.tool import SensorGravity
 from ada_hardware.node.device_status import (
     RobotReport,
     newest_refusal,
@@ -27,9 +26,8 @@ from ada_hardware.node.device_status import (
     sensor_state,
 )
 from ada_hardware.node.devices import Devices
-from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings, mounted, refuse_links, transforms
+from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings
 from ada_robot.contract import Reason
-from ada_robot.messages.outgoing import FixedTransform
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.robot_topics import RobotTopics
 from ada_robot.node.state_estimation import StateEstimator
@@ -122,7 +120,7 @@ class Connection:
         self.robots: dict[str, RobotTopics] = {}
         self.sensors: dict[str, SensorTopics] = {}
         self._models: dict[str, StateEstimator | None] = {}
-        self._tools: list[tuple[str, ForceSensor, SensorMotion, StateEstimator]] = []  # carried by the named robot
+        self._tools: list[tuple[str, ForceSensor, DevicePlan, Dynamics]] = []  # carried by the named robot
         self._frames: dict[str, MeasuredFrames] = {}
         self._fixed: Any = None  # publisher of /tf_static
         self._reported: list[str] = []
@@ -135,7 +133,7 @@ class Connection:
             for plan in plans:
                 if plan.name in devices.sensors:
                     self._add_sensor(plan, devices.sensors[plan.name])
-            self._publish_fixed(plans)
+            self._publish_fixed()
         except BaseException:
             self.close()
             raise
@@ -165,7 +163,7 @@ class Connection:
 
     def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateEstimator) -> None:
         """Publish the frames of a robot on /tf if possible."""
-        if not self._sends_frames():
+        if not self._settings.tf_rate or not can_send_frames(self._node):
             return
         shared = [link for link in whole.model.link_names if self._links.setdefault(link, plan.name) != plan.name]
         if shared:
@@ -178,39 +176,11 @@ class Connection:
         frames.warm_up(robot.feedback)
         self._frames[plan.name] = frames
 
-    def _sends_frames(self) -> bool:
-        """Return True if frames are requested and can be sent; otherwise log the reason."""
-        return bool(self._settings.tf_rate) and can_send_frames(self._node)
-
-    def _publish_fixed(self, plans: Sequence[DevicePlan]) -> None:
-        """Publish the fixed frames of robots and mounted sensors on /tf_static."""
+    def _publish_fixed(self) -> None:
+        """Publish the fixed frames of the robots on /tf_static."""
         rows = [row for frames in self._frames.values() for row in frames.fixed]
-        rows += self._mounted(plans)
-        if rows:
-            self._fixed = publish_fixed(
-                self._node, list(dict.fromkeys(rows))
-            )  # two robots of one world publish the same frame
-
-    def _mounted(self, plans: Sequence[DevicePlan]) -> list[FixedTransform]:
-        """Return the fixed transforms of mounted sensors and of the world frame."""
-        settings = self._settings
-        models = [whole.model for whole in self._models.values() if whole is not None]
-        links = {link for model in models for link in model.link_names}
-        refuse_links(plans, links)
-        sensors = mounted(plans)
-        if not sensors or not self._sends_frames():
-            return []
-        known = {*links, settings.world_frame, *(plan.frame for plan in sensors)}
-        for plan in sensors:
-            if models and plan.settings.parent not in known:
-                self._node.get_logger().warning(
-                    f"{plan.name}.parent is {plan.settings.parent!r}, which is neither a link of a robot of this node "
-                    f"nor {settings.world_frame!r}: its frame is disconnected unless another node publishes the parent."
-                )
-        rows = transforms(plans, settings.frame_prefix)
-        if settings.base_pose:
-            rows.append(FixedTransform.of_place(settings.frame_prefix + settings.world_frame, settings.base_pose))
-        return rows
+        if rows:  # two robots of one world publish the same frame
+            self._fixed = publish_fixed(self._node, list(dict.fromkeys(rows)))
 
     def _add_sensor(self, plan: DevicePlan, sensor: ForceSensor) -> None:
         topics = SensorTopics(self._node, sensor, plan.settings.topic, self._settings.frame_prefix + plan.frame)
@@ -223,14 +193,14 @@ class Connection:
         """Connect the tool compensation of a sensor with the robot that carries it."""
         for name, whole in self._models.items():
             if whole is not None and plan.frame in whole.model.link_names and not whole.model.loops:
-                motion = SensorMotion(Dynamics(whole.model), plan.frame, plan.rules.xyz, plan.rules.rpy)
-                motion.of(whole.model.neutral(), np.zeros(whole.model.nv))  # compiles it
-                self._tools.append((name, sensor, motion, whole))
+                dynamics = Dynamics(whole.model)
+                SensorGravity.on_link(dynamics, plan.frame, whole.model.neutral())  # compiles it
+                self._tools.append((name, sensor, plan, dynamics))
                 return
         raise InputError(
-            f"parameter {plan.name}.sensor.tool_mass is {plan.rules.tool_mass:g} kg, but the motion of the tool is "
-            f"unknown: {plan.name}.frame is {plan.frame!r}, which is not a link of a robot without loops of this node. "
-            "Set it to the link with the sensor, of a robot among the devices, or set tool_mass to 0."
+            f"parameter {plan.name}.sensor.tool_mass is {plan.rules.tool_mass:g} kg, but the orientation of the tool "
+            f"is unknown: {plan.name}.frame is {plan.frame!r}, which is not a link of a robot without loops of this "
+            "node. Set it to the link with the sensor, of a robot among the devices, or set tool_mass to 0."
         )
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
@@ -255,10 +225,11 @@ class Connection:
         is_active = follows and robot.robot.phase is Phase.ACTIVE
         feedback = robot.look(is_active=is_active)
         if feedback is not None:
-            for carrier, sensor, motion, whole in self._tools:
-                if carrier == name:  # accelerations are not measured and assumed to be zero
+            for carrier, sensor, plan, dynamics in self._tools:
+                whole = self._models[carrier]
+                if carrier == name and whole is not None:
                     state = whole.of(feedback)
-                    sensor.set_tool_motion(motion.of(state.q, state.v, time=state.t))
+                    sensor.set_gravity(SensorGravity.on_link(dynamics, plan.frame, state.q, plan.rules.rpy, state.t))
 
     # --- thread of /tf ----------------------------------------------------------------------------------------------
     def _publish_poses(self, _due: int) -> None:

@@ -13,7 +13,7 @@ from rclpy.node import Node
 
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.sensor import ForceSensorSettings
-from ada_hardware.node.hardware_settings import DevicePlan, DeviceSettings, HardwareSettings, check_mounts
+from ada_hardware.node.hardware_settings import DevicePlan, DeviceSettings, HardwareSettings
 from ada_hardware.opening import DRY
 from ada_hardware.registry import DRIVEN, ROBOT, SENSOR, DeviceKind
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
@@ -23,7 +23,7 @@ from ada_robot.settings import fields_of
 DRIVER, SAFETY, WRENCH = "driver", "safety", "sensor"  # prefixes after the name of a device
 _PART = r"[A-Za-z_][A-Za-z0-9_]*"
 _TOPICS = {"prefix": rf"(/?({_PART}/)+)?", "topic": rf"(~/|/)?{_PART}(/{_PART})*"}
-_OF_ROBOTS, _OF_SENSORS = ("prefix", "model", "place"), ("topic", "frame", "parent", "mounting")
+_OF_ROBOTS, _OF_SENSORS = ("prefix", "model", "place"), ("topic", "frame")
 
 
 class DeviceParameters:
@@ -55,9 +55,7 @@ class DeviceParameters:
         for name in _names(settings):
             self._groups[name] = self._declared(node, name)
         refuse_unknown_overrides(node)
-        plans = self.plans()
-        _refuse_clashes(plans)
-        check_mounts(plans, settings.world_frame)
+        _refuse_clashes(self.plans())
 
     def plans(self) -> list[DevicePlan]:
         """Return the devices with their present parameters."""

@@ -16,13 +16,11 @@ from typing import TypeVar
 
 from ada_dynamics.errors import AdaError
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.node.hardware_settings import DevicePlan
 from ada_robot.errors import HardwareError, Refused
 from ada_robot.robot import Robot
 from ada_robot.safety.phases import Phase
 
 D = TypeVar("D")
-_RELEASE = "release"  # name of the method of drivers whose servos can be released
 _AT_REST = (Phase.CLOSED, Phase.INACTIVE, Phase.STOPPED)
 
 
@@ -229,46 +227,6 @@ class Devices:
             with ThreadPoolExecutor(len(devices), thread_name_prefix="devices") as pool:
                 asked = [pool.submit(_named, name, partial(act, device)) for name, device in devices.items()]
             _raise_all([problem for one in asked if (problem := one.exception()) is not None])
-
-
-def can_release(plan: DevicePlan) -> bool:
-    """Return True if the driver of this device can release its servos."""
-    return hasattr(plan.kind.driver_class(), _RELEASE)
-
-
-def release(plan: DevicePlan, robot: Robot, *, confirmed: bool) -> None:
-    """Release all servos: the robot falls unless it is supported.
-
-    The robot is closed, its driver is opened for the release, and the robot is opened again.
-
-    Args:
-        plan: description of the robot.
-        robot: the robot, connected and not active; its state is the same afterwards.
-        confirmed: a person has confirmed the release.
-
-    Raises:
-        Refused: not confirmed, the robot is active or not connected, or it cannot release servos.
-        HardwareError: the device did not execute it.
-    """
-    if not can_release(plan):
-        raise Refused(f"{plan.name} ({plan.kind.name}) cannot release servos; only humanoids can.")
-    if robot.phase not in (Phase.INACTIVE, Phase.STOPPED):
-        raise Refused(f"{plan.name} is {robot.phase.value}; servos can be released only while the node is inactive.")
-    if not confirmed:
-        raise Refused(
-            "the robot falls when its servos are released. Support it or lay it down, then set the parameter "
-            "release_confirmed to true and call again."
-        )
-    robot.close()
-    try:
-        driver = plan.kind.driver_class()(plan.driver)
-        try:
-            driver.open()
-            driver.release(confirm=True)
-        finally:
-            driver.close()
-    finally:
-        robot.open()
 
 
 def _named(name: str, act: Callable[[], object]) -> None:

@@ -23,19 +23,17 @@ from typing import Any
 
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.parameter import Parameter
 from std_msgs.msg import String
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import Trigger
 
 from ada_dynamics.errors import AdaError
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.node.connection import Connection
 from ada_hardware.node.device_parameters import DeviceParameters
-from ada_hardware.node.devices import Devices, can_release, release
+from ada_hardware.node.devices import Devices
 from ada_hardware.node.hardware_settings import ACTIVE, COMMANDED, INACTIVE, UNCONFIGURED, DevicePlan, HardwareSettings
 from ada_hardware.registry import ROBOT
 from ada_hardware.robot import Robot
-from ada_robot.errors import Refused
 from ada_robot.processes import STDERR, NonBlockingOutput
 from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics
@@ -98,9 +96,6 @@ class HardwareNode(ManagedNode):
         self._stop_service = PolledService(self, Trigger, "~/stop", self._stop)
         self.create_service(Trigger, "~/arm", lambda _, answer: answered(answer, self.devices.arm))
         self.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, self.devices.reset))
-        self.create_service(
-            SetBool, "~/release", lambda asked, answer: answered(answer, partial(self._release, asked.data))
-        )
         # a zero takes seconds, during which the executor must be able to deactivate robots
         self._bias_service = PolledService(
             self, Trigger, "~/bias", lambda _, answer: answered(answer, self.devices.bias)
@@ -223,19 +218,6 @@ class HardwareNode(ManagedNode):
             self._bias_service.serve()
         except Exception:  # unexpected; later requests must be answered
             self.get_logger().error(f"~/bias failed:\n{traceback.format_exc()}")
-
-    def _release(self, is_free: bool) -> str:
-        """Release the servos of humanoids; return a description. Raises AdaError if not confirmed or not possible."""
-        if not is_free:
-            raise Refused("released servos hold again, at their present angles, when the node is activated.")
-        plans = [plan for plan in self.plans if plan.name in self.devices.robots]
-        able = [plan for plan in plans if can_release(plan)] or self.plans[:1]
-        is_confirmed = self.settings.release_confirmed
-        # a confirmation is valid for one request: it refers to the present configuration of the robot
-        self.set_parameters([Parameter("release_confirmed", value=False)])
-        for plan in able:
-            release(plan, self.devices.robot(plan.name), confirmed=is_confirmed)
-        return f"released the servos of {', '.join(plan.name for plan in able)}."
 
     # --- periodic checks --------------------------------------------------------------------------------------------
     def _look(self) -> None:

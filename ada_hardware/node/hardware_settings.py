@@ -3,22 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ada_dynamics.errors import InputError
-from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.registry import DRIVEN, SENSOR, DeviceKind
-from ada_robot.messages.outgoing import FixedTransform
+from ada_hardware.registry import DRIVEN, DeviceKind
 from ada_robot.ros.robot_settings import PlaceSettings
 from ada_robot.settings import setting
 
 UNCONFIGURED, INACTIVE, COMMANDED, ACTIVE = "unconfigured", "inactive", "commanded", "active"
 _FASTEST = 20_000.0  # [Hz]
-_NUMBERS = 6  # elements of a pose
 
 
 @dataclass(frozen=True)
@@ -57,11 +50,6 @@ class HardwareSettings(PlaceSettings):
     )
     max_position_jump: float = setting(
         0.5, "largest difference between a commanded and the measured position; 0: any", unit="rad, m", lower=0.0
-    )
-    release_confirmed: bool = setting(
-        False,
-        "confirm ~/release: the robot is supported or lies, so that nothing falls when its servos are released; reset "
-        "to false by each request, also a refused one",
     )
 
     # --- topics -------------------------------------------------------------------------------------------------
@@ -119,17 +107,6 @@ class DeviceSettings:
         "frame of a sensor's wrenches, a link of the robot that carries it; empty: name of the sensor",
         read_only=True,
     )
-    parent: str = setting(
-        "",
-        "parent of a sensor's frame for /tf_static: a link of the robot that carries it, or the world frame; empty: "
-        "published by another node",
-        read_only=True,
-    )
-    mounting: tuple[float, ...] = setting(
-        (),
-        "pose of a sensor's frame in its parent: x, y, z [m], roll, pitch, yaw [rad]; empty: identity",
-        read_only=True,
-    )
 
 
 class DevicePlan(NamedTuple):
@@ -153,90 +130,3 @@ class DevicePlan(NamedTuple):
     def frame(self) -> str:
         """Frame of the wrenches of a sensor, without prefix."""
         return self.settings.frame or self.name
-
-
-def mounted(plans: Sequence[DevicePlan]) -> list[DevicePlan]:
-    """Sensors whose frames are published by this node."""
-    return [plan for plan in plans if plan.kind.kind == SENSOR and plan.settings.parent]
-
-
-def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
-    """Check the frames of sensors and their poses.
-
-    Args:
-        plans: descriptions of all devices.
-        world_frame: world frame of the robots.
-
-    Raises:
-        InputError: invalid value; the message names the parameter.
-    """
-    for plan in plans:
-        _check_pose(plan)
-    sensors = mounted(plans)
-    frames = [plan.frame for plan in sensors]
-    for plan in sensors:
-        parent = plan.settings.parent
-        if plan.frame == world_frame:
-            text = f"{_where(plan)}, which is the world frame. Set {plan.name}.frame to another name."
-            raise InputError(text, field=f"{plan.name}.frame", value=plan.frame)
-        if frames.count(plan.frame) > 1 or parent in frames:
-            text = (
-                f"{_where(plan)}: sensors need different frames, and a parent that is not the frame of a sensor. Set "
-                f"it to the link of the robot that carries the sensor, or to the world frame {world_frame!r}; leave it "
-                "out if another sensor defines the frame."
-            )
-            raise InputError(text, field=f"{plan.name}.parent", value=parent)
-
-
-def refuse_links(plans: Sequence[DevicePlan], links: Container[str]) -> None:
-    """Check that no mounted sensor frame is a link of a robot, which already has a parent.
-
-    Args:
-        plans: descriptions of all devices.
-        links: links of the robots of this node.
-
-    Raises:
-        InputError: a frame is a link; the message names the parameter.
-    """
-    for plan in mounted(plans):
-        if plan.frame in links:
-            text = (
-                f"{_where(plan)}, which is a link of a robot of this node. Leave out {plan.name}.parent and "
-                f"{plan.name}.mounting, or set {plan.name}.frame to another name."
-            )
-            raise InputError(text, field=f"{plan.name}.frame", value=plan.frame, link=plan.frame)
-
-
-def transforms(plans: Sequence[DevicePlan], prefix: str) -> list[FixedTransform]:
-    """Return the fixed transforms of all mounted sensors.
-
-    Args:
-        plans: descriptions of all devices, checked.
-        prefix: prefix of frame names.
-    """
-    rows = []
-    for plan in mounted(plans):
-        pose = plan.settings.mounting or (0.0,) * _NUMBERS
-        matrix = pose_of(pose[:3], pose[3:])
-        row = FixedTransform.of(prefix + plan.settings.parent, prefix + plan.frame, matrix[:3, 3], matrix[:3, :3])
-        rows.append(row)
-    return rows
-
-
-def _check_pose(plan: DevicePlan) -> None:
-    pose, parent = plan.settings.mounting, plan.settings.parent
-    if not pose:
-        return
-    if len(pose) != _NUMBERS or not np.isfinite(pose).all():
-        text = (
-            f"parameter {plan.name}.mounting is {list(pose)}; required are six finite numbers, x, y, z [m] and roll, "
-            "pitch, yaw [rad], or none."
-        )
-        raise InputError(text, field=f"{plan.name}.mounting", value=pose)
-    if not parent:
-        text = f"parameter {plan.name}.mounting is {list(pose)}, but {plan.name}.parent is not set; set both, or none."
-        raise InputError(text, field=f"{plan.name}.parent", value=parent)
-
-
-def _where(plan: DevicePlan) -> str:
-    return f"parameter {plan.name}.parent is {plan.settings.parent!r} for the frame {plan.frame!r}"

@@ -157,7 +157,6 @@ _CHECKS: Mapping[str, tuple[Callable[[str], str], str]] = {
     "base_pose": (_pose, "numbers, x, y, z [m] and yaw [rad], such as '0.5 0 0 1.57'"),
     "goal": (_goal, "JOINT=POSITION [rad, m], such as shoulder=0.5,elbow=-0.2"),
     "loops": (_file, _EXISTING),
-    "mounting": (_pose, "numbers, x, y, z [m], roll, pitch, yaw [rad], such as '0 0 0.1 0 0 1.57'"),
     "namespace": (
         _namespace,
         "letters, digits and underscores, in parts that start with a letter, such as /cell_1/left",

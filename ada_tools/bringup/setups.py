@@ -19,8 +19,7 @@ from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, Scal
 from ada_hardware.opening import EMULATOR as EMULATOR_URL
 from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR, find
-from ada_robot.ros.robot_settings import COMMON_WORLD
-from ada_tools.bringup.arguments import Argument, joint_positions, numbers, unusable
+from ada_tools.bringup.arguments import Argument, joint_positions, unusable
 from ada_tools.bringup.nodes import (
     SIM,
     Parameter,
@@ -477,14 +476,8 @@ def _khr1_bringup(values: SetupValues) -> list[Process]:
 @_processes_of("ft_sensor")
 def _ft_sensor(values: SetupValues) -> list[Process]:
     name = values["sensor"]
-    frame, parent, pose = values["frame"] or name, values["parent"], numbers(values["mounting"])
-    if parent == AUTO:  # a given frame may be a link, which has a pose
-        parent = "" if values["frame"] else COMMON_WORLD
-    own: Parameters = {
-        **device_parameters(values, {name: "url"}, frame),
-        f"{name}.parent": values("parent", parent),
-        **({f"{name}.mounting": values("mounting", pose)} if pose else {}),
-    }
+    frame = values["frame"] or name
+    own = device_parameters(values, {name: "url"}, frame)
     return [hardware_node(values, own), *watchers(values, "ft_sensor", frame)]
 
 

@@ -140,24 +140,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self.bus.ask(c.Code.GET_POSITIONS, board.id)
 
     # --- outside of cycles ----------------------------------------------------------------------------------------
-    def sleep(self, *, confirm: bool = False) -> None:
-        """Set the sleep switch of both boards, which frees all servos, including unmapped ones.
-
-        Raises:
-            Refused: `confirm` is not set, or the driver is started.
-            NoAnswer: a board does not reply; the command is still sent to the other board.
-        """
-        self._check_may_fall(confirm, "sleep")
-        silence: NoAnswer | None = None
-        for board in self._boards:
-            try:
-                switches = self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0]
-                self.bus.ask(c.Code.SET_SWITCHES, board.id, (switches | c.SLEEP,))
-            except NoAnswer as problem:
-                silence = problem
-        if silence is not None:
-            raise silence
-
     def wake(self, *, confirm: bool = False) -> None:
         """Clear the sleep switch of both boards; servos may jump to their last commanded angle.
 

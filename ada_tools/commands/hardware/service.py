@@ -49,7 +49,6 @@ SERVICES = {
     "pa10": {"release-brakes": _Service((), "lead-through teaching until Enter", _lead, _HELD)},
     "khr1": {
         "release": _FREE,
-        "sleep": _Service((), "put the boards to sleep: all servos are free", lambda d: d.sleep(confirm=True), _HELD),
         "wake": _Service((), "wake the boards; servos may jump", lambda d: d.wake(confirm=True), _HELD),
         "set-id": _Service(
             ("ID",),

@@ -128,8 +128,6 @@ def done(ada: Ada, device: EmulatorProcess, service: str, *values: str) -> None:
 
 def test_services_of_humanoids_reach_their_boards(ada: Ada, robot: EmulatorProcess) -> None:
     if robot.name == "khr1":
-        done(ada, robot, "sleep")
-        assert len(robot.state()["free"]) == 17
         done(ada, robot, "wake")
     done(ada, robot, "release")
     assert len(robot.state()["free"]) == 17

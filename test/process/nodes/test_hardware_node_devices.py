@@ -14,15 +14,12 @@ from hardware_world import (
     diagnosed,
     hardware,
     hardware_process,
-    set_parameter,
     transition,
 )
-from scipy.spatial.transform import Rotation
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import Trigger
 
 import ada_dynamics as ada
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_robot.ros import environment, qos
 from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
@@ -103,82 +100,6 @@ def test_the_weight_of_a_tool_is_compensated_as_the_robot_turns(ros, fleet, sens
             return wrenches and np.abs(force_of(wrenches[-1]) - up).max() < 1.0  # [N] noise
 
         ros.wait(is_compensated, what="the weight")
-
-
-def frames(ros, topic, profile):
-    """Transforms by child, of all messages; the dict grows."""
-    from tf2_msgs.msg import TFMessage
-
-    found = {}
-    ros.tester.create_subscription(
-        TFMessage, topic, lambda message: found.update({one.child_frame_id: one for one in message.transforms}), profile
-    )
-    return found
-
-
-needs_tf = pytest.mark.skipif(not environment.can_send_tf(), reason="tf2_msgs is not there")
-
-
-@needs_tf
-def test_the_frame_of_a_single_sensor_is_fixed_in_the_world_at_its_mounting(ros, sensor):
-    rpy, wrenches = (0.3, -0.7, 2.1), ros.collect(WrenchStamped, "wrench")
-    hardware(
-        ros,
-        device="dynpick",
-        url=sensor.url,
-        dynpick__frame="hand",
-        dynpick__parent="world",
-        dynpick__mounting=[0.1, -0.2, 0.3, *rpy],
-        dynpick__sensor__xyz=[0.0, 0.0, 0.05],  # the wrenches are transformed into the frame with these
-        dynpick__sensor__rpy=[0.0, 0.0, 1.0],
-        frame_prefix="left/",
-        base_pose=[1.0, 2.0, 0.0, 0.0],
-        until="inactive",
-    )
-    static = frames(ros, "/tf_static", qos.LATCHED)
-    found = ros.wait(lambda: static.get(wrenches.newest().header.frame_id), what="the frame of the wrench")
-    assert (found.header.frame_id, found.child_frame_id) == ("left/world", "left/hand")
-    place, turn = found.transform.translation, found.transform.rotation
-    assert (place.x, place.y, place.z) == (0.1, -0.2, 0.3)
-    turned = Rotation.from_quat([turn.x, turn.y, turn.z, turn.w])
-    assert np.abs((turned * Rotation.from_euler("xyz", rpy).inv()).as_rotvec()).max() < 1e-12
-    root = static["left/world"]
-    assert (root.header.frame_id, root.transform.translation.x, root.transform.translation.y) == ("world", 1.0, 2.0)
-
-
-@needs_tf
-def test_the_frame_of_a_sensor_on_an_arm_is_connected_to_the_world_by_the_arms_links(ros, fleet, sensor):
-    wrenches = ros.collect(WrenchStamped, "wrench")
-    static, moving = frames(ros, "/tf_static", qos.LATCHED), frames(ros, "/tf", qos.STATES)
-
-    def way():
-        """Frames from a wrench's up to the root, as far as they are published."""
-        found = [wrench.header.frame_id for wrench in wrenches[-1:]]
-        known = {**static, **moving}
-        while found and found[-1] in known:
-            found.append(known[found[-1]].header.frame_id)
-        return found
-
-    given = {**WITH_ARM, "hand__frame": "ft", "hand__parent": "flange", "autostart": "inactive", "until": "inactive"}
-    hardware(ros, fleet, **given, hand__driver__url=sensor.url)
-    ros.wait(lambda: fleet.robot.measure() or "world" in way(), what="the way to the world")
-    assert way()[:2] == ["ft", "flange"] and set(moving) < set(way())  # of a reader that keeps one message
-
-
-def test_servos_go_free_only_after_a_confirmation_for_each_request(ros):
-    def free():
-        return ros.call(SetBool, "hardware_node/release", SetBool.Request(data=True)).success
-
-    with EmulatorProcess("khr1", {"free_is_allowed": True}) as robot:
-        node = hardware(ros, device="khr1", url=robot.url, until="inactive")
-        assert not free()
-        assert set_parameter(ros, "release_confirmed", True).successful
-        assert free() and node.settings.release_confirmed is False and node.phase == "inactive"
-        assert not free()
-        assert transition(ros, "activate")
-        assert set_parameter(ros, "release_confirmed", True).successful
-        assert not free() and node.settings.release_confirmed is False, "refused while it is active"
-        assert not robot.violations()
 
 
 def test_a_port_that_is_not_there_ends_the_process_and_an_unknown_device_is_refused(ros):

@@ -183,7 +183,7 @@ def test_a_late_subscriber_gets_the_whole_state_of_the_devices(ros, fleet):
 def test_settings_of_devices_can_change_until_they_are_opened(ros, fleet):
     node = hardware(ros, fleet, **ONE, dry_run=True, autostart="unconfigured")
     names = ros.call(ListParameters, "hardware_node/list_parameters").result.names
-    assert {"pa10.kind", "pa10.driver.url", "pa10.safety.velocity_scale", "release_confirmed"} <= set(names)
+    assert {"pa10.kind", "pa10.driver.url", "pa10.safety.velocity_scale", "require_stamps"} <= set(names)
     assert set_parameter(ros, "pa10.safety.velocity_scale", 0.5).successful
     assert transition(ros, "configure")
     assert fleet.robot.safety.velocity_scale == 0.5

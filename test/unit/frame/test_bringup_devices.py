@@ -121,21 +121,6 @@ def test_a_sensor_alone_has_the_frame_that_it_is_given(sensor):
 
 
 @pytest.mark.parametrize(
-    ("values", "parent", "mounting"),
-    [
-        ({}, "world", None),
-        ({"frame": "flange"}, "", None),  # a link has its place already, and no second one
-        ({"frame": "hand", "parent": "world"}, "world", None),
-        ({"parent": "table", "mounting": "0 0 0.1 0 0 1.57"}, "table", [0.0, 0.0, 0.1, 0.0, 0.0, 1.57]),
-        ({"parent": ""}, "", None),
-    ],
-)
-def test_a_sensor_alone_is_fixed_in_the_world_unless_its_frame_may_be_a_link(values, parent, mounting):
-    what = plan("ft_sensor", {"backend": "emulator", **values}, BARE)
-    assert (what.devices["netft.parent"], what.devices.get("netft.mounting")) == (parent, mounting)
-
-
-@pytest.mark.parametrize(
     ("name", "values", "field"),
     [
         ("pa10_bringup", {}, "url"),
@@ -153,7 +138,6 @@ def test_a_sensor_alone_is_fixed_in_the_world_unless_its_frame_may_be_a_link(val
         ("pa10_control", {"backend": "emulator", "use_sim_time": "true"}, "use_sim_time"),
         ("khr1_bringup", {"backend": "emulator", "record": "/run.mcap"}, "record"),
         ("ft_sensor", {"backend": "sim"}, "backend"),
-        ("ft_sensor", {"mounting": "flat"}, "mounting"),
         ("pa10_control", {"backend": "emulator", "controller": "compliance", "sensor": "none"}, "sensor"),
         ("pa10_bringup", {"url": ARM, "sensor_url": ARM}, "sensor_url"),
         ("khr1_bringup", {"port": LINE, "angle_map": "/none.yaml"}, "angle_map"),

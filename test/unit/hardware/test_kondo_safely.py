@@ -7,11 +7,10 @@ from itertools import pairwise
 import pytest
 from kondo_world import QUICK, KondoWorld
 from peers.khr1_scene import KhrScene
-from refused import refused
 
 from ada_dynamics import resources
 from ada_robot.contract import Demand, Mode
-from ada_robot.errors import HardwareError, NoAnswer, Refused
+from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -34,15 +33,13 @@ class Boards(KhrScene):
                 board, place = divmod(channel - 1, 12)
                 peer.boards[board].angle[place] = peer.boards[board].target[place] = angle
 
-        self.frames, self.switched = [], []
+        self.frames = []
         super().__init__(prepared, **settings)
         self.peer.witness = self
 
     def heard(self, now, board, frame, peer):
         if frame[0] == 0xFD:
             self.frames.append((now, board, frame[2], tuple(frame[3:15])))
-        elif frame[0] == 0xF1:
-            self.switched.append((board, frame[2]))
 
     def go(self, joint, speed, steps):
         """Command a joint to move at a speed [rad/s], from the newest demand."""
@@ -122,25 +119,6 @@ def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_firs
         changes = [after[0] for before, after in pairwise(told) if before[3] != after[3]]
         assert all(at - first_unanswered <= 0.25 for at in changes)  # what comes later is the hold
         assert told[-1][2] == 7  # told as slowly as can be
-
-
-def test_sleeping_frees_all_servos_by_the_software_switch_and_only_on_request():
-    world = Boards()
-    with refused(Refused, field="confirm"):
-        world.driver.sleep()
-    world.driver.start()
-    with refused(Refused, field="state", value="started"):
-        world.driver.sleep(confirm=True)
-    world.driver.stop()
-    assert world.switched == []
-    for board in world.peer.boards:
-        board.switches = 0x02
-    world.driver.sleep(confirm=True)
-    assert world.switched == [(0, 0x03), (1, 0x03)]  # sleep, beside motions that were on
-    world.peer.boards[0].is_silent = True
-    with refused(NoAnswer, field="command"):
-        world.driver.sleep(confirm=True)
-    assert world.switched[-1] == (1, 0x03)  # the board that answers sleeps all the same
 
 
 @pytest.mark.parametrize("counts", [3, 4])
