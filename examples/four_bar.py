@@ -7,7 +7,7 @@ import ada_dynamics as ada
 
 robot = ada.Builder("four_bar").link("ground")
 for rod, carrier, height in (("crank", "ground", 0.0), ("coupler", "crank", 1.0), ("rocker", "coupler", 1.0)):
-    robot.link(rod, mass=1.0, com=(0, 0, 0.5), inertia=(1 / 12, 1 / 12, 0))
+    robot.link(rod, mass=1.0, rod=1.0)  # [kg], length along z [m]
     robot.joint(rod, "revolute", carrier, rod, xyz=(0, 0, height), axis=(0, 1, 0))
 robot.loop("closing", "revolute", "rocker", "ground", parent_xyz=(0, 0, 1), child_xyz=(1, 0, 0), axis=(0, 1, 0))
 model = robot.build()

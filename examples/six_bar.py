@@ -19,7 +19,7 @@ LINKS = {  # name: parent, its joint on the parent, length
 }
 robot, axis = ada.Builder("six_bar").link("ground"), {"axis": (0, 1, 0)}
 for name, (parent, at, size) in LINKS.items():
-    robot.link(name, mass=1.5 * size, com=(0, 0, size / 2), inertia=(size**3 / 8, size**3 / 8, 0))
+    robot.link(name, rod=size, density=1.5)  # [m, kg/m]
     robot.joint(name, "revolute", parent, name, xyz=at, **axis)
 for pin, one, other in (("knee", "coupler", "rocker"), ("tip", "rod", "output")):
     ends = [(0, 0, LINKS[link][2]) for link in (one, other)]

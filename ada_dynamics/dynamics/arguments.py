@@ -42,6 +42,8 @@ def as_array(name: str, value: Any, size: int, model: Model) -> Array:
 
 
 def _converted(name: str, value: Any, size: int, model: Model) -> Array:
+    if name == "q" and isinstance(value, Mapping):
+        return model.as_positions(value)
     try:
         raw = np.asarray(value)
     except ValueError:

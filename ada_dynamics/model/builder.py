@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.checked_values import NO_TURN, CheckedValues
 from ada_dynamics.model.description import Description, NamedPlace
@@ -60,6 +62,8 @@ class Builder:
         com: ArrayLike = (0.0, 0.0, 0.0),
         inertia: ArrayLike = (0.0, 0.0, 0.0),
         *,
+        rod: ArrayLike | None = None,
+        density: float | None = None,
         has_inertial: bool = True,
         visuals: Iterable[Shape] = (),
         collisions: Iterable[Shape] = (),
@@ -71,14 +75,31 @@ class Builder:
             mass: [kg].
             com: centre of mass in the link's frame [m].
             inertia: about the CoM in the link's axes [kg m²]: 3x3, or (xx, yy, zz), or (xx, yy, zz, xy, xz, yz).
+            rod: end of a thin rod from the link's origin [m], or its length along z, instead of com and inertia.
+            density: mass of the rod per length [kg/m], instead of mass.
             has_inertial: False if mass and inertia are placeholders; `check` reports such links.
             visuals: shapes for display.
             collisions: shapes for contact.
         """
+        if rod is not None:
+            mass, com, inertia = self._thin_rod(name, mass, rod, density)
+        elif density is not None:
+            raise InputError(f"link {name!r}: density needs rod=.", link=name, field="density", value=density)
         looks = {"has_inertial": has_inertial, "visuals": visuals, "collisions": collisions}
         link = _made(Link, name=name, mass=mass, com=com, inertia=inertia, **looks)
         self._description.links.append(self._values.link(link))
         return self
+
+    def _thin_rod(self, name: str, mass: float, rod: ArrayLike, density: float | None) -> tuple[float, Array, Array]:
+        """Mass, CoM and inertia of a thin rod from the origin: m (|r|² 1 - r rᵀ) / 12."""
+        end = np.asarray(rod, dtype=float)
+        if end.ndim == 0:
+            end = np.array([0.0, 0.0, float(end)])
+        if end.shape != (3,) or not end.any():
+            message = f"link {name!r}: rod is {rod!r}; it must be a length or a point other than the origin."
+            raise InputError(message, link=name, field="rod", value=rod)
+        own = mass if density is None else density * float(np.linalg.norm(end))
+        return own, 0.5 * end, own / 12.0 * (end @ end * np.eye(3) - np.outer(end, end))
 
     def joint(
         self,

@@ -125,6 +125,8 @@ def test_close_loops_takes_batches_and_positions_by_name(dynamics):
 def test_a_simulation_starts_from_positions_by_name(dynamics):
     model = dynamics("five_bar").model
     sim = ada.Simulation(model, {"left_crank": 0.2, "right_crank": -0.1})
+    by_name = dict(zip(model.joint_names, sim.q, strict=True))
+    np.testing.assert_array_equal(dynamics("five_bar").mass_matrix(by_name), dynamics("five_bar").mass_matrix(sim.q))
     assert sim.q[model.q_index("left_crank")] == 0.2
     assert dynamics("five_bar").constraints.closure_error(sim.q) < 1e-14
 

@@ -83,6 +83,20 @@ def test_bodies_and_columns_say_the_same(name):
         assert tree.bodies[0] is next(iter(tree.bodies))
 
 
+def test_a_thin_rod_is_given_by_its_end_and_density():
+    built = ada.Builder("rods").link("a", 1.2, rod=0.5).link("b", rod=(0.3, 0, 0.4), density=2.0)
+    links = built.joint("j", "fixed", "a", "b").build().links
+    assert (links["a"].mass, links["b"].mass) == (1.2, 1.0)
+    np.testing.assert_allclose(links["a"].inertia, np.diag([0.025, 0.025, 0.0]), atol=1e-15)
+    np.testing.assert_allclose(links["b"].com, [0.15, 0, 0.2])
+    about = np.eye(3) - np.outer([0.6, 0, 0.8], [0.6, 0, 0.8])
+    np.testing.assert_allclose(links["b"].inertia, 0.25 / 12 * about, atol=1e-15)
+    for wrong in ({"density": 1.0}, {"rod": 0.0}, {"rod": (1.0, 2.0)}):
+        with pytest.raises(ada.InputError) as error:
+            ada.Builder("r").link("a", **wrong)
+        assert error.value.link == "a"
+
+
 def test_the_second_axis_of_a_universal_joint_is_y_where_none_is_given():
     for axis in ((1, 0, 0), (0, 0, 1)):
         builder = ada.Builder("r").link("base").link("arm", 1.0, inertia=(1, 1, 1))
