@@ -8,7 +8,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -19,6 +19,7 @@ from ada_dynamics.analysis.linkages import point_path
 from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
+from ada_dynamics.drawing.marks import FORCE
 from ada_dynamics.drawing.plots import figure_context, save
 from ada_dynamics.drawing.robot_drawing import (
     SPACE,
@@ -41,6 +42,7 @@ Progress = Callable[[float, str], object]
 ENDINGS = (".gif", ".mp4", ".png")
 _COLOURS = 64  # of a .gif
 TRACE = "#d62728"  # colour of the path of a point
+_ARROW = 0.6  # length of the largest force relative to half the size of the robot
 _FRAMED = 40  # configurations that determine the axes limits
 
 
@@ -71,6 +73,7 @@ def animate(
     plane: str | None = None,
     at: float | None = None,
     trace: tuple[str, ArrayLike] | None = None,
+    forces: bool = False,
     size: tuple[float, float] = (4.4, 4.4),
     dpi: int = 90,
     progress: Progress | None = None,
@@ -85,6 +88,7 @@ def animate(
         plane: "xz", "yz", "xy" (orthogonal projection) or "3d"; by default "xz" for planar motions in it, else "3d".
         at: time of the frame of a .png [s]; the last one by default.
         trace: link and point in its frame [m], whose path up to each frame is drawn.
+        forces: whether arrows show the forces in the joints on their child links, to one scale; needs a `Log`.
         size: size of the figure [inch].
         dpi: dots per inch.
         progress: called with the completed fraction and a description.
@@ -103,7 +107,7 @@ def animate(
             raise InputError(f"{name} is {value}; it must be positive.", field=name, value=value)
     if not len(log.t):
         raise InputError(f"the log of model {log.model.name!r} has no rows to draw.", field="log", value=0)
-    film = _FrameRenderer(log, plane, size, dpi, trace)
+    film = _FrameRenderer(log, plane, size, dpi, trace, forces)
     if ending == ".png":
         return film.write_still(file, at)
     rows = _rows(log.t, speed / fps)
@@ -125,14 +129,18 @@ class _FrameRenderer:
         size: tuple[float, float],
         dpi: int,
         trace: tuple[str, ArrayLike] | None,
+        forces: bool,
     ) -> None:
         self.log, self.size, self.dpi = log, size, dpi
         dynamics = dynamics_of(log)
         self.drawer = RobotDrawing(dynamics)
         self.path = None if trace is None else point_path(dynamics, trace[0], log.q, trace[1])
+        self.wrenches: Mapping[str, Array] = getattr(log, "wrenches", {}) if forces else {}
         some = np.unique(np.linspace(0, len(log.t) - 1, min(_FRAMED, len(log.t))).astype(int))
         self.framed: list[PlacedRobot] = [self.drawer.at(log.q[i]) for i in some]
         self.plane = select_plane(self.framed, plane)
+        largest = max((np.max(np.linalg.norm(w[:, :3], axis=1)) for w in self.wrenches.values()), default=0.0)
+        self.scale = _ARROW * half_extent(self.framed) / largest if largest else 0.0
         self.half = half_extent(self.framed) if exceeds_view(self.framed) else None  # the camera then follows the robot
 
     def frames(self, rows: Iterable[int]) -> Iterator[Frame]:
@@ -173,13 +181,29 @@ class _FrameRenderer:
         limits = (axes.get_xlim(), axes.get_ylim())
         pose = self.drawer.at(self.log.q[row])
         draw_robot(axes, pose, self.plane)
+        view = [0, 1, 2] if self.plane == SPACE else [VIEWS[self.plane].right, VIEWS[self.plane].up]
         if self.path is not None:
-            view = [0, 1, 2] if self.plane == SPACE else [VIEWS[self.plane].right, VIEWS[self.plane].up]
             axes.plot(*self.path[: row + 1, view].T, color=TRACE, linewidth=1.5, zorder=1.5)
+        if self.scale:
+            starts, reaches = self._forces(row)
+            scaled = {} if self.plane == SPACE else {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.006}
+            axes.quiver(*starts[:, view].T, *reaches[:, view].T, color=FORCE[:3], zorder=4.0, **scaled)
         axes.set(xlim=limits[0], ylim=limits[1])
         if self.half is not None:
             center_axes(axes, pose, self.plane, self.half)
         axes.set_title(f"{self.log.model.name}   t = {self.log.t[row]:.2f} s", loc="center")
+
+    def _forces(self, row: int) -> tuple[Array, Array]:
+        """Positions of the joints and their scaled forces on the child links, in the world, (n, 3) each."""
+        model, poses = self.log.model, self.drawer.dynamics.forward_kinematics(self.log.q[row])
+        starts, reaches = [], []
+        for name, wrench in self.wrenches.items():
+            loop = model.loops.get(name)
+            pose = poses.get((loop or model.joints[name]).child, np.eye(4))
+            R = pose[:3, :3] if loop is None else pose[:3, :3] @ loop.child_rotation
+            starts.append(pose[:3, 3] if loop is None else pose[:3, 3] + pose[:3, :3] @ loop.child_xyz)
+            reaches.append(self.scale * R @ wrench[row, :3])
+        return np.array(starts), np.array(reaches)
 
 
 def _rows(t: Array, step: float) -> list[int]:

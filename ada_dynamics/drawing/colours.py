@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":")
 INK = "#222222"
-STICK = PALETTE[0]
 JOINT = INK
 SOFT = "#666666"  # of remarks
 MARK = "#999999"  # of times of events

@@ -51,7 +51,7 @@ def select_joints(panels: Sequence[Panel], motion: Any, joints: Sequence[str] | 
         if not own or (joints is None and len(panel.series) <= CURVES):
             found.append(panel)
             continue
-        chosen = _most(panel.series, sorted(own, key=lambda name: -travel[name])) if joints is None else joints
+        chosen = _most(panel.series, sorted(own, key=lambda name: -travel.get(name, 0.0))) if joints is None else joints
         kept = tuple(series for series in panel.series if not series.joint or series.joint in chosen)
         if not kept:
             continue  # none of the chosen joints has a curve in this panel

@@ -99,6 +99,29 @@ def efforts(motion: Any) -> list[Panel]:
     return [*_joints(motion, rows, "rad", "Joint torque", "N m"), *_joints(motion, rows, "m", "Joint force", "N")]
 
 
+@panel("joint_force")
+def joint_forces(motion: Any) -> list[Panel]:
+    """Magnitude of the force in each joint, also of loops."""
+    return _joint_loads(motion, "Joint force (magnitude)", "N", slice(0, 3))
+
+
+@panel("joint_moment")
+def joint_moments(motion: Any) -> list[Panel]:
+    """Magnitude of the moment in each joint, also of loops."""
+    return _joint_loads(motion, "Joint moment (magnitude)", "N m", slice(3, 6))
+
+
+def _joint_loads(motion: Any, title: str, unit: str, part: slice) -> list[Panel]:
+    """Panel of the magnitude of the uniquely determined components."""
+    series, note = [], ""
+    for name, wrench in (getattr(motion, "wrenches", None) or {}).items():
+        unique = np.asarray(motion.wrenches_unique[name][part])
+        note = note if unique.all() else "without indeterminate components"
+        joint = name if name in motion.model.joint_names else ""
+        series.append(Series(name, motion.t, np.linalg.norm(wrench[:, part] * unique, axis=1), joint=joint))
+    return [Panel(title, f"[{unit}]", tuple(series), note=note)] if series else []
+
+
 # --- floating base --------------------------------------------------------------------------------------------------
 _EULER = ("z", "y'", "x''")
 _BASE = {  # name -> rows, description, first of six, title, unit; in base axes, or rates of Euler angles

@@ -21,6 +21,7 @@ Line: TypeAlias = tuple[Array, Array]  # end points
 Plane: TypeAlias = Literal["xz", "yz", "xy", "3d"]
 SPACE: Literal["3d"] = "3d"
 MIN_ASPECT = 0.3  # ratio of the sides of a picture
+_FILLED = 0.3  # opacity of links with three joints or more
 MAX_TRAVEL = 3.0  # distance in sizes of a robot, above which the view follows it
 
 
@@ -55,12 +56,24 @@ class PlacedRobot(NamedTuple):
     sticks: list[Stick]
     tips: list[Stick]  # from the last joints to the centers of mass that they carry
     joints: Array  # positions of the joints, (n, 3)
+    ground: str = ""  # fixed root link, if it has no solids
 
     def corners(self) -> Array:
         """All points, (n, 3)."""
         parts = [placed for _, placed in self.solids]
         parts += [np.array([line.start, line.end]) for line in (*self.sticks, *self.tips)]
         return np.vstack([*parts, self.joints, np.zeros((0, 3))])
+
+    def coloured(self) -> list[tuple[str, list[Stick], Array]]:
+        """Line segments of each link with the colour and the corners of the link, (n, 3)."""
+        lines: dict[str, list[Stick]] = {}
+        for line in (*self.sticks, *self.tips):
+            lines.setdefault(line.link, []).append(line)
+        palette = {link: colours.PALETTE[i % len(colours.PALETTE)] for i, link in enumerate(lines)}
+        corners = {link: np.unique([p for line in own for p in line[1:]], axis=0) for link, own in lines.items()}
+        return [
+            (colours.MARK if link == self.ground else palette[link], own, corners[link]) for link, own in lines.items()
+        ]
 
     def middle(self) -> Array:
         """Center of a view that follows the robot, (3,)."""
@@ -93,6 +106,7 @@ class RobotDrawing:
             [line for line in lines if line.link not in self._with_solids],
             [line for line in tips if line.link not in self._with_solids],
             np.array(joints).reshape(-1, 3),
+            "" if model.floating_joint or model.root in self._with_solids else model.root,
         )
 
 
@@ -120,9 +134,17 @@ def draw_projection(axes: Any, pose: PlacedRobot, view: ProjectionAxes, alpha: f
             zorder=layer,
         )
     bare = not pose.solids
-    for line in (*pose.sticks, *pose.tips):
-        x, y = zip(line.start[flat], line.end[flat], strict=True)
-        axes.plot(x, y, color=colours.STICK, linewidth=2.2, alpha=alpha, solid_capstyle="round", zorder=layer + 0.1)
+    for colour, lines, corners in pose.coloured():
+        if colour == colours.MARK:  # pivots on the ground
+            ends = np.array([line.end[flat] for line in lines])
+            axes.plot(*ends.T, "^", markersize=13.0, color=colour, alpha=alpha, zorder=layer)
+            continue
+        if len(corners) > 2:
+            hull = convex_hull(corners[:, flat])
+            axes.fill(hull[:, 0], hull[:, 1], color=colour, alpha=_FILLED * alpha, linewidth=0.0, zorder=layer)
+        for line in lines:
+            x, y = zip(line.start[flat], line.end[flat], strict=True)
+            axes.plot(x, y, color=colour, linewidth=2.2, alpha=alpha, solid_capstyle="round", zorder=layer + 0.1)
     for line in pose.tips:
         mark = {"marker": "*", "markersize": 6.0, "color": colours.PALETTE[1], "markeredgewidth": 0.0}
         axes.plot(*line.end[flat], alpha=alpha, zorder=layer + 0.3, **mark)
@@ -140,8 +162,11 @@ def draw_3d(axes: Any, pose: PlacedRobot, alpha: float = 1.0) -> None:
         opacity = alpha * solid.colour[3]
         shades = [(*_shaded(solid.colour, face), opacity) for face in faces]
         axes.add_collection3d(Poly3DCollection(faces, facecolors=shades, edgecolors=(0, 0, 0, 0.15 * opacity), lw=0.2))
-    for line in (*pose.sticks, *pose.tips):
-        axes.plot(*np.array([line.start, line.end]).T, color=colours.STICK, linewidth=2.2, alpha=alpha)
+    for colour, lines, corners in pose.coloured():
+        if len(corners) == 3 and colour != colours.MARK:
+            axes.add_collection3d(Poly3DCollection([corners], facecolors=[colour], alpha=_FILLED * alpha))
+        for line in lines:
+            axes.plot(*np.array([line.start, line.end]).T, color=colour, linewidth=2.2, alpha=alpha)
     for line in pose.tips:
         axes.plot(*line.end[:, None], "*", markersize=6.0, color=colours.PALETTE[1], markeredgewidth=0.0, alpha=alpha)
     if not pose.solids:

@@ -361,6 +361,7 @@ class Log(NotebookDisplay, LogRows):
         speed: float = 1.0,
         plane: Plane | None = None,
         trace: tuple[str, ArrayLike] | None = None,
+        forces: bool = False,
     ) -> Film:
         """Save an animation, which a notebook displays; return the film, which is also the path of its file.
 
@@ -371,10 +372,12 @@ class Log(NotebookDisplay, LogRows):
             speed: simulated seconds per second of the film.
             plane: plane of the view, or "3d"; by default "xz" for a robot that stays in it, else "3d".
             trace: link and point in its frame [m], whose path is drawn.
+            forces: whether arrows show the forces in the joints on their child links.
 
         Raises:
             InputError: see `drawing.animate.animate`.
         """
         from ada_dynamics.drawing.animate import Film, animate
 
-        return Film(animate(self, self._file(path, ".gif"), fps=fps, speed=speed, plane=plane, trace=trace))
+        file = self._file(path, ".gif")
+        return Film(animate(self, file, fps=fps, speed=speed, plane=plane, trace=trace, forces=forces))

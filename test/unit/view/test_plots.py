@@ -17,7 +17,7 @@ from ada_dynamics import Builder, Dynamics, Simulation, load  # noqa: E402
 from ada_dynamics.analysis.balance import fixed_feet_of  # noqa: E402
 from ada_dynamics.drawing.animate import animate  # noqa: E402
 from ada_dynamics.drawing.panels import Panel, Series, panel_names, panels_of  # noqa: E402
-from ada_dynamics.drawing.plots import decimated, figure_of, plot_log  # noqa: E402
+from ada_dynamics.drawing.plots import decimated, figure_of, panels_for, plot_log  # noqa: E402
 from ada_dynamics.drawing.robot_drawing import RobotDrawing  # noqa: E402
 from ada_dynamics.drawing.snapshots import plot_snapshots  # noqa: E402
 from ada_dynamics.drawing.solids import solids_of  # noqa: E402
@@ -296,13 +296,24 @@ def test_findings_are_shown_in_words_that_html_does_not_take_for_tags():
     assert "0 errors, 1 warning, 0 notes" in shown.words[1]
 
 
-def test_a_film_shows_the_path_of_a_point(tmp_path):
+def test_a_film_shows_the_path_of_a_point_and_the_forces_of_joints(tmp_path):
     from PIL import Image
 
     log = ada.Simulation(ada.load("four_bar"), step=1e-2).run(0.3)
     red = []
-    for name, trace in (("plain.png", None), ("traced.png", ("link_2", (0.0, 0.0, 0.5)))):
-        animate(log, tmp_path / name, trace=trace)
-        pixels = np.asarray(Image.open(tmp_path / name).convert("RGB")).astype(int)
+    looks = {"plain": {}, "traced": {"trace": ("link_2", (0.0, 0.0, 0.5))}, "forces": {"forces": True}}
+    for name, look in looks.items():
+        animate(log, tmp_path / f"{name}.png", **look)
+        pixels = np.asarray(Image.open(tmp_path / f"{name}.png").convert("RGB")).astype(int)
         red.append(((pixels[..., 0] > 180) & (pixels[..., 1:].max(axis=-1) < 90)).sum())
-    assert red[0] == 0 and red[1] > 20
+    assert red[0] == 0 and min(red[1:]) > 20
+
+
+def test_forces_of_joints_are_drawn_without_their_indeterminate_components():
+    log = ada.Simulation(ada.load("scissor_lift"), step=1e-2).run(0.1)
+    assert panels_for(log)  # the angles of loop joints, too
+    force, moment = panels_of(log, ["joint_force", "joint_moment"])
+    wrench, unique = log.wrenches["cross_1"], log.wrenches_unique["cross_1"]
+    curve = next(series for series in force.series if series.label == "cross_1")
+    np.testing.assert_allclose(curve.y, np.linalg.norm((wrench * unique)[:, :3], axis=1))
+    assert force.note and not unique.all() and moment.ylabel == "[N m]"
