@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
-from typing import Any
 
 import rclpy
 from geometry_msgs.msg import WrenchStamped
@@ -16,12 +14,10 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.ros.inbox import decoded
-from ada_robot.ros.qos import LATCHED
 from ada_tools.bringup.processes import Plan
 
 _GLANCE = 0.02  # [s]
@@ -36,7 +32,6 @@ class RobotWatch:
         others: number of nodes with the same name found by `discover`.
         count: number of received joint states, or wrenches of a sensor.
         first: time of the first message [s], or None.
-        devices: latest ~/state of a hardware node; empty before the first message.
     """
 
     def __init__(self, plan: Plan, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -49,7 +44,6 @@ class RobotWatch:
         self._clock = clock
         self.others = self.count = 0
         self.first: float | None = None
-        self.devices: dict[str, Any] = {}
         namespace = plan.values["namespace"] or "/"
         self._robot = plan.plant, namespace
         # Fast DDS remaps shared-memory ports after a peer was killed; deleting a participant at that time locks a mutex
@@ -73,8 +67,6 @@ class RobotWatch:
         # A driver may measure positions only.
         self._counts_all = plan.is_sensor or plan.plant == "loop_state_publisher"
         self._node.create_subscription(kind, topic, self._take, _QOS, raw=True)
-        if plan.devices:
-            self._node.create_subscription(String, f"{plan.plant}/state", self._take_state, LATCHED)
 
     def look(self, seconds: float) -> None:
         """Process messages for a number of seconds."""
@@ -100,11 +92,6 @@ class RobotWatch:
         self._executor.shutdown()
         self._node.destroy_node()
         rclpy.try_shutdown(context=self._context)
-
-    def _take_state(self, message: String) -> None:
-        with suppress(ValueError, RecursionError):  # message of another program
-            said = json.loads(message.data)
-            self.devices = said if isinstance(said, dict) else self.devices
 
     def _take(self, message: bytes) -> None:
         """Count a message unless it can only be from another robot."""

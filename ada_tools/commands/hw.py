@@ -7,7 +7,7 @@ import argparse
 from typing import Any
 
 from ada_tools.commands import add_command
-from ada_tools.commands.hardware import identify, monitor, service, testing
+from ada_tools.commands.hardware import monitor, service, testing
 from ada_tools.commands.hardware.devices import LIST, SETTINGS
 from ada_tools.commands.hardware.emulation import EMULATE, FAULT
 
@@ -23,7 +23,6 @@ examples:
   ada hw test pa10 --emulator                  all checks, including motions, with an emulated arm
   ada hw test khr1 --url /dev/ttyUSB0          a real one, without motion
   ada hw monitor netft --url udp://192.168.1.1:49152
-  ada hw identify netft --url udp://192.168.1.1:49152    mass and centre of mass of its tool
   ada hw service khr1 wake --url /dev/ttyUSB0 --yes      manual service functions
   ada hw settings khr1                         names for --setting
   ada hw emulate dynpick                       emulated device for other programs
@@ -38,7 +37,7 @@ exit code:
   2    wrong usage; monitor cannot open the device
   130  test was ended by Ctrl-C, after stopping the robot
 """
-ACTIONS: tuple[Any, ...] = (LIST, monitor, testing, identify, service, SETTINGS, EMULATE, FAULT)
+ACTIONS: tuple[Any, ...] = (LIST, monitor, testing, service, SETTINGS, EMULATE, FAULT)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from ada_tools.bringup import SETUPS, Plan, Setup, find_setup, plan
 from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.processes import params_text
 from ada_tools.bringup.starter import Console, Starter
+from ada_tools.commands import sim
 from ada_tools.commands.common import seconds, table
 
 if TYPE_CHECKING:
@@ -45,10 +45,13 @@ examples:
 _TICK = 0.05  # [s]
 _AROUND = 0.3  # [s] time to detect other robots; importing the nodes takes longer
 _DISCOVERY = 10.0  # [s] another robot of the same name is found within this time
-_SETTLING = 20.0  # [s] timeout of a device for reaching its autostart phase
 _SLOW = 5.0  # [s] time until the first waiting message
 _PATIENCE = 60.0  # [s] minimum timeout for the first joint states: a first start compiles
 _FAILED = 1
+_HEADLESS = 5.0  # [s] of a simulation without ROS 2 and without display
+_WITHOUT_EFFECT = (
+    *("real_time_factor", "record", "oracle", "use_sim_time", "namespace", "frame_prefix", "base_pose", "params_file"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,9 +103,7 @@ def run(options: argparse.Namespace) -> int:
 
     problem = ros_problem()
     if problem is not None:
-        from ada_tools.commands.up_without_ros import run_without_ros
-
-        return run_without_ros(what, problem, headless=options.headless, duration=options.duration)
+        return _simulate(what, problem, options.duration)
     return _bring_up(what, options.duration)
 
 
@@ -162,7 +163,7 @@ def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -
 
 
 class StartCheck:
-    """Status messages while the nodes run: waiting, published, and suggestions."""
+    """Status messages while the nodes run."""
 
     def __init__(
         self,
@@ -182,9 +183,6 @@ class StartCheck:
         self.watch = watch
         self.begin = begin
         self.duration = duration
-        space = what.values["namespace"]
-        self._topic = f"{space}/{'wrench' if what.is_sensor else 'joint_states'}"
-        self._node = f"{space}/{what.plant}"
         self._patience = max(duration or 0.0, _PATIENCE)
         self._has_reported = self._has_warned = False
         self._next_line = _SLOW
@@ -216,8 +214,9 @@ class StartCheck:
     def verdict(self) -> int:
         """Exit code at the end of the given duration."""
         if self.watch.first is None:
+            topic = f"{self.what.values['namespace']}/{'wrench' if self.what.is_sensor else 'joint_states'}"
             self.console.say(
-                f"failed: no message on {self._topic} within {self._patience:g} s. See the output of the "
+                f"failed: no message on {topic} within {self._patience:g} s. See the output of the "
                 "nodes above; on a slow machine use a longer --duration."
             )
             return _FAILED
@@ -228,57 +227,55 @@ class StartCheck:
 
     def _wait(self, passed: float) -> None:
         first = self.watch.first
-        if first is None:
-            if passed > self._next_line:
-                self._next_line *= 2.0
-                self.console.say(f"waiting for the robot, {passed:.0f} s")
-        elif self._has_settled() or self._clock.now() - first > _SETTLING:
+        if first is not None:
             self._has_reported = True
-            remark = self._remark()
-            self.console.say(f"published after {first - self.begin:.1f} s{f'; {remark}' if remark else ''}")
-            for line in self._invitation():
-                self.console.say(line)
+            self.console.say(f"published after {first - self.begin:.1f} s{_remark(self.what)}")
+            if self.starter.address:
+                self.console.say(f"browser view: {self.starter.address}")
+        elif passed > self._next_line:
+            self._next_line *= 2.0
+            self.console.say(f"waiting for the robot, {passed:.0f} s")
 
-    def _has_settled(self) -> bool:
-        """Return True if a device has reached its autostart phase, or cannot reach it."""
-        state, wanted = self.watch.devices, self.what.devices.get("autostart")
-        is_stopped = bool(state.get("problem") or state.get("stopped"))
-        return not self.what.devices or is_stopped or self._phase() in (wanted, "active")
 
-    def _phase(self) -> str:
-        """Phase of the hardware node; it reports only once it is connected."""
-        phase = str(self.watch.devices.get("phase", ""))
-        return "inactive" if phase in ("", "unconfigured") else phase
+def _remark(what: Plan) -> str:
+    """How to start a robot that does not move by itself; "" if it moves."""
+    autostart = what.devices.get("autostart")
+    if autostart == "inactive":
+        node = f"{what.values['namespace']}/{what.plant}"
+        return f"; inactive: activate it in the browser view, or by ros2 lifecycle set {node} activate"
+    if autostart == "commanded":
+        return "; inactive: the first command activates it"
+    if what.robot.get("start_paused"):
+        return "; the simulation is paused"
+    is_held = what.robot.get("idle") == "hold" and not what.controller
+    return "; servos hold its position (idle:=release frees the joints)" if is_held else ""
 
-    def _remark(self) -> str:
-        """How to start a robot that does not move by itself; "" if it moves."""
-        what, state, node = self.what, self.watch.devices, self._node
-        if what.devices and self._phase() != "active":
-            if state.get("stopped"):
-                return f"stopped: {state['stopped']}. Reset it: ros2 service call {node}/reset std_srvs/srv/Trigger"
-            because = f" ({state['problem']})" if state.get("problem") else ""
-            if what.devices["autostart"] == "commanded" and not because:
-                return f"{self._phase()}: the first command activates it"
-            where = "on the page" if self.starter.address else "in the browser view (view:=true)"
-            return f"{self._phase()}{because}: activate it {where}, or by ros2 lifecycle set {node} activate"
-        if what.robot.get("start_paused"):
-            return "the simulation is paused"
-        is_held = what.robot.get("idle") == "hold" and not what.controller
-        return "servos hold its position (idle:=release frees the joints)" if is_held else ""
 
-    def _invitation(self) -> list[str]:
-        """Address of the view, and suggested commands."""
-        what, node = self.what, self._node
-        lines = [f"browser view: {self.starter.address}"] if self.starter.address else []
-        if self.duration is not None:
-            return lines
-        if not shutil.which("ros2"):
-            return [*lines, f"try next: ada up {what.setup} --show-args, or ada up --list"]
-        commands = [f"topic hz {self._topic}"]
-        if what.is_sensor:
-            commands.append(f"service call {node}/bias std_srvs/srv/Trigger")
-        elif what.devices:
-            commands += [f"lifecycle set {node} activate", f"service call {node}/stop std_srvs/srv/Trigger"]
-        else:
-            commands.append(f"service call {node}/reset std_srvs/srv/Trigger")
-        return [*lines, "try in another terminal:", *(f"  ros2 {command}" for command in commands)]
+# --- without ROS 2 ----------------------------------------------------------------------------------------------------
+def _simulate(what: Plan, problem: str, duration: float | None) -> int:
+    """Simulate the robot of a plan in this process, by `ada sim`.
+
+    Raises:
+        InputError: the plan does not simulate a robot.
+    """
+    robot, values = what.robot, what.values
+    if not robot.get("robot") or robot.get("start_paused"):
+        text = f"{what.setup} needs ROS 2: {problem} Without it, try `ada view ROBOT` or `ada hw test DEVICE`."
+        raise InputError(text, field="setup", value=what.setup)
+    print(f"without ROS 2, simulated without topics, servos and controller: {problem}", flush=True)
+    lost = [f"{name}:={values[name]}" for name in _WITHOUT_EFFECT if values[name] not in ("", "false", "1.0")]
+    if lost:
+        print(f"these have no effect: {', '.join(lost)}", flush=True)
+    words = [str(robot["robot"]), "--ground", str(robot.get("contact", "auto"))]
+    for option, name in (("--base", "base"), ("--loops", "loops")):
+        words += [option, str(robot[name])] if robot.get(name, "auto") not in ("", "auto") else []
+    start = robot.get("initial_positions")
+    words += ["--start", *map(repr, start)] if isinstance(start, list) else []
+    if values["view"] == "false":
+        duration = duration or _HEADLESS
+    else:
+        words += ["--view", "--port", values["view_port"]]
+    words += [] if duration is None else ["--duration", repr(duration)]
+    parser = argparse.ArgumentParser("ada up")
+    sim.add_arguments(parser)
+    return sim.run(parser.parse_args(words))
