@@ -21,6 +21,7 @@ from ada_controllers.node.requests import ReferenceInputs, TrajectoryAction, act
 from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.running.control_loop import LoopSettings
 from ada_controllers.state import State
+from ada_dynamics import close_loops
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
@@ -271,11 +272,11 @@ def warm_up(controller: Controller[Any], state: State | None = None) -> None:
 
     Args:
         controller: controller not yet in use.
-        state: state near the expected ones; None for the neutral configuration at rest.
+        state: state near the expected ones; None for the initial configuration of the file, with closed loops, at rest.
     """
     model = controller.model
-    at = State(model.neutral(), np.zeros(model.nv)) if state is None else state
     try:
+        at = State(close_loops(model), np.zeros(model.nv)) if state is None else state
         controller.reset(at, 0.0)
         controller.update(at, controller.reference, 1e-3)
     except AdaError:
