@@ -90,10 +90,10 @@ bench-gpu: $(READY) ## batches on a graphics processor, of which there must be o
 bench-ros: $(READY) ## periods, latency and load of the nodes over DDS
 	@$(BIN)/python -m benchmarks.ros $(ARGS)
 
-bench-hw: $(READY) ## emulated devices under faults: time to safe states, cycles, restarts
+bench-hw: $(READY) ## the cycle of an emulated PA-10 in real time: periods, missed ones, an idle and a busy machine
 	@$(BIN)/python -m benchmarks.hardware $(ARGS)
 
-faults: $(READY) ## devices written a second time, every fault of theirs, random life, bad commands: 0 unsafe is wanted
+faults: $(READY) ## independent device models with all faults, random operation, invalid commands: 0 must be unsafe
 	@$(BIN)/python -m benchmarks.hardware.peers $(ARGS)
 
 campaign: $(READY) ## faults in a robot that moves and in recordings: every case ends in its state within its time

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controllers: an update with all its checks and limits, beside the same law written with pinocchio and numpy.
 
-pinocchio's version is what one writes by hand: its algorithms, numpy between them, a check of the state and a clip of
-the efforts. Ours goes through `Controller.update`: state, time and reference checked, limits and rates kept, told as a
-`Command`. Both get the same state, and must give the same efforts before anything is timed.
+The version with pinocchio uses its algorithms, numpy between them, a check of the state and a clip of the efforts. Ours
+is `Controller.update`, which checks state, time and reference, keeps limits and rates, and returns a `Command`. Both
+must return the same efforts for the same state before they are timed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit import with_gravity
 from ada_experiments.pinocchio_model import PROXIMAL, STEPS, PinocchioModel
-from benchmarks import pa10_kinematics, peers
+from benchmarks import peers
 from benchmarks.peers import PINOCCHIO
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
@@ -36,7 +36,8 @@ MICRO = 1e6
 
 
 def run(report: Report, plan: Plan, quick: bool) -> None:
-    """All controllers, and the kinematics of the PA-10."""
+    """All controllers."""
+    del quick
     report.begin("controllers", "an update from Python, beside the same law with pinocchio")
     report.note(
         "ours checks state, time and reference, and keeps limits; pinocchio's checks that q and v are finite, and clips"
@@ -45,7 +46,6 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     _virtual_closed_chain(report, plan)
     for robot in ("hoap2_10dof", "hoap2"):
         _reaction_null_space(report, plan, robot)
-    pa10_kinematics.run(report, plan, quick)
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def _reaction_null_space(report: Report, plan: Plan, robot: str) -> None:
         def efforts(q: Array, v: Array) -> Array:
             wanted = stiffness * (goal - q[7:]) - damping * v[6:]
             M_fl = pin.crba(m, d, q)[:6, 6:]
-            # what the velocities alone ask of the base, without its weight
+            # effort of the velocities on the base, without its weight
             bias = pin.rnea(m, d, q, v, rest)[:6] - pin.computeGeneralizedGravity(m, d, q)[:6]
             due = M_fl @ (wanted + gain * v[6:]) + bias
             a[6:] = wanted - np.linalg.lstsq(M_fl, due, rcond=1e-6)[0]
@@ -158,7 +158,7 @@ def _compare(
                 raise ValueError("the state is not finite")
             return np.clip(law(q, v), -effort, effort)
 
-        peers.insist(title, own[None], update(q, v)[None], agreement)
+        peers.require_agreement(title, own[None], update(q, v)[None], agreement)
         contenders.append(Contender(PINOCCHIO, "u(q, v)", {"u": update, "q": q, "v": v}))
         contenders.append(Contender(f"{PINOCCHIO}, the law alone", "u(q, v)", {"u": law, "q": q, "v": v}))
         aims = [Aim(PINOCCHIO, OURS), Aim(f"{PINOCCHIO}, the law alone", OURS)]

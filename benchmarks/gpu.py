@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
@@ -23,10 +20,9 @@ from ada_dynamics.gpu.cuda_driver import Gpu
 from ada_dynamics.gpu.kernels import ThreadKernel, launch
 from ada_dynamics.gpu.rollout import DeviceRollout
 from ada_dynamics.robots import mechanisms
-from benchmarks import command, machine
-from benchmarks.report import Report, Target
+from benchmarks.report import Report, Target, describe_machine, parse, require, run_sections
 
-SECTIONS = ("kernels", "steps", "arrays", "first")
+SECTIONS = ("kernels", "steps")
 METHOD = """\
 method: kernels run on arrays in device memory, stored by columns; they are launched one after the other and waited for
 at the end. Times are wall-clock times.\
@@ -40,15 +36,9 @@ GOALS = {
     ("four_bar", "forward", 64): 5.0,
     ("hexa", "forward", 64): 0.3,
 }
-STEP_GOAL, COLD, CACHED = 1.0, 2.0, 0.1  # G steps/s, and seconds to the first result
+STEP_GOAL = 1.0  # G steps/s
 # Another order of fused operations: roundings times the condition of mass matrices, of the largest number.
 AGREE = {64: 1e-9, 32: 5e-3}
-FIRST = """\
-import time, numpy as np, ada_dynamics as ada
-q = np.zeros((64, 7)); model = ada.load("pa10"); start = time.perf_counter()
-ada.Dynamics(model, device={device!r}).forward(q, q, q)
-print(time.perf_counter() - start)
-"""
 
 
 @lru_cache(maxsize=len(ROBOTS))
@@ -83,7 +73,7 @@ def placed(kernel: ThreadKernel, arrays: list[np.ndarray]) -> list[DeviceArray]:
 
 
 def states_per_second(run: Callable[[], object], wait: Callable[[], None], states: int, seconds: float) -> float:
-    """Rate of something that is started again and again, and waited for at the end."""
+    """Rate of a function that is started repeatedly and waited for at the end."""
     run()
     wait()
     repeats = 1
@@ -131,7 +121,7 @@ def kernels(report: Report, device: str, states: int, seconds: float, robots: Se
 
 
 def _difference(robot: str, quantity: str, inputs: list[np.ndarray], found: np.ndarray) -> float:
-    """From the processor at hand, of the largest number."""
+    """Difference from the CPU, relative to the largest number."""
     expected = getattr(ada.Dynamics(robot_model(robot)), quantity)(*(x[:64] for x in inputs))
     return float(np.max(np.abs(found[:64] - expected)) / max(np.max(np.abs(expected)), 1.0))
 
@@ -151,37 +141,6 @@ def steps(report: Report, device: str, states: int, seconds: float, robots: Sequ
     report.table(f"{states} motions", ["robot", "G steps/s", "taken here"], rows)
 
 
-def arrays(report: Report, device: str, states: int, seconds: float) -> None:
-    """From numpy to numpy."""
-    report.begin("arrays", f"arrays of this process through {device_of(device).name}, copies and all")
-    rows = []
-    for robot in ("pa10", "four_bar"):
-        q, v, tau = states_of(robot, states)
-        run = partial(_on(robot, device).forward, q, v, tau)
-        rate = states_per_second(run, lambda: None, states, seconds)
-        rows.append([robot, rate / 1e9])
-    report.table(f"{states} states, forward dynamics", ["robot", "G states/s"], rows)
-
-
-def first(report: Report, device: str) -> None:
-    """Seconds to the first result."""
-    name = device_of(device).name  # which says here, in one line, that there is none
-    report.begin("first", f"first batch of a PA-10 on {name} in a fresh process, from `Dynamics` on")
-    with tempfile.TemporaryDirectory() as folder:
-        kept = {"ADA_CACHE_DIR": f"{folder}/objects", "CUDA_CACHE_PATH": f"{folder}/driver"}
-        command_line = [sys.executable, "-c", FIRST.format(device=device)]
-        took = []
-        for _ in range(2):
-            done = subprocess.run(command_line, env={**os.environ, **kept}, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise RuntimeError(done.stderr.strip().splitlines()[-1])
-            took.append(float(done.stdout))
-    report.table("seconds", ["cold", "cached"], [took])
-    for what, seconds, goal in zip(("cold", "cached"), took, (COLD, CACHED), strict=True):
-        if device != "host":
-            report.targets.append(Target("first", what, seconds, goal, at_least=False, unit="s"))
-
-
 def _on(robot: str, device: str) -> DeviceDynamics:
     found = ada.Dynamics(robot_model(robot), device=device)
     assert isinstance(found, DeviceDynamics)
@@ -189,24 +148,21 @@ def _on(robot: str, device: str) -> DeviceDynamics:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure; 1 where a target is missed, 2 where a section could not run to its end."""
+    """Measure; 1 if a target is missed, 2 if a section failed."""
     parser = argparse.ArgumentParser("python -m benchmarks.gpu", description=__doc__)
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:1; host: only to see that everything runs")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1; host: only check that everything runs")
     parser.add_argument("--states", type=int, default=2**20, help="of a batch (default 2^20)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
-    command.add_choice(parser, SECTIONS)
-    chosen = command.chosen_of(parser, arguments, SECTIONS)
-    command.positive(parser, "--states", chosen.states, 2**27)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
+    chosen = parse(parser, arguments, SECTIONS)
+    require(parser, "--states", chosen.states, 2**27)
     states, seconds = (100, 1e-4) if chosen.quick else (chosen.states, 0.5)
     robots = ROBOTS[: 2 if chosen.quick else None]
-    report = Report(machine.describe("not pinned"))
+    report = Report(describe_machine("not pinned"))
     sections: dict[str, Callable[[], None]] = {
         "kernels": lambda: kernels(report, chosen.device, states, seconds, robots),
         "steps": lambda: steps(report, chosen.device, states, seconds, robots),
-        "arrays": lambda: arrays(report, chosen.device, states, seconds),
-        "first": lambda: first(report, chosen.device),
     }
-    return command.run(report, METHOD, {name: sections[name] for name in chosen.section}, chosen.json)
+    return run_sections(report, METHOD, {name: sections[name] for name in chosen.section}, chosen.json)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An MJCF file read here and by MuJoCo: masses, mass matrix, efforts, accelerations and gaps of both, at random states.
+"""Compare MJCF files with MuJoCo: masses, mass matrix, efforts, accelerations and gaps of loops, at random states.
 
-    print(compare("robot.xml"))
+    python -m benchmarks.mjcf_comparison FILE_OR_FOLDER ...
 
-The comparison is of what moves by itself: MuJoCo's contacts, limits and motors are off. Its dry friction and its
-equalities are soft constraints, which are off as well: friction is added by hand, joints that mimic others are put into
-its equations of motion, and loops are compared by their gaps.
+MuJoCo's contacts, limits and motors are off. Its dry friction and its equalities are soft constraints, which are off as
+well: friction is added here, joints that mimic others are put into its equations of motion, and loops are compared by
+their gaps.
 """
 
 from __future__ import annotations
 
+import argparse
+import logging
 import os
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.execution import silence_logger
 from ada_dynamics.model.edit import open_loops
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
@@ -27,21 +32,22 @@ from ada_dynamics.robots.readers.mjcf.bodies import KINDS
 
 _NUMBERS: dict[tuple[str, ...], int] = {("free",): 0, ("ball",): 1, ("slide",): 2, ("hinge",): 3}  # MuJoCo's
 _WXYZ = (3, 0, 1, 2)
+LIMIT = 1e-9  # larger relative differences are no rounding
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Largest differences over the states, each relative to the largest value of its kind."""
+    """Largest differences over the states, each relative to the largest value of its quantity."""
 
     joints: int
-    velocities: int  # here; MuJoCo has those of joints that mimic others, too
+    velocities: int  # without those of mimic joints, which MuJoCo has, too
     loops: int
     mass: float
     mass_matrix: float
     efforts: float  # at zero acceleration, with springs, damping and friction
     accelerations: float
-    gaps: float  # of loops at poses that do not close them [m]; nan without loops
-    without_meshes: bool = False  # MuJoCo got the file without its meshes, which are not there; they give no mass here
+    gaps: float  # of loops in open configurations [m]; nan without loops
+    without_meshes: bool = False  # MuJoCo read the file without its missing meshes, which have no mass here
 
     @property
     def worst(self) -> float:
@@ -51,15 +57,15 @@ class Comparison:
 
 
 def compare(path: str | os.PathLike[str], states: int = 3, seed: int = 0) -> Comparison:
-    """Read a file in both and compare.
+    """Read a file with both programs and compare.
 
     Args:
         path: the MJCF file.
-        states: how many random ones.
-        seed: of these.
+        states: number of random states.
+        seed: of the states.
 
     Raises:
-        InputError: MuJoCo is not installed, does not take the file, or has other joints than are read here.
+        InputError: MuJoCo is not installed, does not read the file, or has other joints.
         ModelError: the file cannot be read here.
     """
     model = load(path)
@@ -89,7 +95,7 @@ def compare(path: str | os.PathLike[str], states: int = 3, seed: int = 0) -> Com
 
 
 def _compiled(mujoco: Any, path: str) -> tuple[Any, bool]:
-    """MuJoCo's model; without meshes where their files are missing, for `load` has needed none of them."""
+    """MuJoCo's model; without meshes if their files are missing, which `load` does not need."""
     try:
         return mujoco.MjModel.from_xml_path(path), False
     except ValueError as problem:
@@ -108,7 +114,7 @@ def _compiled(mujoco: Any, path: str) -> tuple[Any, bool]:
 
 
 class _Twin:
-    """Both models, with the maps from our vectors to MuJoCo's."""
+    """Both models, with the maps from our vectors to those of MuJoCo."""
 
     def __init__(self, model: Model, mujoco: Any, theirs: Any) -> None:
         self.ours, self.mujoco, self.model, self.data = model, mujoco, theirs, mujoco.MjData(theirs)
@@ -120,7 +126,7 @@ class _Twin:
         self.pairs = self._matched()
 
     def _matched(self) -> list[tuple[Joint, int]]:
-        """Our joints and MuJoCo's, which both count along the bodies."""
+        """Joints of both models, in the order of the bodies."""
         moving = [joint for joint in self.ours.joints.values() if joint.kind != "fixed"]
         types = self.model.jnt_type.tolist()
         if [_NUMBERS.get(KINDS.words.get(joint.kind, ())) for joint in moving] != types:
@@ -134,7 +140,7 @@ class _Twin:
         return list(zip(moving, range(len(types)), strict=True))
 
     def place(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Put MuJoCo there; T and c with its velocities T v and its accelerations T a + c."""
+        """Write a state; returns T and c with the velocities T v and the accelerations T a + c of MuJoCo."""
         ours, theirs, data = self.ours, self.model, self.data
         self.mujoco.mj_resetData(theirs, data)
         T, c = np.zeros((theirs.nv, ours.nv)), np.zeros(theirs.nv)
@@ -200,3 +206,27 @@ class _Twin:
 
 def _moved(pose: Array, point: Array) -> Array:
     return np.asarray(pose[:3, :3] @ point + pose[:3, 3])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print a line per file; 1 if a file that is read differs from MuJoCo."""
+    parser = argparse.ArgumentParser("python -m benchmarks.mjcf_comparison", description=__doc__)
+    parser.add_argument("path", nargs="+", type=Path, help="a file, or a folder with .xml files at any depth")
+    counts = {"same": 0, "differs": 0, "refused": 0}
+    for path in parser.parse_args(arguments).path:
+        for file in sorted(path.rglob("*.xml")) if path.is_dir() else [path]:
+            try:
+                with silence_logger("ada_dynamics", logging.ERROR):  # notes on ignored elements
+                    found = compare(file)
+            except AdaError as problem:
+                state, text = "refused", str(problem)
+            else:
+                state, text = "same" if found.worst < LIMIT else "differs", str(found)
+            counts[state] += 1
+            print(f"{file}: {state}: {text}", flush=True)
+    print(", ".join(f"{count} {state}" for state, count in counts.items()))
+    return 1 if counts["differs"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -21,12 +21,12 @@ OWN = "ada"
 
 @dataclass(frozen=True)
 class Pair:
-    """The same quantity in both, as Python text over the names q, v, u (effort or acceleration)."""
+    """The same quantity in both engines, as Python text over the names q, v, u (effort or acceleration)."""
 
     name: str
     ours: str
     theirs: str
-    value: str = "{}"  # how the peer's result becomes ours, to compare
+    value: str = "{}"  # conversion of the peer's result to ours
 
 
 PAIRS = (
@@ -45,14 +45,13 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     """A table per robot."""
     report.begin("other", "other quantities, one call from Python each, against pinocchio")
     if PINOCCHIO not in peers.available():
-        raise AdaError("nothing can be compared without pinocchio.")
-    for robot in [robots.pa10()] if quick else [robots.pa10(), robots.humanoid()]:
-        _one(robot, report, plan)
+        raise AdaError("this section needs pinocchio.")
+    for model in [robots.pa10()] if quick else [robots.pa10(), robots.humanoid()]:
+        _one(model, report, plan)
 
 
-def _one(robot: robots.Robot, report: Report, plan: Plan) -> None:
-    model = robot.model()
-    pinocchio = Pinocchio(robot)
+def _one(model: ada.Model, report: Report, plan: Plan) -> None:
+    pinocchio = Pinocchio(model)
     q, v, u = (x[0].copy() for x in robots.random_states(model, 1))
     tip = model.link_names[-1]
     pin = pinocchio.pin
@@ -67,13 +66,13 @@ def _one(robot: robots.Robot, report: Report, plan: Plan) -> None:
         rows.append([pair.name, timings.median(OWN) * 1e6, timings.median(PINOCCHIO) * 1e6, ratio, f"{worst:.0e}"])
     _batches(names, model, pinocchio, rows, plan)
     columns = ["us", "ada", "pinocchio", "pinocchio / ada", "difference"]
-    report.table(f"{robot.name}, {model.nv} velocities", columns, rows)
+    report.table(f"{model.name}, {model.nv} velocities", columns, rows)
 
 
 def _batches(
     names: dict[str, Any], model: ada.Model, pinocchio: Pinocchio, rows: list[list[object]], plan: Plan
 ) -> None:
-    """Inverse dynamics of many states: the one other thing that pinocchio does in bulk from Python."""
+    """Inverse dynamics of many states, which pinocchio also computes in one call."""
     count = 1024
     columns = [np.asfortranarray(x) for x in robots.random_states(model, count)]
     own = {**names, **dict(zip(("q", "v", "u"), columns, strict=True))}
@@ -92,10 +91,10 @@ def _batches(
 
 
 def _difference(pair: Pair, names: dict[str, Any]) -> float:
-    """Largest difference relative to the largest element; stops where it is large."""
+    """Largest difference relative to the largest element; raises an error if it is large."""
     ours = eval(pair.ours, names)
     theirs = eval(pair.value.format(f"({pair.theirs})"), names)
-    return peers.insist(pair.name, _flat(ours), _flat(theirs), 1e-8)
+    return peers.require_agreement(pair.name, _flat(ours), _flat(theirs), 1e-8)
 
 
 def _flat(value: Any) -> Array:
@@ -104,5 +103,5 @@ def _flat(value: Any) -> Array:
 
 
 def _symmetric(M: Array) -> Array:
-    """The upper half is all that some versions of pinocchio fill."""
+    """The whole matrix from its upper half; some versions of pinocchio fill no more."""
     return np.triu(M) + np.triu(M, 1).T

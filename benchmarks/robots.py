@@ -1,125 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots for the benchmarks, each as one table of numbers that is written as our model, as URDF and as MJCF."""
+"""Robots for the benchmarks that the catalogue lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.robots.mechanisms import Mechanism
 
-AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
+AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
-@dataclass(frozen=True)
-class Part:
-    """One body and the joint that carries it; its frame is the joint's, with the axes of its parent."""
-
-    parent: int  # -1: the base
-    axis: str  # x, y or z; "" for the floating base
-    xyz: tuple[float, ...]  # [m]
-    mass: float  # [kg]
-    com: tuple[float, ...]  # [m]
-    inertia: Array  # about the centre of mass [kg m²]
-
-
-@dataclass
-class Robot:
-    """A tree of revolute joints on a fixed or floating base."""
-
-    name: str
-    parts: list[Part] = field(default_factory=list)
-
-    def add(self, parent: int, axis: str, xyz: ArrayLike, mass: float, com: ArrayLike, inertia: ArrayLike) -> int:
-        """Add a part (parents first); the inertia is 3x3 or its diagonal. Returns its number."""
-        moments = np.asarray(inertia, dtype=float)
-        full = np.diag(moments) if moments.ndim == 1 else moments
-        self.parts.append(Part(parent, axis, _floats(xyz), float(mass), _floats(com), full))
-        return len(self.parts) - 1
-
-    @property
-    def floats(self) -> bool:
-        """True if the base is free."""
-        return not self.parts[0].axis
-
-    def model(self) -> ada.Model:
-        """As our model."""
-        builder = ada.Builder(self.name)
-        if not self.floats:
-            builder.link("base")
-        for i, part in enumerate(self.parts):
-            builder.link(link(i), part.mass, part.com, part.inertia)
-            if part.axis:
-                axis = [float(x) for x in AXES[part.axis].split()]
-                builder.joint(joint(i), "revolute", link(part.parent), link(i), part.xyz, axis=axis)
-        return builder.build("floating" if self.floats else "fixed")
-
-    def urdf(self) -> str:
-        """As URDF; the order of the joints' names is the order of the joints, which pinocchio goes by."""
-        lines = [f'<robot name="{self.name}">']
-        if not self.floats:
-            lines.append('<link name="base"/>')
-        for i, part in enumerate(self.parts):
-            I = part.inertia
-            moments = " ".join(f'i{a}{b}="{I["xyz".index(a), "xyz".index(b)]!s}"' for a, b in _PAIRS)
-            lines.append(
-                f'<link name="{link(i)}"><inertial><origin xyz="{_text(part.com)}"/><mass value="{part.mass!r}"/>'
-                f"<inertia {moments}/></inertial></link>"
-            )
-            if part.axis:
-                lines.append(
-                    f'<joint name="{joint(i)}" type="revolute"><parent link="{link(part.parent)}"/>'
-                    f'<child link="{link(i)}"/><origin xyz="{_text(part.xyz)}"/><axis xyz="{AXES[part.axis]}"/>'
-                    '<limit lower="-10" upper="10" effort="1000" velocity="1000"/></joint>'
-                )
-        return "\n".join([*lines, "</robot>"])
-
-    def mjcf(self) -> str:
-        """As MJCF, with nothing but gravity and the bodies."""
-        children: dict[int, list[int]] = {i: [] for i in range(-1, len(self.parts))}
-        for i, part in enumerate(self.parts):
-            children[part.parent].append(i)
-
-        def body(i: int) -> str:
-            part, I = self.parts[i], self.parts[i].inertia
-            pivot = f'<joint name="{joint(i)}" type="hinge" axis="{AXES[part.axis]}"/>' if part.axis else "<freejoint/>"
-            moments = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
-            return (
-                f'<body name="{link(i)}" pos="{_text(part.xyz)}">{pivot}<inertial pos="{_text(part.com)}" '
-                f'mass="{part.mass!r}" fullinertia="{_text(moments)}"/>{"".join(map(body, children[i]))}</body>'
-            )
-
-        options = '<option gravity="0 0 -9.81" timestep="0.001"><flag contact="disable"/></option>'
-        return f"<mujoco>{options}<worldbody>{''.join(map(body, children[-1]))}</worldbody></mujoco>"
-
-
-_PAIRS = (("x", "x"), ("x", "y"), ("x", "z"), ("y", "y"), ("y", "z"), ("z", "z"))
-
-
-def joint(i: int) -> str:
-    """Name of a joint; names sort as the numbers do."""
-    return f"joint_{i:06d}"
-
-
-def link(i: int) -> str:
-    """Name of a link."""
-    return "base" if i < 0 else f"link_{i:06d}"
-
-
-def _floats(values: ArrayLike) -> tuple[float, ...]:
-    return tuple(float(x) for x in np.asarray(values, dtype=float))
-
-
-def _text(values: Sequence[float]) -> str:
-    return " ".join(repr(float(x)) for x in values)
-
-
-# --- the robots -----------------------------------------------------------------------------------------------------
 def _full_inertia(rng: np.random.Generator, mass: float, size: float) -> Array:
     """A random inertia that a body can have."""
     root = rng.normal(size=(3, 3))
@@ -128,39 +20,47 @@ def _full_inertia(rng: np.random.Generator, mass: float, size: float) -> Array:
     return inertia
 
 
-def pa10(full: bool = False) -> Robot:
+def pa10(full: bool = False) -> ada.Model:
     """A 7R arm like the PA-10, axes z y z y z y z.
 
     Args:
         full: every inertial parameter and offset is non-zero, so that nothing folds away; else diagonal inertias and
             offsets along z, as the data of the real arm.
     """
-    robot, rng = Robot("pa10full" if full else "pa10"), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
+    builder = ada.Builder("pa10full" if full else "pa10").link("base")
     heights = (0.2, 0.115, 0.25, 0.2, 0.25, 0.25, 0.08)
     masses = (9.29, 5.0, 4.5, 3.45, 3.46, 1.9, 1.2)
     com_y = (0.0, -0.03, 0.0, -0.02, 0.0, 0.01, 0.0)
     com_z = (-0.05, 0.07, 0.10, 0.06, 0.12, 0.02, 0.03)
     for i, axis in enumerate("zyzyzyz"):
+        com, xyz = np.array([0.0, com_y[i], com_z[i]]), np.array([0.0, 0.0, heights[i]])
+        inertia = masses[i] * np.diag([0.010, 0.009, 0.004])
         if full:
             com = rng.normal(size=3) * 0.05 + np.array([0.0, 0.0, com_z[i]])
             inertia = _full_inertia(rng, masses[i], 0.01)
-            xyz = (rng.normal() * 0.03, rng.normal() * 0.03, heights[i])
-            robot.add(i - 1, axis, xyz, masses[i], com, inertia)
-        else:
-            moments = masses[i] * np.array([0.010, 0.009, 0.004])
-            robot.add(i - 1, axis, (0.0, 0.0, heights[i]), masses[i], (0.0, com_y[i], com_z[i]), moments)
-    return robot
+            xyz[:2] = rng.normal(size=2) * 0.03
+        builder.link(f"link_{i}", masses[i], com, inertia)
+        parent = f"link_{i - 1}" if i else "base"
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", xyz, axis=AXES[axis])
+    return builder.build()
 
 
-def humanoid() -> Robot:
+def humanoid() -> ada.Model:
     """A free trunk of two joints, two legs of six, two arms of five; nv = 30, full inertias."""
-    robot, rng = Robot("humanoid"), np.random.default_rng(1)
+    rng, builder, count = np.random.default_rng(1), ada.Builder("humanoid"), iter(range(100))
 
-    def add(parent: int, axis: str, xyz: tuple[float, float, float], mass: float, length: float) -> int:
+    def add(parent: str, axis: str, xyz: tuple[float, float, float], mass: float, length: float) -> str:
+        """Add a link, and the joint that moves it if it has an axis."""
         com = np.array([0.01, 0.0, -length / 2.0]) + rng.normal(size=3) * 0.01
-        return robot.add(parent, axis, xyz, mass, com, _full_inertia(rng, mass, length**2 / 12.0 + 1e-3))
+        number = next(count)
+        link = f"link_{number}"
+        builder.link(link, mass, com, _full_inertia(rng, mass, length**2 / 12.0 + 1e-3))
+        if axis:
+            builder.joint(f"joint_{number}", "revolute", parent, link, xyz, axis=AXES[axis])
+        return link
 
-    pelvis = add(-1, "", (0.0, 0.0, 0.0), 10.0, 0.2)
+    pelvis = add("", "", (0.0, 0.0, 0.0), 10.0, 0.2)
     trunk = add(add(pelvis, "z", (0.0, 0.0, 0.1), 6.0, -0.3), "y", (0.0, 0.0, 0.1), 8.0, -0.3)
     for side in (1.0, -1.0):
         part = add(pelvis, "z", (0.0, 0.09 * side, -0.05), 1.5, 0.05)
@@ -180,18 +80,7 @@ def humanoid() -> Robot:
             ("z", -0.2, 0.6, 0.1),
         ):
             part = add(part, axis, (0.0, 0.0, height), mass, length)
-    return robot
-
-
-def chain(n: int) -> Robot:
-    """The chain of `ada_dynamics.chain_3d`, for the other engines."""
-    robot = Robot(f"chain_{n}")
-    length, mass = 0.1, 1.0
-    inertia = mass * length**2 * np.array([[1.0, 0.05, 0.02], [0.05, 1.1, -0.04], [0.02, -0.04, 0.3]])
-    for i in range(n):
-        xyz = (0.0, 0.0, length if i else 0.0)
-        robot.add(i - 1, "xyz"[i % 3], xyz, mass, length * np.array([0.1, 0.2, 0.5]), inertia)
-    return robot
+    return builder.build("floating")
 
 
 def random_states(model: ada.Model, count: int, seed: int = 0) -> tuple[Array, Array, Array]:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time contenders against each other: in turn, in one process, many short rounds, medians.
 
-Absolute times drift with whatever else the machine does; within one round all contenders meet the same conditions, so
-the ratio is taken per round and the median of these ratios is what counts.
+Absolute times drift with the load of the machine; within one round all contenders meet the same conditions. Therefore
+a ratio is taken per round, and the median of these ratios counts.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import time
 import timeit
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -18,14 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
+from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.generic import GenericKernel
 
-def _clock() -> Callable[[], float]:
-    """The processor time of this process, which stops while others run; the time of day where that is too coarse."""
-    precise = time.get_clock_info("process_time").resolution <= 1e-6
-    return time.process_time if precise else time.perf_counter
-
-
-CLOCK = _clock()
+# Processor time of this process, which stops while others run; the time of day if that is too coarse.
+CLOCK = time.process_time if time.get_clock_info("process_time").resolution <= 1e-6 else time.perf_counter
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,8 @@ class Contender:
     Attributes:
         label: for the table.
         statement: Python text, run in a bare loop (no lambda, whose call would count).
-        names: what the statement refers to.
-        states: evaluations that one run of the statement makes, or what it is worth.
+        names: variables of the statement.
+        states: evaluations by one run of the statement.
     """
 
     label: str
@@ -95,16 +94,11 @@ class Timings:
 
 def measure(contenders: Sequence[Contender], plan: Plan) -> Timings:
     """Run all contenders in turn, round after round; the first run of each, which may compile, does not count."""
-    timers = [timer_of(c) for c in contenders]
+    timers = [timeit.Timer(c.statement, timer=CLOCK, globals=dict(c.names)) for c in contenders]
     repeats = [_repeats(timer, plan.seconds) for timer in timers]
     rounds = [[timer.timeit(n) / n for timer, n in zip(timers, repeats, strict=True)] for _ in range(plan.rounds)]
     states = np.array([c.states for c in contenders], dtype=float)
     return Timings([c.label for c in contenders], np.array(rounds).T / states[:, np.newaxis])
-
-
-def timer_of(contender: Contender) -> timeit.Timer:
-    """Times runs of a contender."""
-    return timeit.Timer(contender.statement, timer=CLOCK, globals=dict(contender.names))
 
 
 def _repeats(timer: timeit.Timer, seconds: float) -> int:
@@ -118,12 +112,34 @@ def _repeats(timer: timeit.Timer, seconds: float) -> int:
         count *= 4
 
 
+# --- compiled kernels: many rows in a call, so that the library's Python code takes no part --------------------------
+def batch_by_address(label: str, kernel: Kernel, inputs: Sequence[Array], order: str = "columns") -> Contender:
+    """The batch code on arrays (N, size) whose columns or rows are contiguous."""
+    turned = np.asfortranarray if order == "columns" else np.ascontiguousarray
+    arrays = [turned(x) for x in inputs]
+    count = len(arrays[0])
+    outputs = [turned(np.empty((count, *shape))) for _, shape in kernel.signature.outputs]
+    pointers = [ctypes.c_void_p(x.ctypes.data) for x in (*arrays, *outputs)]
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * len(pointers), ctypes.c_int64)
+    function = kind(kernel.native_address(f"kernel_{order}"))
+    names: dict[str, object] = {"f": function, "n": ctypes.c_int64(count), "keep": (arrays, outputs, kernel)}
+    names |= {f"p{i}": pointer for i, pointer in enumerate(pointers)}
+    return Contender(label, f"f({', '.join(f'p{i}' for i in range(len(pointers)))}, n)", names, count)
+
+
+def rows_in_turn(label: str, kernel: Kernel | GenericKernel, inputs: Sequence[Array], repeats: int = 1) -> Contender:
+    """The code of one state over all rows, one after the other."""
+    names = {"f": kernel.native_repeat, "rows": [np.ascontiguousarray(x) for x in inputs]}
+    return Contender(label, f"f(*rows, repeats={repeats})", names, repeats * len(inputs[0]))
+
+
+# --- processors ------------------------------------------------------------------------------------------------------
 _AFFINITY = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else frozenset[int]()
 
 
 @contextmanager
 def on_all_cpus() -> Iterator[None]:
-    """Threads that begin here may run on every processor that this process was given, pinned or not."""
+    """Let threads that begin here run on every processor that this process may use."""
     if not _AFFINITY:
         yield
         return
@@ -136,7 +152,7 @@ def on_all_cpus() -> Iterator[None]:
 
 
 def pin_to_one_cpu() -> str:
-    """Keep this process on one processor, where the system can; says what was done."""
+    """Keep this process on one processor if the system can; returns a description."""
     if not hasattr(os, "sched_setaffinity"):
         return "not pinned (this system cannot)"
     chosen = max(os.sched_getaffinity(0))

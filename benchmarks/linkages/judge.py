@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.linkages.linkage import GRAVITY, GROUND, Linkage, Long
 
-Array = Any  # longdouble, or float64 where speed matters more
+Array = Any  # longdouble
 NEWTON_STEPS = 12
 NEXT, AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])  # coordinates
 
@@ -61,9 +61,9 @@ class Motion:
 class Judge:
     """Dynamics of a batch of linkages that have the same tree."""
 
-    def __init__(self, linkages: Sequence[Linkage], dtype: Any = Long) -> None:
+    def __init__(self, linkages: Sequence[Linkage]) -> None:
         first = linkages[0]
-        self.linkages, self.dtype = list(linkages), dtype
+        self.linkages = list(linkages)
         self.n, self.m = len(first.tree), first.mobility
         self.parents = [pin.parent for pin in first.tree]
         for one in linkages:
@@ -79,19 +79,19 @@ class Judge:
         self.mass = self._stack(lambda one: [solid.mass for solid in one.solids])
         self.com = self._stack(lambda one: [solid.com for solid in one.solids])
         self.inertia = self._stack(lambda one: [solid.inertia for solid in one.solids])
-        self.gravity = np.array(GRAVITY, dtype=dtype)
+        self.gravity = np.array(GRAVITY, dtype=Long)
         self.carried = self._carried()
         self._K = _cross_matrix(self.axis)
         self._KK = self._K @ self._K
-        self._eye = np.eye(3, dtype=dtype)
+        self._eye = np.eye(3, dtype=Long)
         self.lost = np.zeros(len(self.linkages), dtype=bool)  # those that ran into a pose without a chart
 
     def _stack(self, of: Any) -> Array:
-        return np.array([of(one) for one in self.linkages], dtype=self.dtype)
+        return np.array([of(one) for one in self.linkages], dtype=Long)
 
     def _carried(self) -> Array:
         """(n + 1, n): 1 where a pin lies between a body and the ground."""
-        carried = np.zeros((self.n + 1, self.n), dtype=self.dtype)
+        carried = np.zeros((self.n + 1, self.n), dtype=Long)
         for k, parent in enumerate(self.parents):
             carried[k] = carried[parent]
             carried[k, k] = 1
@@ -102,8 +102,8 @@ class Judge:
         """All bodies where the tree's pins have turned by q."""
         batch, n = q.shape
         own = self._eye + np.sin(q)[..., None, None] * self._K + (1 - np.cos(q))[..., None, None] * self._KK
-        R = np.empty((batch, n + 1, 3, 3), dtype=self.dtype)
-        t = np.zeros((batch, n + 1, 3), dtype=self.dtype)
+        R = np.empty((batch, n + 1, 3, 3), dtype=Long)
+        t = np.zeros((batch, n + 1, 3), dtype=Long)
         R[:, GROUND] = self._eye
         shift = self.point - _times(own, self.point)
         for k, parent in enumerate(self.parents):
@@ -136,10 +136,6 @@ class Judge:
         carried = self.carried[bodies][None, :, :, None]
         Jw = carried * at.axes[:, None]
         return _cross(Jw, x[:, :, None] - at.points[:, None]), Jw
-
-    def gap(self, q: Array) -> Array:
-        """Largest entry of r(q)."""
-        return np.abs(self.residual(self.place(q))[0]).max(axis=-1)
 
     def charts(self, q: Array) -> Charts:
         """The independent angles that move most, at closed poses."""
@@ -175,7 +171,7 @@ class Judge:
         A linkage for which it fails is lost: it waits in its reference pose, so that the others can go on.
         """
         q = np.where(self.lost[:, None], 0, q)
-        done = 1e-9 if self.dtype is Long else 1e-7  # the next step is of the order of its square
+        done = 1e-9  # the next step is of the order of its square
         moving = ~self.lost
         for _ in range(NEWTON_STEPS):
             r, J = self.residual(self.place(q))
@@ -193,8 +189,8 @@ class Judge:
     def tangent(self, J: Array, charts: Charts) -> tuple[Array, Array]:
         """T, and the largest part of J T that is not zero."""
         Jb, Jf = _columns(J, charts.bound), _columns(J, charts.free)
-        T = np.zeros((len(J), self.n, self.m), dtype=self.dtype)
-        np.put_along_axis(T, charts.free[..., None], np.eye(self.m, dtype=self.dtype)[None], 1)
+        T = np.zeros((len(J), self.n, self.m), dtype=Long)
+        np.put_along_axis(T, charts.free[..., None], np.eye(self.m, dtype=Long)[None], 1)
         np.put_along_axis(T, charts.bound[..., None], -_least_squares(Jb, Jf), 1)
         return T, np.abs(J @ T).max(axis=(1, 2), initial=0)
 
@@ -209,7 +205,7 @@ class Judge:
         np.put_along_axis(g, charts.bound, bound, 1)
         M, h = self._inertia(at, bias)
         load = -h - _times(M, g)
-        load = load if tau is None else load + np.asarray(tau, dtype=self.dtype)
+        load = load if tau is None else load + np.asarray(tau, dtype=Long)
         Tt = np.swapaxes(T, 1, 2)
         rates = _solve_definite(Tt @ M @ T, _times(Tt, load)[..., None])[..., 0]
         left = np.abs(_times(J, g) + gamma).max(axis=-1, initial=0)

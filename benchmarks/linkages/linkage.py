@@ -57,16 +57,6 @@ class Linkage:
     mobility: int
 
     @property
-    def rank(self) -> int:
-        """Independent conditions of the loops."""
-        return len(self.tree) - self.mobility
-
-    @property
-    def redundant(self) -> int:
-        """Conditions of the loops that follow from the others: each pin that closes a loop has five."""
-        return 5 * len(self.loops) - self.rank
-
-    @property
     def pins(self) -> tuple[Pin, ...]:
         """All pins: those of the tree, then those of the loops."""
         return self.tree + self.loops
@@ -162,28 +152,6 @@ def model_of(
     model = builder.build(gravity=GRAVITY)
     pins = np.array([int(name.removeprefix("joint_")) for name in model.joint_names])
     return Modelled(model, pins, np.array([start[name] for name in model.joint_names]))
-
-
-def linkage_of(model: ada.Model, q: Array, mobility: int) -> Linkage:
-    """A model of revolute joints alone as it stands in a closed pose."""
-    number = {link: i for i, link in enumerate(joint.child for joint in model.joints.values())}
-    poses = {model.root: (np.eye(3, dtype=Long), np.zeros(3, dtype=Long))}
-    tree, solids = [], []
-    for i, (name, joint) in enumerate(model.joints.items()):
-        R, p = poses[joint.parent]
-        R, p = R @ joint.rotation, p + R @ joint.xyz
-        axis = unit(R @ joint.axis)
-        tree.append(Pin(number.get(joint.parent, GROUND), i, axis, p))
-        R = turn(axis, q[model.q_index(name)][0]) @ R
-        poses[joint.child] = R, p
-        link = model.links[joint.child]
-        solids.append(Solid(Long(link.mass), p + R @ link.com, R @ link.inertia @ R.T))
-    loops = []
-    for loop in model.loops.values():
-        R, p = poses[loop.parent]
-        parent, child = (number.get(link, GROUND) for link in (loop.parent, loop.child))
-        loops.append(Pin(parent, child, unit(R @ loop.parent_rotation @ loop.axis), p + R @ loop.parent_xyz))
-    return Linkage(model.name, tuple(solids), tuple(tree), tuple(loops), mobility)
 
 
 def _outwards(pin: Pin, known: dict[int, Array]) -> tuple[int, int, Array]:

@@ -1,30 +1,119 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random linkages in motion under gravity: the true course of each, and that of RKF45 on independent coordinates.
+"""Random linkages in motion under gravity: the reference motion of each, and that of RKF45 on independent coordinates.
 
-A course is taken if its linkage moves at 3 to 10 rad/s and stays away from poses in which it could branch off: there
-any error grows without end, whatever the method.
+The reference is a Runge-Kutta method of order 8 on independent coordinates in extended precision. A motion is used if
+its linkage moves at 3 to 10 rad/s and stays away from bifurcations, where any error grows without bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.integrate import DOP853
 
-from benchmarks.linkages.families import FAMILIES, Maker
-from benchmarks.linkages.judge import Judge
+from ada_dynamics.simulation.methods import METHODS
+from benchmarks.linkages.families import FAMILIES
+from benchmarks.linkages.judge import Charts, Judge, Placed
 from benchmarks.linkages.linkage import Linkage, Long
-from benchmarks.linkages.marching import ORDER_8, RKF45, Course, march
 
 Array = Any
+Pose = tuple[Array, Placed, Array]  # closed angles, poses of the bodies, Jacobian of the loops
 SPEED = 3.0  # largest rate at the start [rad/s]
 FASTEST = 10.0  # [rad/s]
 REGULAR = 0.03
 CONSERVED = 1e-15  # of the energy: the truth is good enough
 TRUE_STEP, STEP, INTERVAL = 2.5e-3, 1e-3, 0.02  # [s]
 POOL, SPARE = 4, 4  # linkages that are tried for each that is wanted, and besides
+
+
+@dataclass(frozen=True)
+class Table:
+    """Coefficients of an explicit method."""
+
+    A: Array
+    b: Array
+
+
+RKF45 = Table(METHODS["rkf45"].A, METHODS["rkf45"].b)
+# Of order 8: scipy's table of Dormand's and Prince's method, not the library's.
+ORDER_8 = Table(DOP853.A[:12, :12], DOP853.B)
+
+
+@dataclass(frozen=True)
+class Course:
+    """States at equal intervals; the first index counts times, the second one linkages."""
+
+    t: Array
+    angles: Array  # of all pins
+    rates: Array
+    energy: Array
+    gap: Array  # largest of the motion
+    defect: Array
+    regular: Array  # smallest non-zero singular value of the loops' Jacobian, relative to the largest one
+    lost: Array  # linkages without a result
+
+    def of(self, i: int) -> Course:
+        """One linkage, without the index that counts them."""
+        in_time = {name: getattr(self, name)[:, i] for name in ("angles", "rates", "energy", "regular")}
+        return replace(self, **in_time, gap=self.gap[i], defect=self.defect[i], lost=self.lost[i])
+
+
+def march(judge: Judge, q: Array, v: Array, seconds: float, step: float, interval: float, table: Table) -> Course:
+    """Integrate from closed poses q with tangent rates v; a state is stored at each interval of some steps."""
+    judge.lost[:] = False
+    v = np.asarray(v, dtype=Long)
+    charts = judge.charts(q)
+    pose = judge.close(np.asarray(q, dtype=Long), charts)
+    v = judge.move(*pose[1:], np.take_along_axis(v, charts.free, 1), charts).v
+    each = round(interval / step)
+    kept = [_kept(judge, pose, v)]
+    worst = np.zeros((2, len(q)))
+    for i in range(round(seconds / step)):
+        charts = judge.better_charts(charts, judge.tangent(pose[2], charts)[0])
+        pose, v, errors = _step(judge, charts, pose, v, Long(step), table)
+        worst = np.maximum(worst, errors)
+        if (i + 1) % each == 0:
+            kept.append(_kept(judge, pose, v))
+    angles, rates, energy, regular = (np.array(x) for x in zip(*kept, strict=True))
+    t = interval * np.arange(len(kept))
+    return Course(t, angles, rates, energy, worst[0], worst[1], regular, judge.lost.copy())
+
+
+def _step(judge: Judge, charts: Charts, pose: Pose, v: Array, h: Any, table: Table) -> tuple[Pose, Array, Array]:
+    """One step; Newton's method closes the loops of each stage, from angles that their rates predict."""
+    w = np.take_along_axis(v, charts.free, 1)
+    q, at, J = pose
+    speeds: list[Array] = []
+    gains: list[Array] = []
+    worst = np.zeros((2, len(q)))
+    for row in table.A:
+        if speeds:
+            _, at, J = judge.close(q + h * _sum(row, speeds), charts)
+        motion = judge.move(at, J, w + h * _sum(row, gains), charts)
+        speeds.append(motion.v)
+        gains.append(np.take_along_axis(motion.a, charts.free, 1))
+        worst = np.maximum(worst, np.array([motion.gap, motion.defect], dtype=float))
+    pose = judge.close(q + h * _sum(table.b, speeds), charts)
+    T, _ = judge.tangent(pose[2], charts)
+    return pose, (T @ (w + h * _sum(table.b, gains))[..., None])[..., 0], worst
+
+
+def _sum(weights: Array, rates: list[Array]) -> Array:
+    total: Array = 0
+    for weight, rate in zip(weights, rates, strict=False):
+        if weight:
+            total = total + weight * rate
+    return total
+
+
+def _kept(judge: Judge, pose: Pose, v: Array) -> tuple[Array, ...]:
+    q, _, J = pose
+    sizes = np.linalg.svd(J.astype(float), compute_uv=False)
+    regular = sizes[:, judge.n - judge.m - 1] / sizes[:, 0]
+    return judge.all_angles(q), judge.all_rates(q, v), judge.energy(q, v), regular
 
 
 @dataclass(frozen=True)
@@ -47,15 +136,6 @@ class Trial:
         return largest(self.usual.energy - self.usual.energy[0])
 
     @property
-    def rounding(self) -> float:
-        """What rates lose to rounding in double precision [rad/s].
-
-        Each step rounds them to 1e-16, and the loops' conditions take that across their rank.
-        """
-        steps = self.truth.t[-1] / STEP
-        return float(steps * np.finfo(float).eps * self.speed / self.truth.regular.min())
-
-    @property
     def speed(self) -> float:
         """Largest rate [rad/s]."""
         return largest(self.truth.rates)
@@ -66,23 +146,21 @@ def largest(x: Array) -> float:
     return float(np.abs(x).max())
 
 
-def groups(families: Iterable[str] = FAMILIES, makers: Mapping[str, Maker] = FAMILIES) -> list[list[str]]:
-    """Families whose linkages have the same tree, which the judge takes together."""
+def groups(families: Iterable[str] = FAMILIES) -> list[list[str]]:
+    """Families whose linkages have the same tree, which the judge can compute together."""
     found: dict[Any, list[str]] = {}
     for name in families:
-        one = makers[name](np.random.default_rng(0))
+        one = FAMILIES[name](np.random.default_rng(0))
         found.setdefault((one.mobility, *((pin.parent, pin.child) for pin in one.pins)), []).append(name)
     return list(found.values())
 
 
-def trials(
-    families: Sequence[str], count: int, seconds: float, seed: int = 0, makers: Mapping[str, Maker] = FAMILIES
-) -> list[Trial]:
+def trials(families: Sequence[str], count: int, seconds: float, seed: int = 0) -> list[Trial]:
     """`count` trials of each of these families, which must have the same tree."""
     pool = []
     for name in families:
         rng = np.random.default_rng([seed, *name.encode()])
-        pool += [(name, makers[name](rng), rng.normal(size=8)) for _ in range(POOL * count + SPARE)]
+        pool += [(name, FAMILIES[name](rng), rng.normal(size=8)) for _ in range(POOL * count + SPARE)]
     judge = Judge([one for _, one, _ in pool])
     angles = np.zeros((len(pool), judge.n), dtype=Long)
     rates = start_rates(judge, angles, np.array([push[: judge.n] for _, _, push in pool]))

@@ -53,6 +53,11 @@ class Keeping:
     unexplained: int
     steps: float
 
+    @property
+    def milliseconds(self) -> list[float]:
+        """Quantiles of the periods, 99 % and longest of the delays [ms]."""
+        return [float(t) * 1e3 for t in (*self.periods, self.late[1], self.late[3])]
+
 
 def keeping(rows: Rows, window: Window, period: int, bare: Sequence[Rows]) -> Keeping:
     """Figures of a process.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a measurement: started on a DDS domain of their own, ended together; and what the system counts."""
+"""Processes of a measurement, started on a DDS domain and ended together; counters of the system."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ada_dynamics.errors import AdaError
 from ada_robot.ros.environment import child_environment
@@ -27,10 +28,10 @@ _LIBC, _PR_SET_PDEATHSIG = ctypes.CDLL(None), 1  # linux/prctl.h
 
 
 def _begin() -> None:
-    """In a child, before it is another program."""
-    # a job in a script's background ignores Ctrl-C, and so would what it starts
+    """Prepare a child process before it executes another program."""
+    # A job in the background of a script ignores Ctrl-C, and so would its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if sys.platform == "linux":  # a measurement that is killed leaves no nodes behind
+    if sys.platform == "linux":  # end the nodes with a measurement that is killed
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
@@ -52,13 +53,13 @@ class Process:
 
         Args:
             module: run with -m.
-            arguments: behind it.
+            arguments: of the module.
             folder: for its output and wake-ups.
             name: of the file with its output.
             domain: of DDS.
-            prefix: a command that starts it, if not this process.
-            environment: what it has beside its own.
-            on_line: gets what it writes, line by line, in a thread.
+            prefix: a command that starts it.
+            environment: added to that of this process.
+            on_line: receives its output line by line, in a thread.
         """
         self._name = f"{name} ({module} {' '.join(arguments)})"
         self._log = folder / f"{name}.log"
@@ -110,15 +111,15 @@ class Process:
         self._popen.send_signal(number)
 
     def ready(self) -> Process:
-        """Wait until it says so.
+        """Wait until it prints "ready".
 
         Raises:
-            AdaError: it did not, or ended.
+            AdaError: it ended, or took too long.
         """
         deadline = time.monotonic() + _START
         while not self._is_ready.wait(0.1):
             if self._popen.poll() is not None or time.monotonic() > deadline:
-                raise AdaError(f"{self._name} was never ready; it said:\n{self._said()}")
+                raise AdaError(f"{self._name} was never ready; its output:\n{self._said()}")
         return self
 
     def _said(self) -> str:
@@ -134,7 +135,7 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def waited(self) -> float:
-        """Time that its threads could have run, but others had the processor [s]; 0 where the system does not say."""
+        """Time that its threads waited for a processor [s]; 0 if the system does not report it."""
         total = 0
         for file in Path(f"/proc/{self._popen.pid}/task").glob("*/schedstat"):
             with contextlib.suppress(OSError, IndexError, ValueError):  # a thread may have ended
@@ -142,33 +143,33 @@ class Process:
         return total * 1e-9
 
     def stop(self) -> None:
-        """End it as Ctrl-C does.
+        """End it by SIGINT.
 
         Raises:
-            AdaError: it ended badly, which no figure should hide.
+            AdaError: it ended with an error.
         """
         if self._popen.poll() is None:
             self._popen.send_signal(signal.SIGINT)
         code = self._popen.wait(_END)
         if code:
-            raise AdaError(f"{self._name} ended with exit code {code}; it said:\n{self._said()}")
+            raise AdaError(f"{self._name} ended with exit code {code}; its output:\n{self._said()}")
 
     def kill(self) -> None:
-        """Make sure that it is gone."""
+        """Kill it if it still runs."""
         if self._popen.poll() is None:
             self._popen.kill()
             self._popen.wait(_END)
         for pipe in (self._popen.stdin, self._popen.stdout):
             if pipe is not None:
-                with contextlib.suppress(OSError):  # what was said to one that is gone
+                with contextlib.suppress(OSError):  # unsent input of an ended process
                     pipe.close()
 
 
 class Processes:
-    """All processes of a measurement; none outlives the `with`."""
+    """All processes of a measurement, which end with the `with` block."""
 
     def __init__(self, folder: Path, domain: int = DOMAIN) -> None:
-        """Make the folder for what they write. Args: it, and their domain of DDS."""
+        """Make the folder for their output."""
         self.folder, self.domain = folder, domain
         folder.mkdir(parents=True, exist_ok=True)
         self._all: list[Process] = []
@@ -181,32 +182,15 @@ class Processes:
             for process in self._all:
                 last.callback(process.kill)
 
-    def start(
-        self,
-        module: str,
-        *arguments: str,
-        name: str,
-        prefix: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
-        on_line: Callable[[str], object] | None = None,
-    ) -> Process:
+    def start(self, module: str, *arguments: str, **options: Any) -> Process:
         """Start one; arguments as those of `Process`."""
-        process = Process(
-            module,
-            *arguments,
-            folder=self.folder,
-            name=name,
-            domain=self.domain,
-            prefix=prefix,
-            environment=environment,
-            on_line=on_line,
-        )
+        process = Process(module, *arguments, folder=self.folder, domain=self.domain, **options)
         self._all.append(process)
         return process
 
 
 def stolen() -> float:
-    """Time that the machine's host gave to others, on all CPUs [s]; 0 where the system does not say."""
+    """Time that the host of a virtual machine gave to others, on all CPUs [s]; 0 if the system does not report it."""
     try:
         return int(Path("/proc/stat").read_text(encoding="utf-8").split(None, 9)[8]) / _TICKS
     except (OSError, IndexError, ValueError):
@@ -214,7 +198,7 @@ def stolen() -> float:
 
 
 def clock() -> str:
-    """The clock that all times are of."""
+    """Description of the steady clock."""
     info = time.get_clock_info("monotonic")
     source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     kernel = source.read_text(encoding="ascii").strip() if source.is_file() else "unknown"
@@ -222,6 +206,6 @@ def clock() -> str:
 
 
 def cpus() -> list[int]:
-    """CPUs that get a bare process: all that may be used, up to eight."""
+    """CPUs of the bare processes: all usable ones, up to eight."""
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
     return usable[:8]

@@ -20,7 +20,7 @@ from ada_robot.safety.settings import SafetySettings
 
 ARM = "arm_driver:ArmDriver"
 # The machine of a test may stand still for longer than any watchdog of a real device: these tests are about what
-# happens, `benchmarks.hardware` about when.
+# happens, `benchmarks.hardware` measures when.
 PATIENT = {"device_timeout": 0.0}
 
 

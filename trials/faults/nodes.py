@@ -56,7 +56,7 @@ def controlled(graph: Graph, device: EmulatorProcess) -> Scene:
     values = {"robot": "pa10", "controller": "joint_trajectory", "state_source": "joint_states", **SLOW}
     controller = graph.node(CONTROLLER, {**values, "state_timeout": 2.0})
     graph.wait(in_phase("active"))
-    graph.program("benchmarks.ros.referee", "1000", GOAL).ready()
+    graph.program("benchmarks.ros.participants", "referee", "1000", GOAL, name="referee").ready()
     return Scene(graph, device, robot, controller)
 
 

@@ -41,7 +41,7 @@ def _start(graph: Graph) -> Scene:
     node = graph.node(DYNAMICS, values)
     slow = {"controller": "joint_trajectory", **SLOW, "state_timeout": STOP / 2.0, "timeout_clock": "machine"}
     controller = graph.node(CONTROLLER, {"robot": "pa10", **slow})
-    graph.program("benchmarks.ros.referee", "1000", GOAL).ready()
+    graph.program("benchmarks.ros.participants", "referee", "1000", GOAL, name="referee").ready()
     graph.wait(moves(MOVES), timeout=BEGINS)
     time.sleep(2.0 * CHUNK_SECONDS)  # something of it is to be on the disk
     return Scene(graph, node, controller)

@@ -16,13 +16,10 @@ JUDGED = {
     "derivatives",
     "energy",
     "forward",
-    "calls",
     "closed",
     "compile",
-    "flops",
     "chains",
     "simulation",
-    "linkages",
     "controllers",
 }
 

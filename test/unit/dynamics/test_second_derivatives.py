@@ -99,9 +99,7 @@ CASES: dict[str, Callable[[], Moving]] = {
 }
 MORE_CASES: dict[str, Callable[[], Moving]] = {
     **{base: partial(tree, random_tree(0, KINDS, base)) for base in ("floating", "floating_euler")},
-    **{
-        f"humanoid {name}": partial(tree, robots.humanoid().model(), algorithm=name) for name in ("auto", "aba", "crba")
-    },
+    **{f"humanoid {name}": partial(tree, robots.humanoid(), algorithm=name) for name in ("auto", "aba", "crba")},
     **{name: partial(loops, name) for name in MORE},
 }
 
