@@ -97,23 +97,25 @@ class ConstraintAnalysis:
         return found
 
 
-def analyse(model: Model, q: Array | None = None, turned: bool = False) -> ConstraintAnalysis:
+def analyse(model: Model, q: Array | None = None) -> ConstraintAnalysis:
     """Analyse the loop constraints of a model.
 
     Args:
         model: a model with loops.
         q: configuration near one that closes all loops, in the assembly mode to be used; the model's home by default.
-        turned: whether the constraints have the axes that give the shortest code, see `ConstraintSet`.
     """
     constraints = ConstraintSet(model)
     refuse_open(constraints)
     constraints.trace()
     start = closed_near(model, constraints, model.home() if q is None else q)
-    samples = sample_configurations(constraints, start)
-    if turned:
-        constraints = ConstraintSet(model, turned=True)
-        constraints.trace()
-    return _analyse_at(constraints, samples)
+    return _analyse_at(constraints, sample_configurations(constraints, start))
+
+
+def analyse_turned(analysis: ConstraintAnalysis) -> ConstraintAnalysis:
+    """Analyse the same constraints with the axes of the other sides of the loop joints."""
+    constraints = analysis.constraints.turned()
+    constraints.trace()
+    return _analyse_at(constraints, list(analysis.configurations))
 
 
 def _analyse_at(constraints: ConstraintSet, samples: list[Array]) -> ConstraintAnalysis:

@@ -55,10 +55,9 @@ class ConstraintSet:
     """
 
     def __init__(self, model: Model, turned: bool = False) -> None:
-        """Args: a model with loops; whether each loop joint has the axes of the side that gives the shorter code."""
-        self.model = model
-        self._turned = loops_to_turn(model.tree) if turned else ()
-        self.tree = model.tree.with_turned_loops(self._turned)
+        """Args: a model with loops; whether the constraints have the axes of the child sides of the loop joints."""
+        self.model, self.is_turned = model, turned
+        self.tree = model.tree.with_turned_loops() if turned else model.tree
         self.rows = tuple(
             ScalarConstraint(loop.name, i, kind) for loop in self.tree.loops for i, kind in enumerate(loop.rows)
         )
@@ -69,6 +68,12 @@ class ConstraintSet:
         self._calls = 0
         self._masses: dict[bytes, Array] = {}
 
+    def turned(self) -> ConstraintSet:
+        """The same constraints with the axes of the other sides of the loop joints."""
+        other = ConstraintSet(self.model, not self.is_turned)
+        other._masses = self._masses
+        return other
+
     def trace(self) -> None:
         """Trace violation and Jacobian at their next evaluation, for callers that need them many times."""
         self._calls = TRACED_AFTER
@@ -76,7 +81,7 @@ class ConstraintSet:
     @cached_property
     def full_tree(self) -> Tree:
         """The tree that has a body for every link."""
-        return self.model.full_tree.with_turned_loops(self._turned)
+        return self.model.full_tree.with_turned_loops() if self.is_turned else self.model.full_tree
 
     def equations(self, q: Vector, v: Vector | None = None, chosen: Chosen | None = None) -> list[ConstraintRow]:
         """The constraints J a + γ = 0 with their wrenches.
@@ -286,23 +291,6 @@ def _columns(values: Sequence[Scalar], q: Array) -> Array:
     for row, value in zip(found, values, strict=True):
         row[:] = value
     return found
-
-
-def loops_to_turn(tree: Tree) -> tuple[str, ...]:
-    """Loops whose constraints give shorter code with the axes of their child side.
-
-    For joints that only transmit forces, or along which the origins move, that is the side with fewer bodies up to the
-    common ancestor, for others the one with more, by two at least. In the catalogue other choices save at most 6 % of a
-    forward dynamics, for Bennett's linkage 10 %.
-    """
-    found = []
-    for loop in tree.loops:
-        parent, child = set(tree.ancestry(loop.parent)), set(tree.ancestry(loop.child))
-        more = len(child - parent) - len(parent - child)
-        is_shorter = loop.moves_origin or all(kind.is_force for kind in loop.rows)
-        if more < 0 if is_shorter else more > 1:
-            found.append(loop.name)
-    return tuple(found)
 
 
 def characteristic_length(model: Model) -> float:

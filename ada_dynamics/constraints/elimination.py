@@ -503,7 +503,7 @@ def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, El
     Raises:
         ModelError: the configuration does not close the loops, or non-trivial constraints depend on each other.
     """
-    constraints = ConstraintSet(model, turned=True)
+    constraints = ConstraintSet(model)
     q = model.home() if q is None else q
     is_searched = model.nv <= SEARCHED
     q = closed_near(model, constraints, q) if is_searched else q
@@ -560,5 +560,5 @@ def analysis_and_plans(model: Model, q: Array | None) -> tuple[ConstraintAnalysi
         except RedundantConstraintsError:
             if model.nv > SEARCHED:
                 raise
-    found = analyse(model, q, turned=True)
+    found = analyse(model, q)
     return found, make_plans(found)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -273,9 +273,9 @@ class Tree:
             body = self.bodies[body].parent
         return path
 
-    def with_turned_loops(self, names: Collection[str]) -> Tree:
-        """Return the tree with parent and child of some loop joints exchanged."""
-        return replace(self, loops=tuple(loop.turned() if loop.name in names else loop for loop in self.loops))
+    def with_turned_loops(self) -> Tree:
+        """Return the tree with parent and child of all loop joints exchanged."""
+        return replace(self, loops=tuple(loop.turned() for loop in self.loops))
 
     def with_inertias(self, inertias: Sequence[RigidInertia]) -> Tree:
         """Return the tree with other body inertias."""
