@@ -76,7 +76,6 @@ HARDWARE = ["pyserial>=3.5,<4", *RECORD]  # flight records
 # NVIDIA's assembler of code for graphics processors; 12.9 is the last version for Volta to Blackwell.
 PTXAS = ["nvidia-cuda-nvcc-cu12>=12.9,<12.10; platform_system == 'Linux' and platform_machine == 'x86_64'"]
 TOOLS = ["scipy>=1.11,<2", "matplotlib>=3.8,<4", "imageio-ffmpeg>=0.5,<1", "pillow>=10"]
-CLUSTER = ["dask[distributed]>=2024.8"]  # versions are dates, so that an upper bound would say nothing
 FRAMEWORKS = {
     "torch": ["torch>=2.2,<3"],
     "jax": ["jax>=0.4.34,<1"],
@@ -90,7 +89,6 @@ EXTRAS = {
     "xacro": ["xacro>=2.1,<3"],
     "record": RECORD,
     "view": VIEW,
-    "cluster": CLUSTER,
     "hardware": HARDWARE,
     "tools": TOOLS,
     # Other people's frameworks: what `ada_dynamics.torch`, `.jax`, `.casadi` and `.gym` adapt to.
@@ -115,7 +113,7 @@ EXTRAS = {
         "nbclient>=0.10,<1",
         "ipykernel>=6.29,<8",
         "pillow>=10",
-        *CLUSTER,
+        "dask[distributed]>=2024.8",  # an executor of sweeps; versions are dates, an upper bound would say nothing
         *HARDWARE,
         *FRAMEWORKS["jax"],
         *FRAMEWORKS["casadi"],

@@ -56,7 +56,6 @@ PURPOSES = {
     "record": "recordings (.mcap)",
     "xacro": "robots in .xacro files",
     "hardware": "serial devices",
-    "cluster": "sweeps over several machines",
     "torch": "dynamics in torch, with gradients (`ada.torch`)",
     "jax": "dynamics in JAX, with gradients (`ada.jax`)",
     "casadi": "CasADi functions (`ada.casadi`)",

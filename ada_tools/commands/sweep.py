@@ -12,14 +12,14 @@ from typing import Any
 from ada_dynamics.errors import INTERRUPTED, AdaError, InputError
 from ada_tools.commands.common import check_files, print_json, table
 from ada_tools.sweep.results import SweepResult, read_result
-from ada_tools.sweep.running import EXECUTORS, run_sweep
+from ada_tools.sweep.running import run_sweep
 from ada_tools.sweep.sweep import load
 
 NAME = "sweep"
 SUMMARY = "run a scenario for many parameter values, resumable"
 DETAILS = """\
-Run a scenario for a grid of values and for random ones, on all cores or on a dask cluster. A sweep is
-a YAML file, see docs/sweeps.md:
+Run a scenario for a grid of values and for random ones, on all cores. A sweep is a YAML file, see
+docs/sweeps.md:
 
   scenario: T3.1
   parameters:
@@ -34,7 +34,6 @@ runs are kept and not repeated.
 examples:
   ada sweep starts.yaml                           results in ./swept/starts; repeat to resume
   ada sweep starts.yaml --output starts --jobs 4 --limit 100
-  ada sweep starts.yaml --address tcp://10.0.0.1:8786
   ada sweep status starts                         also while it runs
   ada sweep export starts starts.csv
 
@@ -56,13 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"folder for the results (default: {HOME}/ and the name of FILE without extension)",
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="parallel runs (default: number of cores or workers)")
-    parser.add_argument("--executor", choices=EXECUTORS, help="executor (default: local processes)")
-    parser.add_argument(
-        "--address",
-        metavar="URL",
-        help="dask scheduler, such as tcp://10.0.0.1:8786",
-    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="parallel runs (default: number of cores)")
     parser.add_argument("--limit", type=int, metavar="N", help="stop after N runs; the same command resumes")
     parser.add_argument("--restart", action="store_true", help="discard the results in the folder")
     parser.add_argument("--retry-failed", action="store_true", help="repeat failed runs")
@@ -85,10 +78,9 @@ def run(options: argparse.Namespace) -> int:
         result = run_sweep(
             load(words[0]),
             output,
-            options.executor,
+            None,
             options.jobs,
             "auto",
-            address=options.address,
             limit=options.limit,
             restart=options.restart,
             retry_failed=options.retry_failed,

@@ -64,9 +64,6 @@ class SweepResult:
         self._status = bytearray(self.total)
         self._at = array("q", [-1]) * self.total
 
-    def __repr__(self) -> str:
-        return f"<SweepResult {self.name!r}: {self.done} of {self.total} runs done, {self.failed} failed>"
-
     @property
     def done(self) -> int:
         """Number of successful runs."""
@@ -248,16 +245,11 @@ def _parsed(line: bytes) -> Any:
 
 def _is_row(row: Any, total: int) -> TypeGuard[dict[str, Any]]:
     """Return True for rows that a worker returns."""
-    if not isinstance(row, dict) or not isinstance(row.get("changes"), dict):
+    if not isinstance(row, dict) or type(row.get("run")) is not int or not 0 <= row["run"] < total:
         return False
-    run, seconds, measures, error = (row.get(key) for key in ("run", "seconds", "measures", "error"))
-    if type(run) is not int or not 0 <= run < total or type(seconds) not in (int, float):
-        return False
-    if row.get("status") == DONE:
-        numbers = flat(measures).values() if isinstance(measures, dict) else [""]
-        return all(number is None or type(number) in (int, float) for number in numbers if number != {})
-    texts = [error.get(key) for key in ("type", "text")] if isinstance(error, dict) else [None]
-    return row.get("status") == FAILED and all(isinstance(text, str) for text in texts)
+    result = {DONE: "measures", FAILED: "error"}.get(str(row.get("status")), "")
+    is_whole = isinstance(row.get("changes"), dict) and isinstance(row.get(result), dict)
+    return is_whole and isinstance(row.get("seconds"), (int, float))
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -297,7 +289,7 @@ class Store:
         result = _read(folder)
         if result is not None:
             _refuse_another(self._path, result.header, sweep)
-            file = self._path.open("r+b", buffering=0)
+            file: IO[bytes] = self._path.open("r+b")
             file.truncate(result.end)
             file.seek(result.end)
             return result, file
@@ -309,9 +301,10 @@ class Store:
             "total": len(sweep),
             "sweep": sweep.data(),
         }
-        file = self._path.open("wb", buffering=0)
+        file = self._path.open("wb")
         line = _line(header)
-        _write(file, line)
+        file.write(line)
+        file.flush()
         return SweepResult(folder, header, len(line)), file
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -322,7 +315,8 @@ class Store:
         """
         lines = [(row, _line(row)) for row in rows]
         try:
-            _write(self._file, b"".join(line for _, line in lines))
+            self._file.write(b"".join(line for _, line in lines))
+            self._file.flush()
             for row, line in lines:
                 self.result.take(row, len(line))
             if time.monotonic() - self._synced_at > SYNC_AFTER:
@@ -339,12 +333,6 @@ class Store:
         """Synchronize the rows to disk and release the folder."""
         with self._lock, contextlib.suppress(OSError), self._file:
             os.fsync(self._file.fileno())
-
-
-def _write(file: IO[bytes], text: bytes) -> None:
-    rest = memoryview(text)
-    while rest:
-        rest = rest[file.write(rest) :]
 
 
 def _put_aside(folder: Path) -> None:

@@ -15,26 +15,14 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import partial
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, ProcessPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.progress import Progress
-from ada_dynamics.resources import how_to_install
 from ada_tools.scenario.run import checked_start, measure, simulate, simulation_of
 from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.sweep.results import DONE, FAILED, LOGS, Store, SweepError, SweepResult
@@ -43,7 +31,6 @@ from ada_tools.sweep.sweep import Sweep, digest
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log, Simulation
 
-EXECUTORS = ("local", "threads")
 CHUNKS_PER_WORKER = 2  # one running, one queued
 CHUNK_SECONDS = 0.25  # after which a worker returns its rows
 MOST_IN_CHUNK = 500
@@ -64,7 +51,6 @@ def run_sweep(
     jobs: int | None = None,
     progress: str | Callable[[float, str], None] | None = None,
     *,
-    address: str | None = None,
     limit: int | None = None,
     restart: bool = False,
     retry_failed: bool = False,
@@ -81,10 +67,9 @@ def run_sweep(
     Args:
         sweep: sweep from `load`.
         output: folder for the results; created if missing.
-        executor: "local" processes (default), "threads", or an executor with the interface of concurrent.futures.
-        jobs: number of parallel runs; default: number of cores or cluster workers.
+        executor: executor with the interface of concurrent.futures, such as one of dask or MPI; default: processes.
+        jobs: number of parallel runs; default: number of workers of the executor, or of cores.
         progress: "auto" shows a bar on a terminal and lines otherwise; a function receives fraction and text.
-        address: address of a dask scheduler, such as "tcp://10.0.0.1:8786", in place of an executor.
         limit: maximum number of runs.
         restart: discard existing results.
         retry_failed: repeat failed runs.
@@ -97,17 +82,18 @@ def run_sweep(
     for name, value in counts.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise InputError(f"{name} is {value!r}; it must be a positive integer.", field=name, value=value)
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise InputError(f"executor is {executor!r:.80}; it must have the method submit.", field="executor")
     folder = Path(output)
     with Store(folder, sweep, restart) as store:
         result = store.result
         left = result.left + (result.failed if retry_failed else 0)
         amount, before = min(left, limit or left), len(sweep) - left
         if amount:
-            shown = _shown(progress, sweep, before, before + amount)
-            with _opened_pool(executor, jobs, address) as pool, shown as tell:
-                pool.check()
-                logs = (folder / LOGS).absolute()
-                _Dispatch(sweep, logs, pool, store, result.unfinished(retry_failed), amount, before, tell).run()
+            count = jobs or int(getattr(executor, "_max_workers", 0)) or cores()
+            logs, wanted = (folder / LOGS).absolute(), result.unfinished(retry_failed)
+            with _shown(progress, sweep, before, before + amount) as tell:
+                _Dispatch(sweep, logs, executor, count, store, wanted, amount, before, tell).run()
     return result
 
 
@@ -122,6 +108,11 @@ def _shown(progress: Any, sweep: Sweep, before: int, total: int) -> AbstractCont
     raise InputError(words, field="progress")
 
 
+def cores() -> int:
+    """Number of cores available to this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class _Dispatch:
     """Loop that submits chunks and collects rows."""
 
@@ -129,24 +120,27 @@ class _Dispatch:
         self,
         sweep: Sweep,
         logs: Path,
-        pool: _Pool,
+        executor: Any,
+        count: int,
         store: Store,
         wanted: Iterator[int],
         amount: int,
         before: int,
         tell: Tell,
     ) -> None:
-        self._sweep, self._logs, self._pool, self._store = sweep, logs, pool, store
+        self._sweep, self._logs, self._store = sweep, logs, store
+        self._given, self._count, self._executor = executor, count, executor
         self._wanted, self._before, self._amount, self._tell = wanted, before, amount, tell
         self._begun = self._made = self._failed = 0
         self._again: deque[int] = deque()  # returned without a result
         self._suspects: deque[int] = deque()  # running when a worker died; tried one by one while nothing else runs
-        self._pending: dict[Future[list[Row]], tuple[int, ...]] = {}
         self._is_broken = False
+        self._pending: dict[Future[list[Row]], tuple[int, ...]] = {}
 
     def run(self) -> None:
         """Execute all runs."""
         try:
+            self._start()
             while self._fill():
                 finished, _ = wait(self._pending, TICK, FIRST_COMPLETED)
                 for future in finished:
@@ -161,20 +155,57 @@ class _Dispatch:
                     if future.done() and not future.cancelled() and future.exception() is None:
                         self._store.append(future.result())
             raise
+        finally:
+            self._kill()
+
+    def _start(self) -> None:
+        """Start processes, unless an executor was given, and wait until one of them replies.
+
+        Raises:
+            SweepError: no worker replies, or its library version differs.
+        """
+        self._is_broken = False
+        if self._given is None:  # not forked: threads of numpy and the compiler do not survive a fork
+            context = multiprocessing.get_context("spawn")
+            self._executor = ProcessPoolExecutor(self._count, context, begin)
+        try:
+            version = self._executor.submit(worker_version).result()
+        except Exception as problem:
+            words = (
+                f"the workers do not run: {type(problem).__name__}: {problem}. Worker processes import the main "
+                "script: it must be a file and call run_sweep under if __name__ == '__main__':. Workers on other "
+                "machines require ada_dynamics."
+            )
+            raise SweepError(words) from None
+        if version != __version__:
+            raise SweepError(f"the workers have version {version} of ada_dynamics, this process has {__version__}.")
+
+    def _kill(self) -> None:
+        """Kill own processes, also those that are starting."""
+        if self._given is None and self._executor is not None:
+            for process in list((getattr(self._executor, "_processes", None) or {}).values()):
+                process.kill()
+            self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _fill(self) -> bool:
         """Submit work up to the limit; return True if any is running."""
         if self._is_broken and not self._pending:
-            self._pool.renew()
-            self._is_broken = False
+            self._renew()
         if self._suspects:
             if not self._pending:
                 self._submit((self._suspects[0],))
-        else:
-            most = CHUNKS_PER_WORKER * self._pool.count
-            while len(self._pending) < most and not self._is_broken and (runs := self._next_runs(most)):
-                self._submit(runs)
+            return True
+        most = CHUNKS_PER_WORKER * self._count
+        while len(self._pending) < most and not self._is_broken and (runs := self._next_runs(most)):
+            self._submit(runs)
         return bool(self._pending) or self._is_broken
+
+    def _submit(self, runs: tuple[int, ...]) -> None:
+        try:
+            self._pending[self._executor.submit(work, self._sweep, self._logs, runs)] = runs
+        except BrokenExecutor:
+            self._is_broken = True
+            self._again.extendleft(reversed(() if self._suspects else runs))
 
     def _next_runs(self, most_chunks: int) -> tuple[int, ...]:
         size = min(MOST_IN_CHUNK, max(1, (self._amount - self._made) // most_chunks))
@@ -183,16 +214,6 @@ class _Dispatch:
             runs.append(next(self._wanted))
             self._begun += 1
         return tuple(runs)
-
-    def _submit(self, runs: tuple[int, ...]) -> None:
-        try:
-            future = self._pool.executor.submit(work, self._sweep, self._logs, runs)
-        except BrokenExecutor:
-            self._is_broken = True
-            if not self._suspects:
-                self._again.extendleft(reversed(runs))
-            return
-        self._pending[future] = runs
 
     def _collect(self, future: Future[list[Row]]) -> None:
         runs = self._pending.pop(future)
@@ -205,9 +226,9 @@ class _Dispatch:
                 self._suspects.extend(runs)
                 return
             _log_path(self._logs, runs[0]).unlink(missing_ok=True)
-            reason = WorkerDied(f"{type(problem).__name__}: {problem}")
+            error = _error(WorkerDied(f"{type(problem).__name__}: {problem}"))
             changes = self._sweep.changes(runs[0])
-            rows = [{"run": runs[0], "status": FAILED, "changes": changes, "error": _error(reason), "seconds": 0.0}]
+            rows = [{"run": runs[0], "status": FAILED, "changes": changes, "error": error, "seconds": 0.0}]
         if is_trial:
             self._suspects.popleft()
         self._store.append(rows)
@@ -215,106 +236,12 @@ class _Dispatch:
         self._failed += sum(row["status"] == FAILED for row in rows)
         self._again.extendleft(reversed(runs[len(rows) :]))
 
-
-# --- executors --------------------------------------------------------------------------------------------------------
-@dataclass
-class _Pool:
-    """An executor and its number of parallel runs; `make` creates another one after its processes died."""
-
-    executor: Any
-    count: int
-    make: Callable[[], Executor] | None = None
-
-    def check(self) -> None:
-        """Wait until a worker replies.
-
-        Raises:
-            SweepError: no worker replies, or its library version differs.
-        """
-        try:
-            version = self.executor.submit(worker_version).result()
-        except Exception as problem:
-            words = (
-                f"the workers do not run: {type(problem).__name__}: {problem}. Worker processes import the main "
-                "script: it must be a file and call run_sweep under if __name__ == '__main__':. Workers on other "
-                "machines require ada_dynamics."
-            )
-            raise SweepError(words) from None
-        if version != __version__:
-            raise SweepError(f"the workers have version {version} of ada_dynamics, this process has {__version__}.")
-
-    def renew(self) -> None:
-        """Start other processes after worker deaths broke the executor.
-
-        Raises:
-            SweepError: not possible.
-        """
-        if self.make is None:
-            words = "the executor broke because its workers died. Finished runs are stored; resume with a new executor."
-            raise SweepError(words)
-        self.kill()
-        self.executor = self.make()
-        self.check()
-
-    def kill(self) -> None:
-        """Kill own processes, also those that are starting."""
-        for process in list((getattr(self.executor, "_processes", None) or {}).values()):
-            process.kill()
-        self.executor.shutdown(wait=False, cancel_futures=True)
-
-
-@contextmanager
-def _opened_pool(executor: Any, jobs: int | None, address: str | None) -> Iterator[_Pool]:
-    """Context with the workers of a sweep; arguments as `run_sweep`."""
-    if address is not None and executor is not None:
-        raise InputError("address replaces the executor; give one of them.", field="address", value=address)
-    count = jobs or cores()
-    if address is not None:
-        with _dask_client(address) as client:
-            threads = sum(client.nthreads().values())
-            if not threads:
-                words = f"the dask cluster has no workers; start one by: dask worker {address}."
-                raise SweepError(words, field="workers", value=0)
-            # Not pure: repeated runs must be executed again. No retries by dask: they would not be reported.
-            yield _Pool(client.get_executor(pure=False, retries=0), jobs or threads)
-    elif executor is None or executor == "local":
-        # Not forked: threads of numpy and the compiler do not survive a fork.
-        make = partial(ProcessPoolExecutor, count, multiprocessing.get_context("spawn"), begin)
-        pool = _Pool(make(), count, make)
-        try:
-            yield pool
-        except BaseException:
-            pool.kill()
-            raise
-        pool.executor.shutdown()
-    elif executor == "threads":
-        with ThreadPoolExecutor(count, "sweep") as own_threads:
-            yield _Pool(own_threads, count)
-    elif callable(getattr(executor, "submit", None)):
-        yield _Pool(executor, jobs or int(getattr(executor, "_max_workers", 0)) or cores())
-    else:
-        words = f"executor is {executor!r:.80}; it must be {', '.join(EXECUTORS)}, or an object with submit."
-        raise InputError(words, field="executor", value=executor, allowed=EXECUTORS)
-
-
-def _dask_client(address: str) -> Any:
-    """dask client for a scheduler."""
-    try:
-        from dask.distributed import Client
-
-        return Client(address, timeout=10)
-    except ImportError:
-        words = f"dask is not installed: {how_to_install('cluster')}, or use another executor."
-        raise InputError(words, field="address", value=address) from None
-    except (OSError, ValueError) as problem:
-        reason = str(problem) or type(problem).__name__
-        words = f"no dask scheduler at {address!r}: {reason}. Start one by: dask scheduler."
-        raise SweepError(words, field="address", value=address) from None
-
-
-def cores() -> int:
-    """Number of cores available to this process."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    def _renew(self) -> None:
+        """Start other processes after worker deaths broke the executor."""
+        if self._given is not None:
+            raise SweepError("the executor broke because its workers died; resume with a new one.")
+        self._kill()
+        self._start()
 
 
 # --- in a worker ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,7 @@ def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:
     found = sweep.load(
         {"scenario": "T3.1", "with": {"duration": "2 ms"}, "parameters": axis, "measures": ["energy_drift"]}
     )
-    assert sweep.run_sweep(found, tmp_path, "threads", 1, note).done == 2000
+    with ThreadPoolExecutor(1) as executor:
+        assert sweep.run_sweep(found, tmp_path, executor, progress=note).done == 2000
     early = max(size for share, size in sizes if share <= 0.3)
     assert sizes[-1][1] - early < 4 * 2**20

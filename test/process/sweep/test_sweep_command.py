@@ -36,17 +36,17 @@ def ada(*words: object) -> int:
 
 @pytest.mark.smoke
 def test_it_runs_shows_and_exports(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    threads = ("--executor", "threads", "--jobs", 1)
-    assert ada(file, *threads, "--limit", 1, "--json") == 1
+    one = ("--jobs", 1)
+    assert ada(file, *one, "--limit", 1, "--json") == 1
     assert json.loads(capsys.readouterr().out)["left"] == 1
     assert ada("status", HOME) == 1
     assert "1 of 2 runs done, 0 failed, 1 left" in capsys.readouterr().out
-    assert ada(file, *threads) == 0
+    assert ada(file, *one) == 0
     out = capsys.readouterr().out
     assert "1 of 2 runs done, 1 failed, 0 left" in out
     assert "failed, 1 times: ScenarioError" in out
     assert "loop_gap" in out
-    assert ada(file, *threads, "--strict") == 1
+    assert ada(file, *one, "--strict") == 1
     assert ada("status", HOME, "--strict") == 1
     assert ada("export", HOME, file.with_suffix(".csv")) == 0
     assert len(file.with_suffix(".csv").read_text().splitlines()) == 3
@@ -61,5 +61,5 @@ def test_wrong_usage_has_an_exit_code_of_its_own(file: Path, words: list[str]) -
 
 
 def test_an_export_of_another_kind_is_refused(file: Path) -> None:
-    ada(file, "--executor", "threads", "--limit", 1)
+    ada(file, "--jobs", 1, "--limit", 1)
     assert ada("export", HOME, file.with_suffix(".xls")) == 2

@@ -48,7 +48,8 @@ HELD = {
 
 
 def run(found: Sweep, output: Path, jobs: int = 1, **more: Any) -> SweepResult:
-    return sweep.run_sweep(found, output, "threads", jobs, **more)
+    with ThreadPoolExecutor(jobs) as executor:
+        return sweep.run_sweep(found, output, executor, **more)
 
 
 @pytest.fixture
@@ -138,17 +139,7 @@ BAD = {"run": 1, "status": "failed", "changes": {}, "error": {"type": "a", "text
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"run": True},
-        {"run": 3},
-        {"status": "well"},
-        {"changes": None},
-        {"seconds": "0.1"},
-        {"measures": None},
-        {"measures": {"a": "b"}},
-        {"status": "failed"},
-        {"status": "failed", "error": {"type": "a"}},
-    ],
+    [{"run": True}, {"run": 3}, {"status": "well"}, {"changes": None}, {"measures": None}, {"status": "failed"}],
 )
 def test_a_row_that_is_not_whole_is_a_damaged_line(tmp_path: Path, change: dict[str, Any]) -> None:
     found = starts(3)
@@ -300,16 +291,7 @@ def test_any_executor_will_do_and_gets_a_few_chunks_at_a_time(tmp_path: Path) ->
     assert executor.most <= 4
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "more"),
-    [
-        ("executor", "cloud", {}),
-        ("jobs", 0, {}),
-        ("limit", 0, {}),
-        ("address", "tcp://127.0.0.1:1", {"executor": "threads"}),
-        ("progress", "loud", {"executor": "threads"}),
-    ],
-)
-def test_a_wrong_option_is_refused(tmp_path: Path, field: str, value: Any, more: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("field", "value"), [("executor", "cloud"), ("jobs", 0), ("limit", 0), ("progress", "loud")])
+def test_a_wrong_option_is_refused(tmp_path: Path, field: str, value: Any) -> None:
     with refused(InputError, field=field):
-        sweep.run_sweep(starts(2), tmp_path, **{field: value, **more})
+        sweep.run_sweep(starts(2), tmp_path, **{field: value})
