@@ -144,7 +144,6 @@ class Connection:
     def _add_robot(self, plan: DevicePlan, robot: Robot) -> None:
         whole = _whole(plan, robot)
         if whole is not None:
-            whole.close_loops()
             if whole.missing:
                 self._node.get_logger().warning(
                     f"{plan.name}: the model {whole.model.name!r} has motors that the device lacks; they are assumed "
@@ -307,6 +306,8 @@ def _whole(plan: DevicePlan, robot: Robot) -> StateEstimator | None:
         # motors do not determine the base pose of a legged robot
         is_own = isinstance(driver, RobotSettings) and not plan.settings.model
         model = replace(driver, base="fixed").load() if is_own else load(source, base="fixed")
-        return StateEstimator(model, robot.joints, start_of(source, model))
+        whole = StateEstimator(model, robot.joints, start_of(source, model))
+        whole.close_loops()
+        return whole
     except AdaError as problem:
         raise InputError(f"parameter {plan.name}.model: {problem}") from problem

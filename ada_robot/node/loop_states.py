@@ -138,6 +138,17 @@ class LoopFollower:
         return self._constraints.tangent_map(self.q, self.joints)
 
 
+def independent_joints(dynamics: Dynamics, joints: Sequence[str]) -> list[str]:
+    """Return the joints whose velocities are independent, the first ones of dependent joints."""
+    chosen: list[str] = []
+    for name in joints:
+        rows = list(velocities_of(dynamics.model, [*chosen, name]))
+        samples = [N[rows] for N in dynamics.constraints.coordinates.samples if len(rows) <= N.shape[1]]
+        if any(float(np.linalg.svd(N, compute_uv=False)[-1]) > RANK for N in samples):
+            chosen.append(name)
+    return chosen
+
+
 class _Selection(NamedTuple):
     """Joints of the messages with one list of names."""
 
@@ -302,11 +313,9 @@ class LoopStates:
         if len(set(names)) < len(names):
             joint = next(name for name in names if names.count(name) > 1)
             raise InputError(f"joint state contains joint {joint!r} more than once.", joint=joint, field="name")
-        motors, chosen = self.model.actuated, list[str]()
+        motors = self.model.actuated
         own, has_motors = [name for name in self._single if name in names], set(motors) <= set(names)
-        for name in sorted(own, key=lambda joint: joint not in motors):  # motors first
-            if self._are_independent([*chosen, name]):
-                chosen.append(name)
+        chosen = independent_joints(self.dynamics, sorted(own, key=lambda joint: joint not in motors))  # motors first
         return _Selection(
             LoopFollower(self.dynamics, chosen, self._reference, _PAUSE),
             np.array([names.index(name) for name in chosen], dtype=np.intp),
@@ -314,13 +323,6 @@ class LoopStates:
             np.array([names.index(name) for name in own], dtype=np.intp),
             np.array([self.model.q_index(name).start for name in own], dtype=np.intp),
             np.array([names.index(name) for name in motors if has_motors], dtype=np.intp),
-        )
-
-    def _are_independent(self, joints: Sequence[str]) -> bool:
-        rows = list(velocities_of(self.model, joints))
-        samples = self.dynamics.constraints.coordinates.samples
-        return any(
-            len(rows) <= N.shape[1] and float(np.linalg.svd(N[rows], compute_uv=False)[-1]) > RANK for N in samples
         )
 
     # --- report -------------------------------------------------------------------------------------------------
