@@ -140,7 +140,7 @@ class ControllerNode(ManagedNode):
         if self.phase == UNCONFIGURED:
             self._description = text
 
-    def _give_up(self, problem: InputError) -> None:
+    def _give_up(self, problem: Exception) -> None:
         if self._settings.value.autostart:
             self.failure = problem
 

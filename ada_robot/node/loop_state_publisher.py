@@ -70,16 +70,9 @@ class LoopStatePublisher(Node):
         if settings.robot:
             self._set_up(None)
         else:
-            self._waiting = AwaitedDescription(self, settings.description_timeout, self._described, self._end)
+            AwaitedDescription(self, settings.description_timeout, self._set_up, self._end, once=True)
 
     # --- the robot ----------------------------------------------------------------------------------------------
-    def _described(self, text: str) -> None:
-        self._waiting.close()
-        try:
-            self._set_up(text)
-        except Exception as problem:  # without a robot the node ends
-            self._end(problem)
-
     def _set_up(self, described: str | None) -> None:
         settings = self._settings.value
         model = settings.load(described)

@@ -293,7 +293,13 @@ class AwaitedDescription:
     """
 
     def __init__(
-        self, node: Node, timeout: float, take: Callable[[str], None], give_up: Callable[[InputError], None]
+        self,
+        node: Node,
+        timeout: float,
+        take: Callable[[str], None],
+        give_up: Callable[[Exception], None],
+        *,
+        once: bool = False,
     ) -> None:
         """Subscribe.
 
@@ -301,9 +307,10 @@ class AwaitedDescription:
             node: node of the subscription.
             timeout: timeout of the first description [s]; 0 for none.
             take: called with each description.
-            give_up: called once with the error if none is received in time.
+            give_up: called with the error if none is received in time, and with `once` if `take` fails.
+            once: whether to take the first description only.
         """
-        self._node, self._timeout, self._take, self._give_up = node, timeout, take, give_up
+        self._node, self._timeout, self._take, self._give_up, self._once = node, timeout, take, give_up, once
         self._subscription = node.create_subscription(String, TOPIC, self._hear, qos.LATCHED)
         self.topic = self._subscription.topic_name
         self._timer = None
@@ -311,14 +318,16 @@ class AwaitedDescription:
             self._timer = node.create_timer(timeout, self._despair, clock=Clock(clock_type=ClockType.STEADY_TIME))
         node.get_logger().info(f"waiting for a robot description on {self.topic}")
 
-    def close(self) -> None:
-        """Unsubscribe."""
-        self._stop_waiting()
-        self._node.destroy_subscription(self._subscription)
-
     def _hear(self, message: String) -> None:
         self._stop_waiting()
-        self._take(message.data)
+        if not self._once:
+            self._take(message.data)
+            return
+        self._node.destroy_subscription(self._subscription)
+        try:
+            self._take(message.data)
+        except Exception as problem:  # without a robot the node ends
+            self._give_up(problem)
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:
