@@ -2,7 +2,7 @@
 """Emulated device on a connection with faults: inputs and timed outputs. No I/O, reproducible.
 
 Used by `in_process` (connection for a driver) and `host` (pseudo-terminal or UDP port). Faults are loss, corruption,
-truncation, noise, delay, duplication, reordering. On streams, each write counts as a frame; on packet connections, each
+truncation, delay, duplication, reordering. On streams, each write counts as a frame; on packet connections, each
 packet. UDP and ARCNET themselves drop damaged packets: there, `corrupt` and `half` are harder than reality.
 """
 
@@ -22,7 +22,6 @@ BOTH_WAYS: Mapping[str, str] = {
     "drop": "fraction of frames that are lost",
     "corrupt": "fraction of bytes that are changed",
     "half": "fraction of frames that are truncated",
-    "noise": "random bytes per second between frames; on packet connections in packets of 32",
     "delay": "delay in each direction [s]",
     "jitter": "largest random additional delay in each direction [s]",
     "duplicate": "fraction of frames that arrive twice",
@@ -37,7 +36,6 @@ WIRE_FAULTS: Mapping[str, str] = {
 appended, to one. 0 clears a fault."""
 
 _SHARES = ("drop", "corrupt", "half", "duplicate", "reorder", "silence", "disconnect")
-_NOISE_PACKET = 32  # [bytes]
 _LONGEST_HOLD = 0.05  # [s] that a frame to be reordered waits for the next one
 SHORTEST_TICK = 1e-5  # [s] lower limit of an emulator's tick
 LONGEST_CATCH_UP = 60.0  # [s] of missed ticks that are executed; older ones are skipped
@@ -70,14 +68,12 @@ class FaultyDirection:
             is_stream: bytes keep their order, except for `reorder`.
         """
         self.values: dict[str, float] = {}
-        # Two generators, so that frame faults do not depend on when noise is polled.
-        self._random, self._noise = random.Random(seed), random.Random(~seed)
+        self._random = random.Random(seed)
         self._is_stream = is_stream
         self._queue: list[tuple[float, int, bytes]] = []
         self._count = 0
         self._newest = -math.inf  # arrival time of the last frame of a stream
         self._held: Arrival | None = None
-        self._next_noise = math.inf
 
     def send(self, data: bytes, time: float) -> None:
         """Send a frame that arrives at `time` [s] without faults."""
@@ -95,8 +91,6 @@ class FaultyDirection:
     def arrived(self, now: float) -> list[Arrival]:
         """Return the frames that have arrived up to now, in order, each once."""
         self._release_held(now)
-        if self._next_noise <= now:
-            self._make_noise(now)
         found = []
         while self._queue and self._queue[0][0] <= now:
             time, _, data = heapq.heappop(self._queue)
@@ -105,14 +99,7 @@ class FaultyDirection:
 
     def next_time(self) -> float:
         """Time of the next event [s]; inf without pending frames."""
-        times = (self._queue[0][0] if self._queue else math.inf, self._held.time if self._held else math.inf)
-        return min(*times, self._next_noise)
-
-    def set(self, name: str, value: float, now: float) -> None:
-        """Set a fault of BOTH_WAYS at a time [s]."""
-        self.values[name] = value
-        if name == "noise":
-            self._next_noise = now + self._noise_interval()
+        return min(self._queue[0][0] if self._queue else math.inf, self._held.time if self._held else math.inf)
 
     def clear(self) -> None:
         """Drop all pending frames."""
@@ -150,19 +137,6 @@ class FaultyDirection:
             time = self._newest = max(time, self._newest)
         self._count += 1
         heapq.heappush(self._queue, (time, self._count, data))
-
-    def _noise_interval(self) -> float:
-        rate = self._value("noise") / (1 if self._is_stream else _NOISE_PACKET)
-        return self._noise.expovariate(rate) if rate else math.inf
-
-    def _make_noise(self, now: float) -> None:
-        length = 1 if self._is_stream else _NOISE_PACKET
-        while self._next_noise <= now:
-            noise = bytes(int(self._noise.random() * 256) for _ in range(length))
-            # Noise has no delay and overtakes pending frames, but is never inserted into a frame.
-            self._count += 1
-            heapq.heappush(self._queue, (self._next_noise, self._count, noise))
-            self._next_noise += self._noise_interval()
 
 
 def base_name(name: str) -> str | None:
@@ -210,9 +184,9 @@ class WireFaults:
         self.answers = FaultyDirection(2 * seed + 1, is_stream=is_stream)
         self.is_disconnected = False
         for name, value in (faults or {}).items():
-            self.set(name, value, 0.0)
+            self.set(name, value)
 
-    def set(self, name: str, value: float, now: float) -> None:
+    def set(self, name: str, value: float) -> None:
         """Set a fault, or clear it with 0; raises InputError."""
         base = base_name(name)
         if base is None:
@@ -227,7 +201,7 @@ class WireFaults:
         else:
             for way, suffix in ((self.commands, COMMANDS), (self.answers, ANSWERS)):
                 if name in (base, base + suffix):
-                    way.set(base, value, now)
+                    way.values[base] = value
 
 
 class EmulatedLink(WireFaults):
@@ -298,7 +272,7 @@ class EmulatedLink(WireFaults):
         if name in self.emulator.FAULTS:
             self._fault_device(name, value)
         elif base_name(name) is not None:
-            self.set(name, value, self._now)
+            self.set(name, value)
         else:
             raise unknown_name("fault", name, fault_names(type(self.emulator)))
 

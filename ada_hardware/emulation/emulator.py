@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of the emulated devices: bytes in, timed bytes out. No I/O and no clock.
 
-`emulation.host` connects one to a pseudo-terminal or a UDP port and applies faults of the line (noise, truncation,
+`emulation.host` connects one to a pseudo-terminal or a UDP port and applies faults of the line (truncation,
 loss, reordering, silence); tests call it directly.
 """
 

@@ -23,7 +23,6 @@ from ada_robot.errors import TransportError
 _NAME = "\0ada_hardware "  # a leading zero selects the abstract namespace (man 7 unix)
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
 _BACKLOG = 512  # backlog of connections made by `_holder`, which are never accepted
-_LONGEST = 90  # characters of a program's description
 _log = logging.getLogger("ada_hardware")
 
 
@@ -85,19 +84,12 @@ def _holder(place: str) -> tuple[int, str]:
 
 
 def _program(pid: int) -> str:
-    """Describe a process."""
+    """Describe a process by its name."""
+    if not pid:
+        return "a program in another container"
     if pid == os.getpid():
         return f"this program ({pid})"
-    words = _command(pid)
-    if not words:
-        return f"process {pid}" if pid else "a program in another container"
-    return f"{words} ({pid})"
-
-
-def _command(pid: int) -> str:
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        return f"{Path(f'/proc/{pid}/comm').read_text(errors='replace').strip()} ({pid})"
     except OSError:
-        return ""
-    text = " ".join(" ".join([Path(words[0]).name, *words[1:]]).split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+        return f"process {pid}"

@@ -29,7 +29,6 @@ from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 
 _SLOWEST = c.SPEEDS - 1
-CHOSEN = -1  # value of `speed`
 
 
 class Rcb1Bus(BoardBus[CommandFrame, Reply]):
@@ -77,9 +76,6 @@ class Rcb1Settings(ServoSettings):
     robot: str = fixed("khr1", "robot whose joints the map must have, by name or file; empty: any joints")
     first_id: int = fixed(0, "ID of the board with channels 1 to 12", lower=0, upper=31)
     second_id: int = fixed(1, "ID of the board with channels 13 to 24", lower=0, upper=31)
-    speed: int = fixed(
-        CHOSEN, "servo speed, 0 fastest to 7 slowest; -1: slowest that reaches each step in a period", lower=-1, upper=7
-    )
     reply_timeout: float = fixed(0.030, "timeout of a reply", unit="s", lower=0.001, upper=1.0)
 
     def __post_init__(self) -> None:
@@ -118,8 +114,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         self, settings: Rcb1Settings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(settings, wire=wire, clock=clock)
-        if settings.speed != CHOSEN:
-            self.limits = self.map.limits(min(self.SERVO_SPEED, math.radians(1.0 / SECONDS_PER_DEGREE[settings.speed])))
         self._boards = list(_boards(self.map, (settings.first_id, settings.second_id)))
         self.period = self._cycle_period()
 
@@ -283,8 +277,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
     def _speed(self, angles: Array) -> int:
         """Return the slowest speed that reaches the angles within one period."""
-        if self.settings.speed != CHOSEN:
-            return self.settings.speed
         step = 0.0 if self._target is None else float(np.max(np.abs(angles - self._target))) + 1.0  # rounding error
         levels = [i for i, per_degree in enumerate(SECONDS_PER_DEGREE) if per_degree * step <= self.period]
         return max(levels, default=0)

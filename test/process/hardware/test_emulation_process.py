@@ -156,13 +156,13 @@ def test_an_address_that_an_emulator_cannot_have_is_refused(wire: str, listen: s
 
 @pytest.mark.parametrize("kind", [EchoStream, EchoPackets])
 def test_a_host_survives_garbage_and_answers_right_behind_it(kind: type[EchoStream]) -> None:
-    host = EmulatorHost(kind(EchoDeviceSettings()), faults={"noise_commands": 2000.0}, seed=5)
+    host = EmulatorHost(kind(EchoDeviceSettings()), faults={"half_commands": 0.3}, seed=5)
     wire = open_packets(host.url) if kind.WIRE == "packets" else open_stream(host.url, Serial())
     send: Callable[[bytes], None] = wire.send if isinstance(wire, PacketPort) else wire.write
     for number in range(200):
         send(bytes((number * number + byte) & 0xFF for byte in range(50)))
         host.step(0.0)
-    host.fault("noise_commands", 0.0)
+    host.fault("half_commands", 0.0)
 
     def is_answered() -> bool:
         send(frame(b"still there"))

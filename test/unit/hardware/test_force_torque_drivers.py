@@ -89,8 +89,8 @@ def test_a_host_that_was_away_gets_the_newest_record(name: str) -> None:
 
 
 @pytest.mark.parametrize("name, way, faults", [
-    *(("dynpick", way, {"half": 0.3, "noise_answers": 3000.0, "half_answers": 0.9}) for way in WAYS["dynpick"]),
-    ("ft300", "", {"half_answers": 0.5, "corrupt_answers": 0.03, "noise_answers": 500.0}),
+    *(("dynpick", way, {"half": 0.3, "half_answers": 0.9}) for way in WAYS["dynpick"]),
+    ("ft300", "", {"half_answers": 0.5, "corrupt_answers": 0.03}),
     ("netft", "", {"half_answers": 0.5}),
 ])  # fmt: skip
 def test_damage_is_refused_and_never_makes_another_wrench(name: str, way: str, faults: dict[str, float]) -> None:
