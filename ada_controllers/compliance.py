@@ -63,8 +63,6 @@ class ComplianceSettings(PoseServoSettings):
     sensor_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "place of the sensor in its link", unit="m")
     sensor_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "roll, pitch and yaw of the same frame", unit="rad")
     bias_at_reset: bool = setting(False, "whether the first measurement is subtracted as zero")
-    tool_mass: float = setting(0.0, "mass of the tool on the sensor, whose weight is subtracted", unit="kg", lower=0.0)
-    tool_com: tuple[float, ...] = setting((0.0, 0.0, 0.0), "its centre of mass from the sensor", unit="m")
     dead_band: tuple[float, ...] = setting(
         (0.0, 0.0), "force and moment that are not felt, and are taken off greater ones", unit="N, N m", lower=0.0
     )
@@ -100,8 +98,6 @@ class Compliance(PoseServo):
         if use.contact_stiffness > 0.0:
             self._refuse_unstable(use)
         self._dead_band = self.numbers("dead_band", use.dead_band, 2).tolist()
-        self._tool_com = self.numbers("tool_com", use.tool_com, 3)
-        self._weight_vector = use.tool_mass * np.array(model.gravity, dtype=np.float64)
         self._bias, self._felt, self._hand_wrench = np.zeros(6), np.zeros(6), np.zeros(6)
         self._shift, self._moved, self._then = np.zeros(6), np.eye(4), math.nan
 
@@ -161,7 +157,7 @@ class Compliance(PoseServo):
     def _begin(self, state: State, time: float) -> None:
         self._bias = np.zeros(6)
         self._then = math.nan
-        seen = self._without_weight(state)
+        seen = cast(Array, state.wrench)
         if self.settings.bias_at_reset:
             self._bias = seen
         self._felt = seen - self._bias
@@ -188,22 +184,13 @@ class Compliance(PoseServo):
         self._then = time
         use = self.settings
         share = 1.0 if use.filter_time <= 0.0 else 1.0 - math.exp(-dt / use.filter_time)
-        self._felt = self._felt + share * (self._without_weight(state) - self._bias - self._felt)
+        self._felt = self._felt + share * (cast(Array, state.wrench) - self._bias - self._felt)
         shift = self._give_way(state, pose)
         twist = cast(PoseReference, self.reference).twist
         self._shift = shift
         if use.mode != "displaced":
             self._moved = _shifted(self._moved, pose, min(dt / use.moving_time, 1.0) * shift)
         return self._moved if use.mode == "moved" else _shifted(self._moved, pose, shift), twist
-
-    def _without_weight(self, state: State) -> Array:
-        """Return the measured wrench without the weight of the tool."""
-        wrench = cast(Array, state.wrench)
-        if not self.settings.tool_mass:
-            return wrench
-        R = (self._dynamics.pose(self._sensor_link, state.q) @ self._sensor)[:3, :3]
-        weight = R.T @ self._weight_vector
-        return np.asarray(wrench - np.concatenate([weight, np.cross(self._tool_com, weight)]))
 
     def _give_way(self, state: State, pose: Array) -> Array:
         """Return x_h = C_h w_h in the hand's axes, limited to its bounds."""

@@ -92,20 +92,6 @@ def test_bias_dead_band_and_filter_act_on_what_is_measured(pa10: ada.Model) -> N
         assert controller.signals()["wrench"] == pytest.approx([0, 0, max(risen - 2.0, 0.0), 0, 0, 0], abs=1e-9)
 
 
-def test_the_weight_of_the_tool_is_not_felt_in_any_pose(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    mass, com = 1.5, np.array([0.01, 0.02, 0.05])
-    controller = compliant(pa10, tool_mass=mass, tool_com=com.tolist(), sensor_rpy=[0.1, 0.2, 0.3])
-    turn = pose_of([0, 0, 0], [0.1, 0.2, 0.3])[:3, :3]
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        q = rng.uniform(-1.0, 1.0, 7)
-        weight = (dynamics.pose("flange", q)[:3, :3] @ turn).T @ [0.0, 0.0, -9.81 * mass]
-        state = State(q, NO_SPEED, np.concatenate([weight, np.cross(com, weight)]))
-        controller.reset(state, 0.0)
-        controller.update(state, None, 0.001)
-        assert controller.signals()["wrench"] == pytest.approx(0.0, abs=2e-2)  # gravity of 9.80665 or 9.81
-
-
 def wall(dynamics: ada.Dynamics, height: float, stiffness: float, late: int = 0) -> Any:
     """A floor that pushes up like a spring, measured in the flange's axes some calls late."""
     past: list[float] = []
