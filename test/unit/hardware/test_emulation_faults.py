@@ -88,8 +88,8 @@ def test_an_unknown_fault_is_refused_with_those_that_there_are(name: str) -> Non
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("drop", 1.5), ("drop", -0.1), ("corrupt_answers", 2.0), ("delay", -1.0), ("delay", math.inf), ("jitter", math.nan),
-     ("silence", 2.0), ("jitter", "much")],
+    [("drop", 1.5), ("drop", -0.1), ("corrupt_answers", 2.0), ("delay", -1.0), ("delay", math.inf),
+     ("jitter", math.nan), ("silence", 2.0), ("jitter", "much")],
 )  # fmt: skip
 def test_a_value_that_a_fault_cannot_have_is_refused_with_what_is_allowed(name: str, value: float) -> None:
     with pytest.raises(InputError) as caught:

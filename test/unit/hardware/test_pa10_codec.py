@@ -247,20 +247,3 @@ def test_a_packet_to_the_memory_carries_up_to_251_bytes(kind):
         assert parser.feed(encode_packet(packet)) == [packet]
     with refused(Refused, field="payload", value=252, allowed=251):
         encode_packet(Packet(kind, 5, bytes(252)))
-
-
-def test_a_sequence_number_is_from_0_to_127():
-    parser = PacketParser(CE, HOST)
-    for sequence in (0, 127):
-        packet = Packet(PacketType.START, sequence)
-        assert parser.feed(encode_packet(packet)) == [packet]
-    for sequence in (-1, 128):
-        with refused(Refused, field="sequence", value=sequence, allowed=127):
-            encode_packet(Packet(PacketType.START, sequence))
-    assert parser.feed(bytes.fromhex("FF FE FE B7 80 53")) == [] and parser.refused == 1
-
-
-def test_a_packet_has_at_least_six_bytes():
-    parser = PacketParser(CE, HOST)
-    assert parser.feed(bytes.fromhex("FF FE FE B7 00")) == [] and parser.refused == 1
-    assert parser.feed(bytes.fromhex("FF FE FE B7 00 53")) == [Packet(PacketType.START, 0)]

@@ -59,22 +59,6 @@ def cyclic(layout, mode, speed, torque):
     return payload if layout == "7c" else payload + b"\0\0"
 
 
-@pytest.mark.parametrize("layout", ["ce", "7c"])
-def test_a_host_that_does_everything_right_breaks_no_rule_and_moves_the_arm(layout):
-    wire = Wire(layout).active().at(0.5)
-    for _ in range(100):
-        wire.cycle(words.SERVO, 0.5)
-    for step in range(29, -1, -1):
-        wire.cycle(words.SERVO, 0.5 * step / 30)
-    for _ in range(20):
-        wire.cycle(words.SERVO)
-    wire.cycle(words.BRAKE)
-    wire.send("E")
-    assert wire.judge.unsafe == []
-    # 130 cycles of 2 ms at 0.5 rad/s, half of two ramps of 30 cycles among them
-    assert wire.peer.body.q - AT == pytest.approx(0.5 * 130 * T, abs=0.01)
-
-
 @pytest.mark.parametrize(
     ("rule", "act"),
     [
@@ -127,35 +111,6 @@ def test_gravity_is_the_slope_of_the_arms_potential_energy():
     small = 1e-6 * np.eye(7)
     slope = [(height(AT + one) - height(AT - one)) / 2e-6 for one in small]
     assert gravity("ce", AT)[0] == pytest.approx(slope, abs=1e-6)
-
-
-def test_a_controller_that_hears_nothing_brakes_and_needs_a_new_start():
-    wire = Wire().active().at(0.5)
-    answer = wire.cycle(words.SERVO, 0.5, after=0.011)
-    assert wire.peer.is_safe
-    assert int.from_bytes(answer[0][1][6:8], "big") == 0xFF0 | 0x4000  # silence, not controllable
-    wire.cycle(words.SERVO, 0.5)
-    assert wire.peer.is_safe
-    for axis in range(1, 8):
-        wire.send("A", axis.to_bytes(2, "big"))
-    assert wire.cycle(words.SERVO)[0][1][6:8] == b"\x40\x00"
-    wire.send("S")
-    wire.cycle(words.SERVO)
-    assert not wire.peer.is_safe
-
-
-def test_two_boards_answer_as_the_documents_say():
-    line = Rcb1Peer()
-    assert checksum(bytes.fromhex("ff5a02")) == 0x5B
-    assert next(data for _, data in line.hear(1.0, bytes.fromhex("fc007c")))[0] == 0
-    assert next(data for _, data in line.hear(1.1, bytes.fromhex("fc017d")))[0] == 1
-    assert list(line.hear(1.2, bytes.fromhex("fc007d"))) == []  # a wrong check sum is not answered
-    assert list(line.hear(1.3, bytes.fromhex("fc027e"))) == []  # nor an ID that nobody has
-    centre = bytes.fromhex("fd0004") + b"\x5a" * 12 + b"\x39"
-    assert [data for _, data in line.hear(1.4, centre)] == [b"\x00\x06"]
-    line.advance(3.0)
-    assert line.boards[0].angle == pytest.approx(90.0)
-    assert line.boards[1].angle[1] == 115.0  # the other board's servos are where they were
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,6 @@ def test_a_robot_is_deactivated_after_each_time_and_not_at_it(settings, after, s
     assert words in begun(settings).lapsed(BEGIN + after + LITTLE, seen, commanded)
 
 
-def test_a_robot_that_may_hold_is_not_deactivated_for_want_of_commands():
-    assert begun(HOLD).lapsed(BEGIN + 100.0, math.inf, NEVER) == ""
-
-
 def test_a_robot_by_efforts_alone_is_left_to_its_device_once_commands_are_late():
     for settings in (TIMES, HOLD):
         assert begun(settings, can_ramp=False).lapsed(BEGIN + 0.125, math.inf, NEVER) == ""
@@ -63,24 +59,6 @@ def test_a_command_counts_for_the_command_timeout():
     assert not switch.is_idle(BEGIN + 1.125, BEGIN + 1.0)
     assert switch.is_idle(BEGIN + 1.125 + LITTLE, BEGIN + 1.0)
     assert not switch.is_idle(BEGIN + 0.125, NEVER), "its activation counts as one"
-
-
-def test_a_robot_that_holds_is_disarmed_after_the_host_timeout_and_has_as_long_as_before_to_be_armed():
-    settings = {**HOLD, "arm_within": 0.25}
-    switch = begun(settings)
-    assert not switch.is_armed
-    switch.arm(BEGIN + 0.125)
-    assert switch.lapsed(BEGIN + 0.625, math.inf, NEVER) == "" and switch.is_armed
-    disarmed = BEGIN + 0.625 + LITTLE
-    assert switch.lapsed(disarmed, math.inf, NEVER) == "" and not switch.is_armed
-    assert switch.lapsed(disarmed + 0.25, math.inf, NEVER) == ""
-    assert "not armed" in switch.lapsed(disarmed + 0.25 + LITTLE, math.inf, NEVER)
-    switch.begin()
-    assert not switch.is_armed
-    assert switch.lapsed(BEGIN + 9.0, math.inf, NEVER) == "", "a new activation has its own time"
-    always = begun(HOLD)
-    always.lapsed(BEGIN + 9.0, math.inf, NEVER)
-    assert always.is_armed, "what activation arms stays so"
 
 
 def test_a_commander_that_falls_silent_is_noted_once_as_held_and_once_as_disarmed():
@@ -104,24 +82,6 @@ def test_a_pose_is_fresh_up_to_its_age_and_eight_joints_without_one_are_named():
     unknown = Feedback(6.0, np.array([0.0, *[math.nan] * 9]), rest, rest)
     with refused(Refused, joint="j2", value=tuple(f"j{i}" for i in range(2, 10))):
         require_ready(unknown, measured, watch, 5.0 + LITTLE, "no answer")
-
-
-def test_efforts_that_nobody_can_follow_for_longer_than_a_ramp_are_given_up():
-    world = LockStep(SafetySettings(**HOLD)).active()
-    world.seconds(0.1, Mode.EFFORT, 1.0)
-    begin, count = world.now, len(world.arm.demands)
-    for _ in range(60):
-        world.step(Mode.EFFORT, 1.0, after=0.008)  # a machine that stays late
-        if world.cycle.phase is not Phase.ACTIVE:
-            break
-    assert "effort control was interrupted for 0.1" in world.cycle.latched
-    assert "cycles are late" in world.cycle.latched
-    # five cycles of the last efforts, then the longest ramp
-    told = world.arm.demands[count:]
-    assert [demand.mode for demand in told[:6]] == [*[Mode.EFFORT] * 5, Mode.VELOCITY]
-    assert {tuple(demand.values) for demand in told[:5]} == {(1.0, 1.0, 1.0)}
-    assert world.now - begin == pytest.approx(5 * 0.008 + 0.1, abs=3 * 0.008)
-    assert not world.arm.violations
 
 
 def test_a_ramp_ends_by_itself_where_the_robot_seems_to_move_on():
