@@ -2,20 +2,17 @@
 """Published experiments as data: model, initial state, controller and claims."""
 
 from ada_tools.scenario.fields import ScenarioError
-from ada_tools.scenario.reproduce import Result, reproduce
 from ada_tools.scenario.run import measure, simulate, simulation_of
 from ada_tools.scenario.scenario import GROUPS, Scenario, load, names, names_in
 
 __all__ = [
     "GROUPS",
-    "Result",
     "Scenario",
     "ScenarioError",
     "load",
     "measure",
     "names",
     "names_in",
-    "reproduce",
     "simulate",
     "simulation_of",
 ]

@@ -14,8 +14,9 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.progress import Progress
 from ada_dynamics.structured_text.files import to_json
 from ada_experiments.report import counts, entries, figure_text, limit_text, remark, said, write_html, write_ledger
+from ada_experiments.reproduce import Result, reproduce
 from ada_tools.commands.common import make_folder, print_json, table
-from ada_tools.scenario import GROUPS, Result, Scenario, load, names, names_in, reproduce
+from ada_tools.scenario import GROUPS, Scenario, load, names, names_in
 from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim
 from ada_tools.sweep.running import begin, cores
 

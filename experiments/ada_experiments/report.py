@@ -23,8 +23,9 @@ from typing import NamedTuple
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.structured_text.files import atomic_write
+from ada_experiments.reproduce import Result
 from ada_tools.commands.doctor import processor
-from ada_tools.scenario import GROUPS, Result
+from ada_tools.scenario import GROUPS
 from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim, Table, Verdict
 from ada_tools.scenario.scenario import ClaimPart
 from ada_tools.sweep.running import cores

@@ -31,7 +31,7 @@ CLOCK_READERS = frozenset(
         "experiments/ada_experiments/space_robots.py",  # seconds of computing, for the reports of commands
         "ada_tools/commands/sim.py",
         "ada_tools/commands/doctor.py",
-        "ada_tools/scenario/reproduce.py",
+        "experiments/ada_experiments/reproduce.py",
     }
 )
 

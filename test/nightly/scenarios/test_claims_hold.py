@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tiers import nightly
 
+from ada_experiments.reproduce import reproduce
 from ada_tools import scenario as scenarios
 from ada_tools.scenario.registry import NOT_CONFIRMED
 
@@ -21,7 +22,7 @@ LONG = ("S2", "S3", "T6.4", "T6.5", "T6.8", "T7.7")  # hundreds of motions each
 def test_the_documents_experiments_hold(name: str, tmp_path: Path) -> None:
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")
-    result = scenarios.reproduce(scenarios.load(name), tmp_path)
+    result = reproduce(scenarios.load(name), tmp_path)
     assert not result.error
     shown = [*result.outcome.claims, *result.outcome.statements]
     assert shown and not [one.as_json() for one in shown if one.verdict == "fails"]
@@ -35,7 +36,7 @@ def test_the_documents_experiments_hold(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_physics_does_not_confirm_of_tables_and_equations_is_what_is_known(name, doubted, tmp_path) -> None:
-    result = scenarios.reproduce(scenarios.load(name), tmp_path)
+    result = reproduce(scenarios.load(name), tmp_path)
     assert result.holds, result.error
     texts = [one.text for one in result.outcome.statements if one.verdict == NOT_CONFIRMED]
     assert len(texts) == len(doubted)

@@ -11,7 +11,7 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_experiments.report import write_html
-from ada_tools.scenario import Result
+from ada_experiments.reproduce import Result
 from ada_tools.scenario.registry import Claim, Outcome, Table
 
 # A picture of one black point.

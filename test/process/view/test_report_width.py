@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ada_experiments.report import write_html
-from ada_tools.scenario import Result
+from ada_experiments.reproduce import Result
 from ada_tools.scenario.registry import Claim, Outcome, Table
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
