@@ -9,6 +9,7 @@ conservative and can excite a motion.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +19,9 @@ from ada_controllers.balance import JOINTS, PRESETS, BalanceSettings
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.mechanisms import hoap2_reaching
+from ada_dynamics.robots.load import load
 from ada_experiments.pictures import picture
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
@@ -48,7 +50,7 @@ def upright_pose(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     found = {}
     for i, case in enumerate(CASES):
         progress(i / len(CASES), f"{STRATEGIES[case.strategy]}, {case.phase}")
-        found[case] = eigenvalues(hoap2_reaching(rotors=case.rotors).model, case.strategy, PHASES[case.phase])
+        found[case] = eigenvalues(reaching(case.rotors), case.strategy, PHASES[case.phase])
     slowest = found[GainCase("springs", "merged", False)][0]
     rotation = {(case.phase, case.rotors): values[0].real for case, values in found.items() if "rot" in case.strategy}
     quantities = {
@@ -69,6 +71,13 @@ def upright_pose(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     ]
     table = Table("Least damped motions [1/s, rad/s]", ("strategy", "gains", "rotors", "eigenvalues"), rows)
     return Outcome([], [_figure(found, output)], [table], quantities=quantities)
+
+
+def reaching(rotors: bool) -> Model:
+    """HOAP-2 on both feet with its left arm raised, without rotors or with those of `hoap2_10dof`."""
+    model, others = load("hoap2_reaching"), load("hoap2_10dof").joints
+    own = [joint for name, joint in model.joints.items() if rotors and name in others]
+    return with_parts(model, *(replace(joint, armature=others[joint.name].armature) for joint in own))
 
 
 def eigenvalues(model: Model, strategy: str, recovering: float | None) -> Array:

@@ -6,7 +6,7 @@ model, q = mechanisms.stewart()
 The catalogue has these and further mechanisms as URDF files.
 """
 
-from ada_dynamics.robots.mechanisms.legged import hoap2_reaching, hoap2_standing, two_feet
+from ada_dynamics.robots.mechanisms.legged import two_feet
 from ada_dynamics.robots.mechanisms.linkages import (
     bennett,
     five_bar,
@@ -25,8 +25,6 @@ __all__ = [
     "five_bar",
     "four_bar",
     "hexa",
-    "hoap2_reaching",
-    "hoap2_standing",
     "ladder",
     "ring",
     "slider_crank",

@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Legged robots with loops: a humanoid with both feet on the ground, HOAP-2 on both feet."""
+"""A humanoid with both feet on the ground."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics import resources
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.edit.joints import recut
-from ada_dynamics.model.edit.parts import Parts, remove_loop
-from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots.mechanisms.parts import (
     Mechanism,
@@ -22,10 +16,7 @@ from ada_dynamics.robots.mechanisms.parts import (
     Z,
     closed,
     hinged,
-    turned_y,
 )
-from ada_dynamics.robots.readers import read_document
-from ada_dynamics.structured_text.files import read_file
 
 # Joint, axis, position in the parent link [m], mass [kg] and length [m] of its link, angle at the start [rad];
 # y and angles about x and z change their sign from left to right.
@@ -100,48 +91,3 @@ def _part(mass: float, length: float, width: float, sign: float = 1.0) -> SolidB
     size = np.array([width, 1.2 * width, abs(length) + width])
     spread = mass / 12.0 * (np.diag(size**2) + 0.08 * np.outer(size, size) * (1.0 - np.eye(3)) * sign)
     return SolidBody(mass, com, np.trace(spread) * np.eye(3) - spread)
-
-
-GROUND = "ground"
-RIGHT_FOOT, LEFT_FOOT = "right_foot_fixed", "left_foot_fixed"
-_HELD = "waist_held"
-
-
-def hoap2_standing(
-    *, left_shoulder: float = 0.0, left_elbow: float = 0.0, rotors: bool = False, name: str = "hoap2_standing"
-) -> Mechanism:
-    """HOAP-2 on both feet (Takahashi 2012, sec. 6.3): `hoap2_10dof` on a link `ground` midway between the soles.
-
-    The fixed joint `right_foot_fixed` joins the right sole to the ground, and the joints of the right leg are reversed
-    with unchanged angles. The loop joint `left_foot_fixed` joins the left sole to the ground. The robot has ten motors
-    and mobility 4: the waist translates along x and y, and rotates about y and z. Eq. 6.1 has no rotor inertia, so the
-    default has none, unlike `hoap2_10dof`.
-
-    Args:
-        left_shoulder: angle by which the rigid left arm is raised forward [rad]; 60 deg in fig. 6.5 (b).
-        left_elbow: angle by which the left elbow is bent [rad]; 60 deg in fig. 6.5 (b).
-        rotors: if True, joints have the rotor inertia of `hoap2_10dof`.
-        name: name of the model.
-    """
-    path = resources.find("urdf", "hoap2_10dof.urdf")
-    text = read_file(path)
-    parts = Parts.of(read_document(text, path.name).build("fixed", source=text.decode("utf-8")))
-    for joint, angle in (("left_shoulder_pitch", left_shoulder), ("left_elbow", left_elbow)):
-        parts.joints[joint] = replace(parts.joints[joint], rotation=turned_y(-angle))
-    if not rotors:
-        parts.joints = {name: replace(joint, armature=0.0) for name, joint in parts.joints.items()}
-    poses = link_poses(parts.build(), np.zeros(10))
-    soles = {sole: poses[sole][1] for sole in ("right_sole", "left_sole")}
-    middle = 0.5 * (soles["right_sole"] + soles["left_sole"])
-    parts.name, parts.root = name, GROUND
-    parts.links = {GROUND: Link(GROUND, has_inertial=False), **parts.links}
-    parts.joints = {_HELD: Joint(_HELD, "fixed", GROUND, "waist", -middle), **parts.joints}
-    for loop, sole in ((RIGHT_FOOT, "right_sole"), (LEFT_FOOT, "left_sole")):
-        parts.loops[loop] = LoopJoint(loop, "fixed", GROUND, sole, soles[sole] - middle)
-    model, q = recut(parts.build(), np.zeros(10), RIGHT_FOOT, _HELD)
-    return Mechanism(remove_loop(model, _HELD), q)
-
-
-def hoap2_reaching(*, rotors: bool = False) -> Mechanism:
-    """`hoap2_standing` with the left arm raised and bent by 60 deg, as in fig. 6.5 (b)."""
-    return hoap2_standing(left_shoulder=np.pi / 3.0, left_elbow=np.pi / 3.0, rotors=rotors, name="hoap2_reaching")

@@ -9,14 +9,13 @@ import pytest
 from ada_controllers import make
 from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.analysis.balance import soles_of
-from ada_dynamics.robots.mechanisms import hoap2_reaching
 from ada_dynamics.simulation.profiles import half_sine
 from ada_experiments import awa_own_robot
 from ada_experiments.hand_on_wall import WallSettings, bearable
 from ada_experiments.leaning_humanoid import CHAINS, controller_of, leaning, pushed, tip_of
 from ada_experiments.push_measures import phase, time_of_fall, trunk_angles
 from ada_experiments.pushed_humanoid import AT_THE_HAND, heights_of_corners, on_free_feet
-from ada_experiments.upright_pose import eigenvalues
+from ada_experiments.upright_pose import eigenvalues, reaching
 from ada_tools.scenario.scenario import load
 
 ROTATION = {"strategy": "upper_body_rotation"}
@@ -26,7 +25,7 @@ LEANING = 0.3  # [rad], with the centre of mass before the toes
 
 def test_feet_that_may_lift_stay_where_fixed_ones_would() -> None:
     free = on_free_feet(AT_THE_HAND, ROTATION, 1.5, stiffness=STIFFNESS, step=2e-4)
-    model = hoap2_reaching(rotors=True).model
+    model = reaching(rotors=True)
     loop = InSimulation(make("balance", model, ROTATION))
     fixed = loop.simulation(model, np.zeros(10), step=1e-3, external=[AT_THE_HAND.profile]).run(1.5)
     assert np.isnan(time_of_fall(free))
@@ -39,7 +38,7 @@ def test_feet_that_may_lift_stay_where_fixed_ones_would() -> None:
 
 
 def test_small_motions_of_the_upright_robot_are_those_of_its_simulation() -> None:
-    model = hoap2_reaching(rotors=True).model
+    model = reaching(rotors=True)
     growth = eigenvalues(model, "upper_body_rotation", None)[0]
     loop = InSimulation(make("balance", model, ROTATION), period=5e-4)
     nudge = [half_sine("body", [0.0, 0.0, 0.0, 0.0, 0.0, 0.02], 0.0, 0.1, frame="world")]

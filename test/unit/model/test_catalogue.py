@@ -321,6 +321,22 @@ def test_the_10_joint_model_has_the_thesis_order_and_a_rigid_upper_body_of_3_75_
     np.testing.assert_allclose(com, [-0.0579, 0.0, 0.0567], atol=1e-4)
 
 
+def test_hoap2_on_both_feet_is_the_10_joint_model_held_by_its_soles():
+    free, held = load("hoap2_10dof", base="fixed"), load("hoap2_standing")
+    q = np.random.default_rng(0).uniform(-0.5, 0.5, 10)
+    one = link_poses(free, q)
+    other = link_poses(held, np.concatenate([q[free.q_index(name)] for name in held.joint_names]))
+    (R, p), (S, r) = one["waist"], other["waist"]
+    for name, link in free.links.items():
+        assert held.links[name].mass == link.mass
+        np.testing.assert_array_equal(held.links[name].inertia, link.inertia)
+        np.testing.assert_allclose(S.T @ other[name][0], R.T @ one[name][0], atol=1e-14)
+        np.testing.assert_allclose(S.T @ (other[name][1] - r), R.T @ (one[name][1] - p), atol=1e-14)
+    assert not held.armature.any()
+    at = link_poses(held, np.zeros(10))
+    np.testing.assert_allclose(at["right_sole"][1] * [1, -1, 1], at["left_sole"][1], atol=1e-15)
+
+
 def test_waist_trunk_and_head_of_hoap2_are_the_laboratorys_joined_body():
     model = load("hoap2")
     poses = link_poses(model, model.neutral())
