@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differentiation of sampled signals (Awa 2009, eqs. 44 and 45), integration and interpolation."""
+"""Integration and interpolation of sampled signals."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,41 +10,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, invalid
 
 
-class SampleDerivatives(NamedTuple):
-    """First and second time derivatives, in the shape of the samples."""
-
-    first: Array
-    second: Array
-
-
-def forward_differences(samples: ArrayLike, step: float) -> SampleDerivatives:
-    """Forward differences (θ(k+1) - θ(k))/dt, applied twice for the second derivative (Awa 2009).
-
-    The error is of first order in the step. The last values repeat the ones before.
-
-    Args:
-        samples: (N,) or (N, n), at least 3 rows.
-        step: time between rows [s].
-    """
-    x = _checked(samples, step)
-    first = np.diff(x, axis=0) / step  # eq. 44
-    second = np.diff(first, axis=0) / step  # eq. 45
-    return SampleDerivatives(np.concatenate([first, first[-1:]]), np.concatenate([second, second[-1:], second[-1:]]))
-
-
-def _checked(samples: ArrayLike, step: float) -> Array:
-    if not 0.0 < step < np.inf:
-        raise invalid("step", step, "a positive number of seconds")
-    x = np.array(samples, dtype=np.float64)
-    if x.ndim not in (1, 2) or len(x) < 3:
-        raise invalid("samples", x.shape, "(N,) or (N, n) with at least 3 rows", "shape of ")
-    if not np.isfinite(x).all():
-        row = int(np.argwhere(~np.isfinite(x))[0][0])
-        raise InputError(f"samples are not finite in row {row}.", field="samples", value=row, allowed="finite numbers")
-    return x
-
-
-# --- integration and interpolation ---------------------------------------------------------------------------------
 def cumulative_integral(t: ArrayLike, y: ArrayLike) -> Array:
     """Integral from the first time to each time: trapezoidal rule with Euler-Maclaurin end terms.
 

@@ -30,7 +30,7 @@ from ada_dynamics.contact.geometry import (
     set_values,
     to_vec3,
 )
-from ada_dynamics.contact.shape_contacts import shape_contacts, sole_points
+from ada_dynamics.contact.shape_contacts import sole_points
 from ada_dynamics.errors import InputError, invalid, unknown_name
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
@@ -158,29 +158,6 @@ class Contact:
         ground = ground or Ground()
         points = sole_points(model, links, model.neutral() if q is None else q, ground.normal)
         return cls(points, ground=ground, material=material or Material.for_weight(model.total_mass))
-
-    @classmethod
-    def of_shapes(
-        cls,
-        model: Model,
-        links: Iterable[str],
-        *,
-        ground: Ground | None = None,
-        material: Material | None = None,
-    ) -> Contact:
-        """Contacts of all collision (or else visual) shapes of links.
-
-        Boxes yield 8 corner points, cylinders points on their rims, spheres one sphere, capsules two spheres.
-
-        Args:
-            model: model with such shapes.
-            links: names of the links.
-            ground: plane of the ground.
-            material: material of all contacts; `Material.for_weight` of the model by default.
-        """
-        points, spheres = shape_contacts(model, links)
-        material = material or Material.for_weight(model.total_mass)
-        return cls(points, spheres, ground=ground or Ground(), material=material)
 
 
 # --- frames of links ------------------------------------------------------------------------------------------------

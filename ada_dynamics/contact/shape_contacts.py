@@ -17,7 +17,7 @@ from ada_dynamics.algorithms.kinematics import link_pose, poses, transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.geometry import ContactPoint, ContactSphere, Material
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.elements import SHAPE_SIZES, Link, Shape
+from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.transform import Transform
@@ -72,31 +72,6 @@ def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Seq
     return [
         ContactPoint(f"{name}_{i}", name, corner.tolist()) for name in feet for i, corner in enumerate(corners[name], 1)
     ]
-
-
-def shape_contacts(model: Model, links: Iterable[str]) -> tuple[list[ContactPoint], list[ContactSphere]]:
-    """Contacts of all shapes of links.
-
-    Args:
-        model: model with collision shapes, or else visual shapes.
-        links: names of the links.
-
-    Raises:
-        InputError: a link is unknown, has no shapes, or has a mesh.
-    """
-    rows: list[_Row] = []
-    for link in _links(model, links):
-        shapes = shapes_of(link)
-        if not shapes or any(shape.kind == "mesh" for shape in shapes):
-            kinds = ", ".join(sorted({shape.kind for shape in shapes})) or "none"
-            text = (
-                f"link {link.name!r} needs boxes, cylinders, spheres or capsules as collision shapes for contacts "
-                f"(it has: {kinds})."
-            )
-            raise InputError(text, link=link.name, field="links", value=kinds, allowed=tuple(SHAPE_SIZES)[:-1])
-        for centres, radius, friction in _shape_points(shapes, None):
-            rows += [(link.name, centre, radius, friction) for centre in centres]
-    return _as_contacts(model, rows)
 
 
 _Row = tuple[str, Array, float, float | None]  # link, center in its frame, radius or zero, friction coefficient

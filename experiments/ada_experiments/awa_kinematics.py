@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.sampled_signals import forward_differences
 from ada_dynamics.arrays import Array
 from ada_dynamics.spatial.rotation import from_axis_angle
 from ada_dynamics.spatial.vector import Vec3
@@ -47,8 +46,8 @@ def differentiated(angles: ArrayLike, dt: float) -> Samples:
         dt: sampling interval [s].
     """
     theta = np.asarray(angles, dtype=np.float64)
-    rates = forward_differences(theta, dt)
-    return Samples(theta[:-2], rates.first[:-2], rates.second[:-2])
+    rates = np.diff(theta, axis=0) / dt  # eq. 44
+    return Samples(theta[:-2], rates[:-1], np.diff(rates, axis=0) / dt)  # eq. 45
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from refused import refused
 
-from ada_dynamics.analysis.sampled_signals import cumulative_integral, forward_differences
+from ada_dynamics.analysis.sampled_signals import cumulative_integral
 from ada_dynamics.errors import InputError
 from ada_robot.trajectory.splines import QuinticSpline
 
@@ -46,35 +46,6 @@ def test_scipy_has_the_same_spline():
 def test_what_is_no_spline_is_refused_by_name(times, points, more, facts):
     with refused(InputError, **facts):
         QuinticSpline(times, points, **more)
-
-
-def errors(rule, steps):
-    """Largest errors of both derivatives of sin over [0, 1], at each step."""
-    found = []
-    for n in steps:
-        t = np.linspace(0.0, 1.0, n + 1)
-        rates = rule(np.sin(3.0 * t), 1.0 / n)
-        wanted = 3.0 * np.cos(3.0 * t), -9.0 * np.sin(3.0 * t)
-        found.append([np.max(np.abs(x - y)) for x, y in zip(rates, wanted, strict=True)])
-    return np.array(found)
-
-
-def test_differences_with_the_next_sample_are_of_first_order():
-    coarse, fine = errors(forward_differences, (400, 800))
-    np.testing.assert_allclose(coarse / fine, 2.0, rtol=0.02)
-
-
-@pytest.mark.parametrize(
-    ("samples", "step", "facts"),
-    [
-        ([1.0, 2.0], 0.1, {"field": "samples", "value": (2,)}),
-        ([1.0, 2.0, 3.0], 0.0, {"field": "step", "value": 0.0}),
-        ([1.0, np.nan, 3.0], 0.1, {"field": "samples", "value": 1}),
-    ],
-)
-def test_samples_without_derivatives_are_refused(samples, step, facts):
-    with refused(InputError, **facts):
-        forward_differences(samples, step)
 
 
 def test_integrals_are_of_fourth_order():

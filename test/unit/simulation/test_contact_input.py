@@ -75,7 +75,6 @@ def test_links_that_are_unknown_or_cannot_move_and_shapes_that_do_not_fit_are_re
     model = walker()
     toe, pair = ContactPoint("a", "left_leg", (0, 0, 0)), Plane("left_foot")
     bare = Builder("bare").link("body", 1.0, inertia=(1, 1, 1)).build(base="floating")
-    can = Builder("can").link("body", 1.0, inertia=(1, 1, 1), visuals=[Shape("mesh", mesh="can.stl")])
     for refused in (
         lambda: Contact([ContactPoint("a", "left_fot", (0, 0, 0))]).resolve(model),
         lambda: Contact.of_soles(model, ["fot"]),
@@ -83,8 +82,6 @@ def test_links_that_are_unknown_or_cannot_move_and_shapes_that_do_not_fit_are_re
         lambda: Contact([ContactPoint("a", "world", (0, 0, 0))]).resolve(model),
         lambda: Contact(pairs=[ContactPair("p", toe, pair)]).resolve(model),
         lambda: Contact.of_soles(bare),
-        lambda: Contact.of_shapes(bare, "body"),
-        lambda: Contact.of_shapes(can.build(base="floating"), ["body"]),
     ):
         with pytest.raises(ada.InputError):
             refused()
