@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import Description, welded
-from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.robots.check.report import CheckReport, listed
 from ada_dynamics.robots.readers.description_builder import zero_poses
 from ada_dynamics.robots.readers.values import MOMENTS
@@ -19,7 +19,6 @@ from ada_dynamics.structured_text.lexical import BadNumber, to_float
 
 _HINGES = ("revolute", "continuous")
 _DIFFERENT = 0.1  # sine of the angle between the axes of a cross
-_DENSEST = 22_600.0  # [kg/m³], osmium
 _UNITS = ((1e-9, "g mm²"), (1e-7, "g cm²"), (1e-6, "kg mm²"), (1e-4, "kg cm²"), (1e-3, "g m²"))
 _HEAVY = 2_000.0  # [kg], for a link of a robot that is smaller than _SMALL
 _SMALL = 5.0  # [m]
@@ -36,12 +35,11 @@ def check_links(robot: Description, has_floating_base: bool, out: CheckReport) -
     minor = {link.name for body in bodies for link in _minor_links(body)}
     for link in robot.links:
         if link.has_inertial and _is_possible(link, link.name in minor, out):
-            box = Box(link)
             severity = "note" if link.name in minor else "warning"
             # One finding per cause: the first rule that applies explains the later ones.
-            if not _density(link, box, size, severity, out) and not _placeholder(link, severity, out):
-                _inertia_size(link, box, size, severity, out)
-            _centre(link, box, out)
+            if not _heavy(link, size, out) and not _placeholder(link, severity, out):
+                _inertia_size(link, size, severity, out)
+            _centre(link, out)
     carriers = {joint.child: joint for joint in robot.joints}
     middles = crosses(robot.links, robot.joints, robot.loops)
     for body in bodies:
@@ -105,41 +103,6 @@ def crosses(
         if second.kind in _HINGES and not xyz.any() and across > _DIFFERENT:
             found[link.name] = (first[0], second)
     return found
-
-
-class Box:
-    """Axis-aligned bounding box of the boxes, cylinders, capsules and spheres of a link, in the link's frame.
-
-    Attributes:
-        is_known: the link has such shapes, and no meshes.
-    """
-
-    def __init__(self, link: Link) -> None:
-        self.low, self.high = np.full(3, math.inf), np.full(3, -math.inf)
-        shapes = [*link.visuals, *link.collisions]
-        for shape in shapes:
-            if shape.kind != "mesh":
-                around = np.abs(shape.rotation) @ _half_size(shape)
-                self.low = np.minimum(self.low, shape.xyz - around)
-                self.high = np.maximum(self.high, shape.xyz + around)
-        self.is_known = bool(np.isfinite(self.low).all()) and all(shape.kind != "mesh" for shape in shapes)
-
-    def reach(self, point: Array) -> float:
-        """Distance from a point to the farthest corner [m]."""
-        return float(np.linalg.norm(np.maximum(np.abs(self.high - point), np.abs(self.low - point))))
-
-    def outside(self, point: Array) -> float:
-        """Distance of a point from the box, 0 inside [m]."""
-        return float(np.linalg.norm(np.maximum(np.maximum(self.low - point, point - self.high), 0.0)))
-
-
-def _half_size(shape: Shape) -> Array:
-    if shape.kind == "box":
-        return 0.5 * np.array(shape.size)
-    radius = shape.size[0]
-    if shape.kind == "sphere":
-        return np.full(3, radius)
-    return np.array([radius, radius, 0.5 * shape.size[1] + (radius if shape.kind == "capsule" else 0.0)])
 
 
 def _inertial(link: Link) -> Element:
@@ -212,47 +175,32 @@ def _placeholder(link: Link, severity: str, out: CheckReport) -> bool:
     return is_filler
 
 
-def _inertia_size(link: Link, box: Box, size: float, severity: str, out: CheckReport) -> None:
-    """Compare the radius of gyration with the size of the link and with a ball of the densest metal."""
-    line = _inertial(link).line
-    largest = float(np.max(np.linalg.eigvalsh(link.inertia)))
-    radius = math.sqrt(largest / link.mass)
-    reach = box.reach(link.com) if box.is_known else size
-    if reach > 0.0 and radius > (1.2 if box.is_known else 1.0) * reach + 0.05:
-        whose = "" if box.is_known else " (of the whole robot)"
-        message = f"its inertia is too large: radius of gyration {radius:.3g} m, extent {reach:.3g} m{whose}."
-        units = (unit for factor, unit in _UNITS if 0.1 * reach < math.sqrt(factor) * radius < reach)
+def _inertia_size(link: Link, size: float, severity: str, out: CheckReport) -> None:
+    """Compare the radius of gyration with the size of the robot."""
+    radius = math.sqrt(float(np.max(np.linalg.eigvalsh(link.inertia))) / link.mass)
+    if 0.0 < size < radius - 0.05:
+        message = f"its inertia is too large: radius of gyration {radius:.3g} m, extent of the robot {size:.3g} m."
+        units = (unit for factor, unit in _UNITS if 0.1 * size < math.sqrt(factor) * radius < size)
         hint = next((f"; the values look like {unit}" for unit in units), "")
+        line = _inertial(link).line
         out.add("inertia-too-big", severity, link.where, message, f"Inertias are in kg m²{hint}.", line)
-        return
-    ball = math.sqrt(0.4) * (3.0 * link.mass / (4.0 * math.pi * _DENSEST)) ** (1.0 / 3.0)
-    if radius < 0.5 * ball:
-        message = f"its inertia is too small: {link.mass:g} kg with radius of gyration {radius:.3g} m"
-        fix = "Inertias are in kg m² and masses in kg."
-        out.add("inertia-too-small", severity, link.where, message + " exceed the density of any metal.", fix, line)
 
 
-def _density(link: Link, box: Box, size: float, severity: str, out: CheckReport) -> bool:
-    """Compare the mass with the bounding box of the link's shapes, or with the size of the robot."""
-    volume = float(np.prod(box.high - box.low)) if box.is_known else 0.0
-    if volume > 0.0 and link.mass > max(_DENSEST * volume, 0.1):
-        message = f"{link.mass:g} kg in a box of {volume:.3g} m³ exceed the density of any metal."
-        fix = "Masses are in kg; is the value in grams?"
-    elif link.mass > _HEAVY and size < _SMALL:
-        message, fix = f"{link.mass:g} kg, in a robot of {size:.2g} m.", "Masses are in kg; the value looks like grams."
-    else:
+def _heavy(link: Link, size: float, out: CheckReport) -> bool:
+    if link.mass <= _HEAVY or size >= _SMALL:
         return False
-    out.add("mass-too-big", severity, link.where, message, fix, _inertial(link).line)
+    message, fix = f"{link.mass:g} kg, in a robot of {size:.2g} m.", "Masses are in kg; the value looks like grams."
+    out.add("mass-too-big", "warning", link.where, message, fix, _inertial(link).line)
     return True
 
 
-def _centre(link: Link, box: Box, out: CheckReport) -> None:
-    if not box.is_known:
-        return
-    outside, diagonal = box.outside(link.com), float(np.linalg.norm(box.high - box.low))
-    if outside > max(0.5 * diagonal, 0.02):
-        message = f"its centre of mass is {outside:.3g} m outside its shapes (diagonal {diagonal:.3g} m)."
-        fix = "Positions are in m, in the link's frame."
+def _centre(link: Link, out: CheckReport) -> None:
+    distance = float(np.max(np.abs(link.com)))
+    if distance > _FAR:
+        message, fix = (
+            f"its centre of mass is {distance:g} m from its frame.",
+            "Positions are in m, in the link's frame.",
+        )
         out.add("com-far", "warning", link.where, message, fix, _inertial(link).line)
 
 
@@ -305,9 +253,6 @@ def _range(joint: Joint, out: CheckReport) -> None:
         if suspects and not all(abs(b) in _ROUND for b in suspects):
             message = f"its limits of {' and '.join(f'{b:g}' for b in suspects)} rad look like degrees."
             out.add("limit-degrees", "warning", joint.where, message, "Angles are in radians.", element.line)
-    elif _FAR < max(abs(lower), abs(upper)) < 1e4:
-        message, fix = f"its range is {lower:g} to {upper:g} m.", "Distances are in m; the values look like mm."
-        out.add("limit-length", "warning", joint.where, message, fix, element.line)
 
 
 def _effort_and_velocity(joint: Joint, powerless: list[Joint], out: CheckReport) -> None:

@@ -65,7 +65,6 @@ ODDITIES = {
     "all ones": (MOMENTS, moments("1", "1", "1"), {"inertia-placeholder": "warning"}),
     "all thousandths": (MOMENTS, moments("0.001", "0.001", "0.001"), {"inertia-placeholder": "warning"}),
     "kg mm²": (MOMENTS, moments("1277400", "1277400", "4787.5"), {"inertia-too-big": "warning"}),
-    "far too small": (MOMENTS, moments("1.2774e-6", "1.2774e-6", "4.7875e-9"), {"inertia-too-small": "warning"}),
     "grams": ('value="15.3"', 'value="15300"', {"mass-too-big": "warning"}),
     "com in mm": ('<origin xyz="0 0 0.5"/>\n      <mass', '<origin xyz="0 0 500"/>\n      <mass', {"com-far": "warning"}),
     "mm": ('xyz="0 0 1" rpy', 'xyz="0 0 1000" rpy', {"far-joint": "warning"}),
