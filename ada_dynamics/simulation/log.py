@@ -47,7 +47,7 @@ class Log(NotebookDisplay, LogRows):
         log = sim.run(3.0)
         log.t, log.q, log.v, log.a, log.tau        # one row per logged step
         log.energy.kinetic, log.energy_drift       # computed on first access
-        log.save("fall.npz"); log.to_mcap("fall.mcap"); log.to_csv("fall.csv")
+        log.save("fall.mcap"); log.to_csv("fall.csv"); log.to_npz("fall.npz")
         Log.load("fall.mcap").plot("fall.png")
 
     Attributes:
@@ -278,14 +278,14 @@ class Log(NotebookDisplay, LogRows):
         """Save the log in the format of the file extension; return the file.
 
         Args:
-            path: .npz (default) or .mcap, which `Log.load` reads, or .csv; the name of the model by default.
+            path: .mcap (default), which `Log.load` reads, .npz or .csv; the name of the model by default.
 
         Raises:
             InputError: the extension is unknown.
             RecordingError: the file cannot be written.
         """
-        writers = {".npz": self.to_npz, ".mcap": self.to_mcap, ".csv": self.to_csv}
-        ending = ".npz" if path is None else Path(path).suffix.lower() or ".npz"
+        writers = {".mcap": self.to_mcap, ".npz": self.to_npz, ".csv": self.to_csv}
+        ending = ".mcap" if path is None else Path(path).suffix.lower() or ".mcap"
         if ending not in writers:
             raise InputError(
                 f"the log cannot be saved as {path}: the file extension must be one of {', '.join(writers)}.",
@@ -296,7 +296,7 @@ class Log(NotebookDisplay, LogRows):
         return writers[ending](path)
 
     def to_npz(self, path: PathLike | None = None) -> Path:
-        """Save the log as an .npz file for `Log.load` and `numpy.load`; return the file."""
+        """Save the arrays t, q, v, a, tau and wrenches as an .npz file for `numpy.load`; return the file."""
         from ada_dynamics.simulation.record.log_files import write_npz
 
         return write_npz(self, self._file(path, ".npz"))
@@ -321,7 +321,7 @@ class Log(NotebookDisplay, LogRows):
 
     @staticmethod
     def load(path: PathLike) -> Log:
-        """Load an .npz or .mcap file that this library saved.
+        """Load an .mcap file that this library saved.
 
         A recording without an end (its process was killed, the disk was full) is loaded as far as it is complete, with
         a RecordingCutShortWarning and `log.info["complete"]` False.

@@ -19,6 +19,7 @@ import json
 import os
 import re
 import stat
+import struct
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,6 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, RecordingError
 from ada_dynamics.simulation.record import messages
-from ada_dynamics.simulation.record.log_files import DAMAGE
 from ada_dynamics.simulation.record.mcap_files import MCAP_MAGIC, Topic, TopicMessage, TopicWriter, read_topics
 from ada_dynamics.simulation.record.messages import read_table, read_text
 from ada_robot.contract import Mode
@@ -46,6 +46,7 @@ FINE_SECONDS = 10.0  # duration at the end of the record shown at full rate [s]
 COARSE_RATE = 100.0  # rate before that [Hz]
 ROWS_AT_ONCE = 2000
 NICE = 10
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, RecursionError, struct.error)
 
 
 class FlightRecord(NamedTuple):
@@ -170,7 +171,7 @@ def read(path: Path) -> FlightRecord:
     """Read a record. RecordingError if the file cannot be read as a flight record."""
     try:
         return _read(path)
-    except (OSError, *DAMAGE) as problem:
+    except _DAMAGE as problem:
         said = str(problem)[:300] or type(problem).__name__
         raise RecordingError(f"{path} cannot be read as a flight record: {said}.") from None
 

@@ -36,7 +36,7 @@ quarter of the recording, or another recording, is reserved for validation.
 examples:
   ada identify run.mcap                                      all parameters; the recording has its model
   ada identify run.csv --model pa10 --parameters 'link_7.*'  a payload: only the parameters of the last link
-  ada identify run.npz --validate other.npz --plot found.png --save found.urdf
+  ada identify run.mcap --validate other.mcap --plot found.png --save found.urdf
 
 exit code:
   0  done    1  done, but parameters are not identifiable, or the fit is poor    2  wrong usage or input
@@ -53,7 +53,7 @@ _RESIDUALS = ("joint", "noise", "residual %", "validation %")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("recording", type=Path, metavar="RECORDING", help=".mcap, .npz or .csv file with efforts")
+    parser.add_argument("recording", type=Path, metavar="RECORDING", help=".mcap or .csv file with efforts")
     parser.add_argument("--model", metavar="M", help="robot, by name or file (default: the one in the recording)")
     add_robot_arguments(parser)
     parser.add_argument(
@@ -127,7 +127,7 @@ def read(path: Path, model: Model | None) -> Log:
     """Read the motion of a recording.
 
     Args:
-        path: .mcap or .npz file of the library, or .csv file with the column names of `Log.to_csv`: t, and q and tau of
+        path: .mcap file of the library, or .csv file with the column names of `Log.to_csv`: t, and q and tau of
             each joint. Units may be omitted; other columns are ignored.
         model: robot model; required for .csv files.
 

@@ -18,14 +18,13 @@ from ada_tools.commands.common import print_json
 NAME = "record"
 SUMMARY = "inspect or convert a recorded motion"
 DETAILS = """\
-Recordings are .mcap files, written during a simulation, and .npz files. An .mcap file opens in
+Recordings are .mcap files, written during a simulation. They open in
 Foxglove, PlotJuggler and rerun, too. A truncated file (killed run, full disk) is read up to its last complete row.
 
 examples:
   ada record info run.mcap                 robot, duration, energy, events
   ada record convert run.mcap run.csv      a table with names and units
   ada record convert run.mcap run.npz      for numpy.load
-  ada record convert run.npz run.mcap      for the viewers
   ada record convert cut.mcap whole.mcap   repair a truncated recording
 
 exit code:
@@ -39,10 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     info = actions.add_parser("info", help="show the contents of a recording")
-    info.add_argument("recording", type=Path, metavar="FILE", help=".mcap or .npz file")
+    info.add_argument("recording", type=Path, metavar="FILE", help=".mcap file")
     info.add_argument("--json", action="store_true", help="print JSON")
     convert = actions.add_parser("convert", help="write a recording in another format")
-    convert.add_argument("recording", type=Path, metavar="FILE", help=".mcap or .npz file")
+    convert.add_argument("recording", type=Path, metavar="FILE", help=".mcap file")
     convert.add_argument("out", type=Path, metavar="OUT", help=f"file to write: {', '.join(_ENDINGS)}")
     convert.add_argument("--json", action="store_true", help="print a JSON summary")
 

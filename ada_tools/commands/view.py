@@ -21,17 +21,17 @@ The page works offline and is accessible from this machine only, unless --host i
 examples:
   ada view pa10                      joint sliders
   ada view four_bar                  a linkage with a slider for the crank
-  ada view fall.mcap                 play a recording (.mcap, .npz)
+  ada view fall.mcap                 play a recording
   ada view pa10 --port 0 --no-open   any free port; print the address only
   ada view pa10 --duration 10        end after 10 s
 """
-LOGS = (".mcap", ".npz")
+LOGS = (".mcap",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "robot", metavar="ROBOT|LOG", help="file of a robot, a name from `ada list`, or a recording (.mcap, .npz)"
+        "robot", metavar="ROBOT|LOG", help="file of a robot, a name from `ada list`, or a recording (.mcap)"
     )
     add_robot_arguments(parser, start="near zero, or from the catalogue")
     add_page_arguments(parser)

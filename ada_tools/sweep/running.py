@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics._version import __version__
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError, InputError, RecordingError
 from ada_dynamics.progress import Progress
+from ada_dynamics.structured_text.files import atomic_write
 from ada_tools.scenario.run import checked_start, measure, simulate, simulation_of
 from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.sweep.results import DONE, FAILED, LOGS, Store, SweepError, SweepResult
@@ -299,7 +300,8 @@ def _row(sweep: Sweep, logs: Path, run: int) -> Row:
     try:
         if log is not None and (sweep.keep == "all" or (sweep.keep == "failed" and row["status"] == FAILED)):
             logs.mkdir(parents=True, exist_ok=True)
-            log.to_npz(path)  # written atomically
+            with atomic_write(path, RecordingError) as temporary:
+                log.to_mcap(temporary)
         else:
             path.unlink(missing_ok=True)
     except (AdaError, OSError) as problem:
@@ -309,7 +311,7 @@ def _row(sweep: Sweep, logs: Path, run: int) -> Row:
 
 
 def _log_path(logs: Path, run: int) -> Path:
-    return logs / f"run_{run:07d}.npz"
+    return logs / f"run_{run:07d}.mcap"
 
 
 def _error(problem: BaseException) -> dict[str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of logs: .npz and .csv, the metadata of all formats as text, and the reader of recordings.
+"""Files of logs: arrays (.npz) and tables (.csv), the metadata of recordings as text, and their reader.
 
 The model is JSON text, bit for bit, so that a file does not depend on others. Robot formats are not suitable: each of
 them lacks joint or loop types, or rounds orientations (roll, pitch, yaw). Reading executes no code from the file.
@@ -10,12 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-import struct
-import sys
-import tokenize
 import warnings
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -26,7 +21,7 @@ import numpy as np
 from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import ContactFrame
-from ada_dynamics.errors import AdaError, InputError, ModelError, RecordingCutShortWarning, RecordingError
+from ada_dynamics.errors import AdaError, ModelError, RecordingCutShortWarning, RecordingError
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
@@ -49,18 +44,9 @@ _ARRAYS = {
     Mimic: (),
 }
 _PARTS = {"limits": Limits, "mimic": Mimic, "visuals": Shape, "collisions": Shape}
-# Errors of numpy, zipfile and json for a damaged file; headers of arrays are Python literals.
-DAMAGE = (
-    *(ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, RecursionError, MemoryError),
-    *(NotImplementedError, zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
-)
-_MOST_MEMBERS = 1000
-_ENCRYPTED = 0x1  # flag of a member
-MOST_EXPANDED = 128 * 1024 * 1024  # [byte], maximum size of decompressed members; those of a log are not compressed
 _ROWS = ("t", "q", "v", "a", "tau")
 _EFFORTS = {"rad": "N m", "m": "N"}
 _WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("nx", "N m"), ("ny", "N m"), ("nz", "N m"))
-_ZIP = b"PK"
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------
@@ -179,75 +165,13 @@ def _made(cls: Any, content: dict[str, Any]) -> Any:
 
 # --- .npz -------------------------------------------------------------------------------------------------------------
 def write_npz(log: LogRows, path: Path) -> Path:
-    """Write a log; an existing file is replaced atomically."""
-    columns = columns_of(log)
+    """Write the arrays of a log for `numpy.load`; an existing file is replaced atomically."""
     arrays = {name: getattr(log, name) for name in _ROWS}
-    arrays["external_wrenches"] = _stacked(log.external, len(log))
-    arrays["contact_wrenches"] = _stacked(log.contact_wrenches, len(log))
-    arrays["singular"] = np.array(log.singular, dtype=np.float64)
-    texts = {f"text_{key}": np.array(text) for key, text in texts_of(columns).items()}
-    texts["text_events"] = np.array(to_json([json.loads(event_text(event)) for event in log.events]))
-    texts["text_complete"] = np.array(to_json(log.info.get("complete", True)))
+    arrays |= {f"external {link}": wrench for link, wrench in log.external.items()}
+    arrays |= {f"contact {name}": wrench for name, wrench in log.contact_wrenches.items()}
     with atomic_write(path, RecordingError) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays, **texts)
+        np.savez(file, allow_pickle=False, **arrays)
     return path
-
-
-def _stacked(wrenches: Mapping[str, Array], rows: int) -> Array:
-    return np.stack([*wrenches.values()]) if wrenches else np.empty((0, rows, 6))
-
-
-def _arrays_in(path: Path) -> dict[str, Any]:
-    """Return all arrays of a file after a check of their size against that of the file, or a limit if compressed."""
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-    if len(members) > _MOST_MEMBERS:
-        raise ValueError(f"it has {len(members)} members; the limit is {_MOST_MEMBERS}")
-    if any(member.flag_bits & _ENCRYPTED for member in members):  # zipfile raises a RuntimeError only when it is read
-        raise ValueError("a member of it is encrypted")
-    expanded = sum(member.file_size for member in members)
-    if expanded > max(path.stat().st_size, MOST_EXPANDED):
-        raise ValueError(f"its members have {expanded} bytes after decompression; the limit is {MOST_EXPANDED}")
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
-
-
-def _text_in(array: Any) -> str:
-    """Return the text of an array without dimensions; numpy accepts any four bytes as a character."""
-    codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
-    if array.dtype.kind != "U" or array.ndim or np.max(codes, initial=0) > sys.maxunicode:
-        raise ValueError("an array is not a text")
-    return str(array)
-
-
-def _read_npz(path: Path) -> dict[str, Any]:
-    """Return the arguments of `Log` from an .npz file.
-
-    Raises:
-        RecordingError: the file is damaged, or is not a log.
-    """
-    try:
-        found = _arrays_in(path)
-        texts = {key[5:]: _text_in(value) for key, value in found.items() if key.startswith("text_")}
-        columns = columns_of_texts(texts)
-        return {
-            "model": columns.model,
-            **{name: found[name] for name in _ROWS},
-            "external": dict(zip(columns.external, found["external_wrenches"], strict=True)),
-            "contact_wrenches": dict(zip(columns.contacts, found["contact_wrenches"], strict=True)),
-            "contact_frames": columns.contact_frames,
-            "events": [event_of(event) for event in json.loads(texts["events"])],
-            "singular": found["singular"].tolist(),
-            "info": {**columns.info, "complete": bool(json.loads(texts["complete"]))},
-        }
-    except OSError as problem:
-        raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
-    except (*DAMAGE, InputError, ModelError) as problem:
-        said = str(problem)[:300]  # zipfile repeats the name of a member
-        reason = f"it has no {said}" if isinstance(problem, KeyError) else said or type(problem).__name__
-        raise RecordingError(
-            f"{path} was not written by Log.save, or is damaged: {reason}. Read other .npz files with numpy.load."
-        ) from None
 
 
 # --- .csv -------------------------------------------------------------------------------------------------------------
@@ -295,28 +219,12 @@ def _joint_columns(
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
-def read_log(path: Path) -> dict[str, Any]:
-    """Return the arguments of `Log` from an .npz or .mcap file, see `Log.load`."""
-    try:
-        with path.open("rb") as file:
-            beginning = file.read(len(MCAP_MAGIC))
-    except OSError as problem:
-        raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
-    if beginning.startswith(_ZIP):
-        return _read_npz(path)
-    if beginning == MCAP_MAGIC:
-        return _read_mcap(path)
-    what = "is empty" if not beginning else "is neither an .npz nor an .mcap file"
-    hint = " A .csv file has no model: read it with numpy.loadtxt." if path.suffix.lower() == ".csv" else ""
-    raise RecordingError(f"{path} {what}; Log.load reads files of Log.save, Log.to_mcap and recordings.{hint}")
-
-
 class _UnusableError(AdaError):
     """The metadata of the file are invalid."""
 
 
-def _read_mcap(path: Path) -> dict[str, Any]:
-    """Return the arguments of `Log` from a recording, as far as it is complete.
+def read_log(path: Path) -> dict[str, Any]:
+    """Return the arguments of `Log` from a recording, as far as it is complete; see `Log.load`.
 
     Raises:
         RecordingError: the file is not a recording of this library, or cannot be read.
@@ -324,7 +232,13 @@ def _read_mcap(path: Path) -> dict[str, Any]:
     reading = _Reading()
     try:
         with path.open("rb") as file:
-            file.seek(len(MCAP_MAGIC))
+            beginning = file.read(len(MCAP_MAGIC))
+            if beginning != MCAP_MAGIC:
+                what = "is empty" if not beginning else "is not an .mcap file"
+                raise RecordingError(
+                    f"{path} {what}; Log.load reads recordings and files of Log.to_mcap. Read other files with "
+                    "numpy.load (.npz) or numpy.loadtxt (.csv)."
+                )
             problem = read_topics(file, (STATE, EVENTS), reading.take_metadata, reading.take_messages)
     except OSError as failure:
         raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.") from None
@@ -343,7 +257,7 @@ def _read_mcap(path: Path) -> dict[str, Any]:
         t = content["t"]
         rows = f"{len(t)} rows up to t = {t[-1]:g} s" if len(t) else "no row"
         message = f"{path} was cut short ({problem}); it contains {rows}."
-        warnings.warn(message, RecordingCutShortWarning, stacklevel=4)
+        warnings.warn(message, RecordingCutShortWarning, stacklevel=3)
     return content
 
 

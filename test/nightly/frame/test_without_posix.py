@@ -74,9 +74,9 @@ def test_the_library_computes_keeps_its_kernels_and_simulates(tmp_path):
         assert abs(a[0] - 1.2 * 9.81 * np.sin(np.pi - q[0])) < 1e-12
         assert len(os.listdir("cache")) > 0
         log = ada.Simulation(model, q).run(0.1)
-        log.save("motion.npz")
+        log.save("motion.mcap")
         assert pa10_kinematics.forward(np.zeros(7)).shape == (4, 4)
-        print(len(ada.Log.load("motion.npz")))
+        print(len(ada.Log.load("motion.mcap")))
         """,
         tmp_path,
     )

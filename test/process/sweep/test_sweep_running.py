@@ -225,7 +225,7 @@ def test_any_error_of_a_measure_fails_its_run_alone_and_its_log_can_be_kept(tmp_
     failed = [row for row in result.rows() if row["status"] == "failed"]
     assert {row["error"]["type"] for row in failed} == {"ZeroDivisionError"}
     logs = sorted((tmp_path / "logs").iterdir())
-    assert [path.name for path in logs] == [f"run_{row['run']:07d}.npz" for row in failed]
+    assert [path.name for path in logs] == [f"run_{row['run']:07d}.mcap" for row in failed]
     assert Log.load(logs[0]).q[0, 0] > 0.5
 
 
@@ -251,7 +251,7 @@ def test_failed_runs_are_made_again_only_when_wanted(tmp_path: Path, measure: An
 
 def test_a_run_that_keeps_no_log_leaves_none_of_before(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "run_0000001.npz").touch()
+    (tmp_path / "logs" / "run_0000001.mcap").touch()
     assert run(starts(2), tmp_path).is_complete
     assert not list((tmp_path / "logs").iterdir())
 

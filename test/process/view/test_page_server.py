@@ -217,7 +217,7 @@ def test_ctrl_c_ends_a_view_cleanly():
 
 
 def test_ada_view_shows_recordings_and_refuses_what_it_cannot_use(tmp_path, capsys):
-    path = str(ada.Simulation(browser_robots.pendulum()).run(0.1).save(tmp_path / "swing.npz"))
+    path = str(ada.Simulation(browser_robots.pendulum()).run(0.1).save(tmp_path / "swing.mcap"))
     options = ["--no-open", "--port", "0", "--duration", "0.1"]
     assert cli.main(["view", path, *options]) == 0
     assert capsys.readouterr().out.startswith("view: http://127.0.0.1:")

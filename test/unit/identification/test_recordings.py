@@ -24,7 +24,7 @@ def log() -> ada.Log:
 @pytest.fixture(scope="module")
 def files(log: ada.Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recordings")
-    for name in ("run.npz", "run.csv"):
+    for name in ("run.mcap", "run.csv"):
         log.save(folder / name)
     return folder
 
@@ -37,7 +37,7 @@ def told(capsys: pytest.CaptureFixture[str], *words: object) -> dict:
     return found
 
 
-@pytest.mark.parametrize("name", ["run.npz", "run.csv"])
+@pytest.mark.parametrize("name", ["run.mcap", "run.csv"])
 def test_a_payload_is_found_in_every_kind_of_recording(files: Path, name: str, capsys) -> None:
     found = told(capsys, files / name, "--model", "pa10", *ASKED)
     rows = {row["name"]: row for row in found["parameters"]}
@@ -49,7 +49,7 @@ def test_a_payload_is_found_in_every_kind_of_recording(files: Path, name: str, c
 
 def test_the_robot_is_written_and_the_parameters_are_printed(files: Path, tmp_path: Path, capsys) -> None:
     robot = tmp_path / "found.urdf"
-    words = [files / "run.npz", *ASKED, "--save", robot]
+    words = [files / "run.mcap", *ASKED, "--save", robot]
     assert cli.main(["identify", *map(str, words)]) == 0
     printed = capsys.readouterr().out
     assert "link_7.mass" in printed and "validation %" in printed
@@ -70,7 +70,7 @@ def test_a_table_without_a_column_is_refused(files: Path, tmp_path: Path, gone: 
     assert cli.main(["identify", str(without(files, tmp_path, gone)), "--model", "pa10"]) == 2
 
 
-@pytest.mark.parametrize(("name", "robot"), [("run.npz", ["--model", "planar_3r"]), ("run.csv", [])])
+@pytest.mark.parametrize(("name", "robot"), [("run.mcap", ["--model", "planar_3r"]), ("run.csv", [])])
 def test_a_recording_of_another_robot_or_of_none_is_refused(files: Path, name: str, robot: list[str]) -> None:
     assert cli.main(["identify", str(files / name), *robot]) == 2
 

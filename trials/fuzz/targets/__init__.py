@@ -22,7 +22,7 @@ _ROBOTS = ("ada_dynamics.robots", "ada_dynamics.structured_text")
 _FILES: dict[str, _File] = {
     "robots": _File(("urdf", "mjcf", "sdf", "loops_yaml", "loops_json"), _ROBOTS),
     "files": _File(
-        ("npz", "mcap", "scenario", "params", "angle_map", "hardware_state"),
+        ("mcap", "scenario", "params", "angle_map", "hardware_state"),
         (
             *("ada_dynamics.simulation.record", "ada_dynamics.structured_text"),
             *("ada_tools.scenario", "ada_tools.bringup.nodes", "ada_robot.ros.parameter_files"),
