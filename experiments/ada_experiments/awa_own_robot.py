@@ -19,7 +19,7 @@ from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Log
-from ada_experiments.awa_motors import paper_robot
+from ada_experiments.awa_equations import paper_robot
 from ada_experiments.awa_simulators import (
     KNOWN,
     OURS,

@@ -8,30 +8,36 @@ other axes. The agreement of independent models is the argument of the paper aga
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from ada_dynamics.analysis.balance import zmp_of_motion
+from ada_dynamics.analysis.balance import support_margins, zmp_of_motion, zmp_of_wrenches
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
-from ada_experiments import awa_ground
-from ada_experiments.awa_kinematics import (
+from ada_dynamics.simulation import Contact
+from ada_experiments.awa_equations import (
+    FootMotion,
     Frame,
+    Motor,
     MotorLoad,
     MotorMotion,
     Samples,
+    base_states,
     differentiated,
+    index_of,
     loads_of,
     motions_of,
+    motors_of,
+    over_feet,
+    paper_robot,
     standing,
 )
-from ada_experiments.awa_motors import Motor, motors_of, paper_robot
-from ada_experiments.awa_walk import Walk, khr1_walk
+from ada_experiments.awa_walk import FEET, Walk, khr1_walk
 from ada_experiments.pictures import picture, vector
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
@@ -41,7 +47,6 @@ _CAPTIONS = {
     "a1_fig_13.png": "Like fig. 13: its momenta and loads",
     "a1_ground.png": "The same walk over standing feet: what the ground gives",
 }
-FEET = ("left_sole", "right_sole")
 LEG_END = "right_foot"  # motor 23 of table 3, with its tip in the middle of the sole: figs. 12 and 13
 _KNOWN = ("robot", "masses", "periods")
 _MASSES = ("description", "table 4")
@@ -50,8 +55,7 @@ _MASSES = ("description", "table 4")
 ROUNDING = 1e-11
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """Results of the pipeline for one motion of frame 0."""
 
     motions: list[MotorMotion]
@@ -62,21 +66,13 @@ class Result:
         return np.array([o.u for m, o in zip(motors, self.loads, strict=True) if m.column is not None]).T
 
 
-@dataclass(frozen=True)
-class Differences:
-    """Numerical differentiation (eqs. 44, 45) at one sampling period.
+class Differences(NamedTuple):
+    """Numerical differentiation (eqs. 44, 45) at one sampling period."""
 
-    Attributes:
-        period: sampling period [s].
-        error: rms error of torques of the smooth walk over joints and times [N m].
-        smooth: largest force m p̈_g of the end of the leg in the smooth walk [N].
-        sharp: the same with servos of constant speed between key frames [N].
-    """
-
-    period: float
-    error: float
-    smooth: float
-    sharp: float
+    period: float  # [s]
+    error: float  # rms error of torques of the smooth walk over joints and times [N m]
+    smooth: float  # largest force m p̈_g of the end of the leg in the smooth walk [N]
+    sharp: float  # the same with servos of constant speed between key frames [N]
 
 
 @experiment("awa_pipeline")
@@ -96,7 +92,7 @@ def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     still = study.still(samples)
     quantities = study.agreement(samples, still)
     progress(0.3, "over standing feet")
-    feet = awa_ground.over_feet(study.motors, still.motions, FEET)
+    feet = over_feet(study.motors, still.motions, FEET)
     ground = study.run(samples, feet.body)
     on_ground, zmp, margin = study.on_ground(samples, feet, ground)
     progress(0.6, "numerical differentiation")
@@ -118,7 +114,7 @@ class Study:
         self.model, self.walk = model, walk
         self.dynamics = Dynamics(model)
         self.motors = motors_of(model)
-        self.foot = awa_ground.index_of(self.motors, LEG_END)
+        self.foot = index_of(self.motors, LEG_END)
 
     def run(self, samples: Samples, body: Frame) -> Result:
         """Kinematics outwards, then loads inwards (fig. 10)."""
@@ -131,7 +127,7 @@ class Study:
 
     def states(self, samples: Samples, body: Frame) -> tuple[Array, Array, Array]:
         """q, v and a of the model for a motion of frame 0."""
-        base = awa_ground.base_states(body)
+        base = base_states(body)
         return tuple(np.concatenate(pair, axis=1) for pair in zip(base, samples, strict=True))  # type: ignore[return-value]
 
     def agreement(self, samples: Samples, still: Result) -> dict[str, Quantity]:
@@ -139,7 +135,7 @@ class Study:
         q, v, a = self.states(samples, standing(np.eye(4), len(samples.angles)))
         off = []
         for foot in FEET:
-            tip = still.motions[awa_ground.index_of(self.motors, foot)].tip
+            tip = still.motions[index_of(self.motors, foot)].tip
             velocity = np.concatenate([tip.velocity, tip.angular], axis=1)
             acceleration = np.concatenate([tip.acceleration, tip.angular_acceleration], axis=1)
             off += [
@@ -158,9 +154,7 @@ class Study:
             "transpose_off": Quantity(_off_skew(still.motions[self.foot].tip)),
         }
 
-    def on_ground(
-        self, samples: Samples, feet: awa_ground.FootMotion, ground: Result
-    ) -> tuple[dict[str, Quantity], Array, Array]:
+    def on_ground(self, samples: Samples, feet: FootMotion, ground: Result) -> tuple[dict[str, Quantity], Array, Array]:
         """Walk over supporting feet: ground wrench, zero-moment point and its margin."""
         q, v, a = self.states(samples, feet.body)
         whole = ground.loads[0]
@@ -168,10 +162,14 @@ class Study:
         about_base = whole.moment - np.cross(p, whole.f)
         own = np.concatenate([np.einsum("nji,nj->ni", R, x) for x in (whole.f, about_base)], axis=1)
         wrench = _relative(own, self.dynamics.inverse(q, v, a)[:, :6])
-        zmp = awa_ground.zero_moment_points(whole.f, whole.moment)
+        zmp = zmp_of_wrenches({"ground": np.zeros(3)}, {"ground": np.concatenate([whole.f, whole.moment], axis=1)})
         other = zmp_of_motion(self.dynamics, q, v, a)
-        corners = {foot: awa_ground.sole_corners(self.model, foot) for foot in FEET}
-        margin = awa_ground.margins(self.motors, ground.motions, feet, corners, zmp)
+        corners, loaded = {}, {}
+        for point in Contact.of_soles(self.model, FEET).points:
+            foot = ground.motions[index_of(self.motors, point.link)].tip
+            corners[point.name] = foot.position + foot.rotation @ np.asarray(point.xyz)
+            loaded[point.name] = feet.touching[point.link]
+        margin = support_margins(zmp, corners, loaded)
         quantities = {
             "wrench_difference": Quantity(wrench),
             "zmp_difference": Quantity(float(np.abs(zmp - other).max()), "m"),

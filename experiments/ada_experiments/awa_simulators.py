@@ -19,8 +19,7 @@ from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Contact, JointStops, Log, Material, Simulation
-from ada_experiments.awa_pipeline import FEET
-from ada_experiments.awa_walk import BASE_NQ, Gains, Walk, WalkControl, khr1_walk, standing_start, with_armature
+from ada_experiments.awa_walk import BASE_NQ, FEET, Gains, Walk, WalkControl, khr1_walk, standing_start, with_armature
 from ada_experiments.mujoco_twin import Ground, Twin
 from ada_experiments.pictures import picture
 from ada_tools.scenario.fields import Part

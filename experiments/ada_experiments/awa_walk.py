@@ -23,10 +23,19 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
-from ada_experiments.awa_ground import base_states, index_of
-from ada_experiments.awa_kinematics import Samples, foot_stands, motions_of, standing
-from ada_experiments.awa_motors import angle_columns, motors_of
+from ada_experiments.awa_equations import (
+    Samples,
+    angle_columns,
+    base_states,
+    foot_stands,
+    index_of,
+    motions_of,
+    motors_of,
+    standing,
+)
 from ada_robot.trajectory.path import Path
+
+FEET = ("left_sole", "right_sole")
 
 
 class Walk:

@@ -12,11 +12,10 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_experiments import awa_kinematics, awa_motors
-from ada_experiments.awa_kinematics import Frame, Samples
-from ada_experiments.awa_pipeline import FEET
+from ada_experiments import awa_equations
+from ada_experiments.awa_equations import Frame, Samples
 from ada_experiments.awa_simulators import KNOWN, read_settings, soles, walk_here, walk_there
-from ada_experiments.awa_walk import Gains, Pid, Walk, khr1_walk, with_armature
+from ada_experiments.awa_walk import FEET, Gains, Pid, Walk, khr1_walk, with_armature
 from ada_tools.scenario.registry import find_experiment
 from ada_tools.scenario.scenario import load, settings_of
 
@@ -52,10 +51,10 @@ class Case:
         self.dynamics = ada.Dynamics(self.model)
         self.q = np.array([self.model.random_state(rng)[0] for _ in range(STATES)])
         self.v, self.a = rng.normal(size=(2, STATES, self.model.nv))
-        self.motors = awa_motors.motors_of(self.model)
+        self.motors = awa_equations.motors_of(self.model)
         samples = Samples(self.q[:, 7:], self.v[:, 6:], self.a[:, 6:])
-        self.motions = awa_kinematics.motions_of(self.motors, samples, self.frame(self.model.root))
-        self.loads = awa_kinematics.loads_of(self.motors, self.motions, np.array(self.model.gravity))
+        self.motions = awa_equations.motions_of(self.motors, samples, self.frame(self.model.root))
+        self.loads = awa_equations.loads_of(self.motors, self.motions, np.array(self.model.gravity))
 
     def frame(self, link: str) -> Frame:
         """T, V and A of a link from `Dynamics` (eqs. 16 and 28)."""
@@ -64,7 +63,7 @@ class Case:
         acceleration = self.dynamics.acceleration(link, self.q, self.v, self.a)
         p, w, wd = T[:, :3, 3], velocity[:, 3:], acceleration[:, 3:]
         V, A = np.zeros_like(T), np.zeros_like(T)
-        V[:, :3, :3], A[:, :3, :3] = awa_kinematics.hat(w), awa_kinematics.hat(wd)
+        V[:, :3, :3], A[:, :3, :3] = awa_equations.hat(w), awa_equations.hat(wd)
         V[:, :3, 3] = velocity[:, :3] - np.cross(w, p)
         A[:, :3, 3] = acceleration[:, :3] - np.cross(w, velocity[:, :3]) - np.cross(wd, p)
         return Frame(T, V, A)
@@ -109,9 +108,9 @@ def test_motors_refuse_what_the_paper_has_not() -> None:
     slider = ada.Builder("slider").link("base").link("box", 1.0, inertia=(1, 1, 1))
     slider.joint("rail", "prismatic", "base", "box")
     with refused(InputError, joint="rail", value="prismatic"):
-        awa_motors.motors_of(slider.build())
+        awa_equations.motors_of(slider.build())
     with refused(InputError, field="loops"):
-        awa_motors.motors_of(ada.load("four_bar"))
+        awa_equations.motors_of(ada.load("four_bar"))
 
 
 def test_pid_is_equation_1_on_a_ramp() -> None:
@@ -173,7 +172,7 @@ def test_wrong_settings_are_refused_by_key(name: str, change: dict[str, object],
 
 
 def test_the_papers_robot_has_the_parts_of_table_4(khr1: ada.Model) -> None:
-    model = awa_motors.paper_robot(khr1)
+    model = awa_equations.paper_robot(khr1)
     assert model.total_mass == pytest.approx(17 * 0.045 + 2 * 0.002 + 0.025, abs=1e-12)
     thigh, sole = model.links["left_thigh"], model.links["left_sole"]
     assert thigh.com == pytest.approx([0.0, 0.0, -0.0285])  # half of the way to the knee
