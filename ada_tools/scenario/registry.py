@@ -27,8 +27,9 @@ from ada_tools.scenario.scenario import Relation, Scenario, packages
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log
 
-Verdict: TypeAlias = Literal["holds", "not confirmed", "fails"]
+Verdict: TypeAlias = Literal["holds", "holds in part", "not confirmed", "fails"]
 HOLDS: Final = "holds"
+IN_PART: Final = "holds in part"  # for some values of a parameter that the document does not print
 NOT_CONFIRMED: Final = "not confirmed"
 FAILS: Final = "fails"
 ABOUT = 0.1  # default relative tolerance of "about"
@@ -75,20 +76,28 @@ class Claim:
     @property
     def holds(self) -> bool:
         """Return True if the measured value satisfies the limit; NaN never does."""
-        if math.isnan(self.measured):
+        return self._is_within(self.measured)
+
+    def _is_within(self, value: float) -> bool:
+        if math.isnan(value):
             return False
         if self.relation == "==":
-            return self.measured == self.limit
+            return value == self.limit
         if self.relation == "~":
             off = ABOUT * abs(self.limit) if self.within is None else self.within
-            return abs(self.measured - self.limit) <= off
-        return self.measured <= self.limit if self.relation == "<=" else self.measured >= self.limit
+            return abs(value - self.limit) <= off
+        return value <= self.limit if self.relation == "<=" else value >= self.limit
+
+    @property
+    def confirming(self) -> list[str]:
+        """Values of the swept parameter that satisfy the limit."""
+        return [label for label, value in self.sweep.items() if self._is_within(value)]
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict: holds, not confirmed for a known reason, or fails."""
+        """Verdict: holds, holds for some of the swept values, not confirmed for a known reason, or fails."""
         if self.holds:
-            return HOLDS
+            return IN_PART if len(self.confirming) < len(self.sweep) else HOLDS
         is_excused = self.spread is not None or (self.why and not math.isnan(self.measured))
         return NOT_CONFIRMED if is_excused else FAILS
 
@@ -108,6 +117,7 @@ class Claim:
             found["spread"] = [float(end) for end in self.spread]
         if self.sweep:
             found["sweep"] = {label: float(value) for label, value in self.sweep.items()}
+            found["confirming"] = self.confirming
         return found | ({"why": self.why} if self.verdict == NOT_CONFIRMED else {})
 
 
@@ -119,7 +129,7 @@ class Quantity:
         value: measured value.
         unit: unit of the value.
         spread: range of repeated time measurements, which depend on the machine load.
-        sweep: values by those of a parameter that the document does not print; a statement is judged by the first
+        sweep: values by those of a parameter that the document does not print; a statement about it shows the first
             value that confirms it.
     """
 

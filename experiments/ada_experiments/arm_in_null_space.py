@@ -64,20 +64,21 @@ def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> O
     return Outcome([], _figures(found, output), [_table(found)], _NOTES, quantities=_quantities(found))
 
 
-def null_vector_off() -> float:
-    """Fraction of the momentum along x that n_1 of eq.
+def null_vector_off() -> dict[str, Quantity]:
+    """Fraction of the momentum along x that n_1 of eq. 6.11, as printed, and eq. 6.12 with it corrected do not cancel.
 
-    6.11, as printed, does not cancel; 1 is that of the ankle alone.
+    1 is that of the ankle, or the hip, alone.
     """
     own = AnkleHipModel(m1=1.4, lg1=0.12, l1=0.2, mh=0.4, m2=4.6, lg2=0.1)  # dimensions of HOAP-2
-    worst = 0.0
+    worst = ratio = 0.0
     for angles in np.random.default_rng(0).uniform(-0.5, 0.5, (50, 3)).tolist():
         by_ankle, _, by_hip = own.coupling(angles)
         (n11, _, _), _ = own.motions(angles)
         (sa, s1, s2), (ca, _, c2) = np.sin(angles), np.cos(angles)
         printed = (own.m1 * own.lg1 + (own.mh + own.m2) * own.l1) * ca + own.m2 * own.lg2 * ca * c2 - sa * s1 * s2
         worst = max(worst, abs(by_ankle * n11 + by_hip * printed) / abs(by_ankle * n11))
-    return float(worst)
+        ratio = max(ratio, abs(by_ankle * own.ankle_per_hip(angles) + by_hip) / abs(by_hip))
+    return {"null_vector_off": Quantity(float(worst)), "ratio_off": Quantity(float(ratio))}
 
 
 def _simulation(
@@ -120,7 +121,7 @@ def _quantities(found: dict[str, dict[str, NullSpaceMotion]]) -> dict[str, Quant
     exact, sampled, springs = (tuple(own[way] for own in found.values()) for way in WAYS)
     return {
         "base_moved": Quantity(max(x.base for x in exact), "m, rad"),
-        "null_vector_off": Quantity(null_vector_off()),
+        **null_vector_off(),
         "arm_motion": Quantity(min(x.arm for x in exact), "deg"),
         "base_momentum": Quantity(max(x.momentum for x in exact)),
         "base_moved_by_samples": Quantity(max(x.base for x in sampled), "m, rad"),

@@ -19,7 +19,17 @@ from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Contact, JointStops, Log, Material, Simulation
-from ada_experiments.awa_walk import BASE_NQ, FEET, Gains, Walk, WalkControl, khr1_walk, standing_start, with_armature
+from ada_experiments.awa_walk import (
+    BASE_NQ,
+    BASE_NV,
+    FEET,
+    Gains,
+    Walk,
+    WalkControl,
+    khr1_walk,
+    standing_start,
+    with_armature,
+)
 from ada_experiments.mujoco_twin import Ground, Twin
 from ada_experiments.pictures import picture
 from ada_tools.scenario.fields import Part
@@ -118,7 +128,7 @@ def awa_simulators(scenario: Scenario, output: Path, progress: Progress) -> Outc
     weight = model.total_mass * float(np.linalg.norm(model.gravity))
     figures = [*_figures(model, ours, theirs, weight, output), _snapshots(log, output / "a2_walk.png")]
     table = _table(model, ours, theirs)
-    claims, quantities = claims_of(ours, theirs, weight), quantities_of(ours, theirs)
+    claims, quantities = claims_of(ours, theirs, weight), quantities_of(ours, theirs) | motor_quantities(log)
     return Outcome(claims, figures, [table], _notes(chosen), dict(_CAPTIONS), quantities)
 
 
@@ -248,6 +258,18 @@ def quantities_of(ours: SimulatorRun, theirs: SimulatorRun) -> dict[str, Quantit
         "tilt_here": Quantity(ours.largest_tilt, "deg"),
         "tilt_there": Quantity(theirs.largest_tilt, "deg"),
         "angles_apart": Quantity(rms(ours.angles - theirs.angles), "rad"),
+    }
+
+
+def motor_quantities(log: Log) -> dict[str, Quantity]:
+    """Largest torque and speed of the joints in the walk, and the largest torque at rest after it."""
+    torques, speeds = np.abs(log.tau[:, BASE_NV:]), np.abs(log.v[:, BASE_NV:])
+    walking = log.t >= SETTLED
+    return {
+        "largest_torque": Quantity(float(torques[walking].max()), "N m"),
+        "largest_speed": Quantity(float(speeds[walking].max()), "rad/s"),
+        "torque_at_rest": Quantity(float(torques[-1].max()), "N m"),
+        "speed_at_rest": Quantity(float(speeds[-1].max()), "rad/s"),
     }
 
 

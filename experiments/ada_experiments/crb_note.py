@@ -27,12 +27,13 @@ STATES = 64
 def inertia_matrices(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Compare the methods on the robots of the documents."""
     rows: list[tuple[object, ...]] = []
-    errors, ratios = [], []
+    errors, ratios, direct = [], [], []
     for i, name in enumerate(ROBOTS):
         progress(i / len(ROBOTS), f"inertia matrices of {name}")
         model = load(name)
         errors.append(difference(model))
         operations = {method: _operations(model, method) for method in METHODS}
+        direct.append(operations["jacobian"] / operations["unit_vector"])
         for method, text in METHODS.items():
             ratio = operations[method] / operations["crba"]
             rows.append((name, model.nv, text, operations[method], f"{ratio:.2f}"))
@@ -42,6 +43,8 @@ def inertia_matrices(scenario: Scenario, output: Path, progress: Progress) -> Ou
         "matrix_difference": Quantity(max(errors)),
         "operations_ratio": Quantity(min(ratios)),
         "largest_operations_ratio": Quantity(max(ratios)),
+        "least_direct_ratio": Quantity(min(direct)),
+        "largest_direct_ratio": Quantity(max(direct)),
     }
     return Outcome(tables=[Table("Operations of an inertia matrix", columns, rows)], quantities=found)
 

@@ -208,6 +208,7 @@ def operation_counts() -> dict[str, Quantity]:
         n: cost(cut_selection.traced(m.tree, cut_selection.uniform_cuts(m.tree, 3))).flops for n, m in free.items()
     }
     seven = cost(cut_selection.traced(planar[7].tree, (4,))).flops
+    humanoid = planar_chain(25).tree
     growth = [np.diff(list(counts.values()), 2) for counts in (*numeric, *written)]
     found = {
         "lagrange_third_difference": float(np.mean(np.diff(list(by_lagrange.values()), 3))) / 2.0,
@@ -215,6 +216,7 @@ def operation_counts() -> dict[str, Quantity]:
         "hybrid_second_difference": float(np.max(np.abs(np.diff(list(pieces.values()), 2)))),
         "planar_6_ada_by_lagrange": written[0][6] / by_lagrange[6],
         "planar_7_ada_by_lagrange": written[0][7] / by_lagrange[7],
+        "planar_25_ada_by_lagrange": count(SOLVERS["ada"], humanoid).flops / count(SOLVERS["lagrange"], humanoid).flops,
         "planar_7_hybrid_by_ada": seven / numeric[0][7],
         "planar_7_hybrid_by_written_ada": seven / written[0][7],
         "planar_7_hybrid_by_lagrange": seven / by_lagrange[7],
@@ -260,14 +262,25 @@ def _figure(planar: Sequence[_Chain], free: Sequence[_Chain], path: Path) -> Pat
     from ada_dynamics.drawing.plots import figure_of
 
     panels = []
-    for title, chains in (("Planar chains on the ground", planar), ("Free chains in three dimensions", free)):
-        series = []
-        for name in (LAGRANGE, ADA, HYBRID):
-            timed_here = [chain for chain in chains if name in chain.seconds]
-            if timed_here:
-                x = np.array([float(chain.links) for chain in timed_here])
-                y = np.array([1e3 * chain.seconds[name] for chain in timed_here])
-                series.append(Series(name, x, y, "o" if len(x) == 1 else "-"))
-        panels.append(Panel(title, "60 000 evaluations [ms]", series, xlabel="links"))
+    for title, chains, document in (
+        ("Planar chains on the ground", planar, PLANAR),
+        ("Free chains in three dimensions", free, FREE),
+    ):
+        own = {
+            name: {chain.links: 1e3 * chain.seconds[name] for chain in chains if name in chain.seconds}
+            for name in (LAGRANGE, ADA, HYBRID)
+        }
+        for text, unit, times in (
+            ("here", "60 000 evaluations [ms]", own),
+            ("document", "10 s simulated [s]", document),
+        ):
+            series = [
+                Series(
+                    name, np.array([*map(float, found)]), np.array([*found.values()]), "o" if len(found) == 1 else "-"
+                )
+                for name, found in times.items()
+                if found
+            ]
+            panels.append(Panel(f"{title}: {text}", unit, series, xlabel="links"))
     figure_of(panels, path, 2)
     return path

@@ -316,6 +316,8 @@ def quantities_of(
         **_physics(chosen, usual, cases, changes),
         "impulse_difference": Quantity(impulses),
         "impedance_difference": Quantity(abs(peak(simple) / peak(first) - 1.0)),
+        "impedance_by_spring": Quantity(peak(simple) / cases[0].numeric.peak),
+        "highest_by_spring": Quantity(float(simple.push.max()) / cases[0].numeric.peak),
         **_loop(chosen, cases, bad),
         "order_n_difference": Quantity(float(np.abs(other.distance - first.distance).max()), "m"),
         "invalid_commands": Quantity(float(violations)),

@@ -18,7 +18,11 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
+from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.algorithm_table import of_chain
+from ada_experiments.motion_simulation.frames import displaced
+from ada_experiments.motion_simulation.motion_table import plate_mechanics
+from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.scenario import Scenario
 
@@ -70,6 +74,7 @@ def rates_of_a_joint(rng: np.random.Generator) -> dict[str, float]:
         "eq_2_6": off(motion_cross(velocity) @ axis, rate * RATE),
         "eq_2_6_mended": max(off(motion_cross(v) @ axis * RATE, rate * RATE) for v in (velocity, child)),
         "sec_5_1": off(motion_cross(velocity) @ rate * RATE, rate * RATE),
+        "eq_5_4": off(motion_cross(velocity) @ axis, rate),
     }
 
 
@@ -199,6 +204,20 @@ def postures(rng: np.random.Generator) -> dict[str, float]:
     }
 
 
+def slider_crank(rng: np.random.Generator) -> dict[str, float]:
+    """Sec. 7.3 at θ2 = 0 and 180 deg: rank of the constraints, and the slider's motion per motion of the mechanism."""
+    least, slider = np.inf, 0.0
+    for second in (0.0, np.pi):
+        directions = np.cumsum([0.5 * np.pi, second, 0.0])  # crank, and both links of the rod
+        beyond = np.tri(3).T  # links moved by each joint
+        height = [*-beyond @ np.sin(directions), 0.0]
+        constraints = np.array([height, [0.0, 0.0, 1.0, 0.0], np.ones(4)])  # height of joint 4, rod, slider
+        values, motions = np.linalg.svd(constraints)[1:]
+        least = min(least, float(values[-1]))
+        slider = max(slider, abs(float(motions[-1] @ [*beyond @ np.cos(directions), 0.0])))
+    return {"slider_crank_rank": least, "slider_crank_slider": slider}
+
+
 # --- Yamada -----------------------------------------------------------------------------------------------------------
 def pa10_arm(rng: np.random.Generator) -> dict[str, float]:
     """Eqs. 29-46 for wrists within reach: A_2, the right ones of eight sign combinations, and where solutions exist."""
@@ -229,22 +248,50 @@ def pa10_arm(rng: np.random.Generator) -> dict[str, float]:
     return found | {"right_of_eight": float(right.pop()) if len(right) == 1 else np.nan, "eq_46": float(wrong)}
 
 
+def log_of(pose: Array) -> Array:
+    """{T}^∨ of sec. 3: [v; ω] of the screw motion from the identity to a pose."""
+    from scipy.linalg import logm
+
+    screw = logm(pose).real
+    return np.array([*screw[:3, 3], screw[2, 1], screw[0, 2], screw[1, 0]])
+
+
+def screw_motion(twist: Array) -> Array:
+    """Pose after a motion with a constant twist [v; ω] for unit time; the inverse of `log_of`."""
+    from scipy.linalg import expm
+
+    return np.asarray(expm(np.block([[cross(twist[3:]), twist[:3, None]], [np.zeros((1, 4))]])))
+
+
+def pose_feedback(rng: np.random.Generator) -> dict[str, float]:
+    """Secs. 4.2.1-4.2.3: velocity P {T⁻¹ T_d}^∨ of the wrist, goals from a pose at t_0, and goals of the hand."""
+    start, goal, base, hand = (screw_motion(0.4 * rng.normal(size=6)) for _ in range(4))
+    gain, step, pose, count = 10.0, 2e-3, start, 100
+    error = log_of(np.linalg.inv(start) @ goal)
+    for _ in range(count):
+        pose = pose @ screw_motion(step * gain * log_of(np.linalg.inv(pose) @ goal))
+    left = log_of(np.linalg.inv(pose) @ goal)
+    wanted = np.linalg.inv(base) @ goal @ np.linalg.inv(hand)
+    return {
+        "sec_4_2_1": off(left, (1.0 - gain * step) ** count * error),
+        "sec_4_2_2": off(start @ screw_motion(error), goal),
+        "sec_4_2_3": off(base @ wanted @ hand, goal),
+    }
+
+
 def wrench_of_sensor(rng: np.random.Generator) -> dict[str, float]:
     """w_h = H w_fs of the force control: power of a sensor wrench in both frames; and the motion of sec. 4.2.4."""
-    from scipy.linalg import expm, logm
-
     turn, p = rotation(rng.normal(size=3)), rng.normal(size=3)
     wrench, twist, goal = rng.normal(size=(3, 6))
     H = np.block([[turn, cross(p) @ turn], [np.zeros((3, 3)), turn]])
     dual = np.block([[turn, np.zeros((3, 3))], [cross(p) @ turn, turn]])
     power = wrench @ twist
     pose = np.block([[turn, p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
-    moved = expm(0.3 * np.block([[cross(goal[3:]), goal[:3, None]], [np.zeros((1, 4))]]))
-    screw = logm(pose @ moved @ np.linalg.inv(pose)).real
+    moved = log_of(pose @ screw_motion(0.3 * goal) @ np.linalg.inv(pose))
     return {
         "w_h": abs((H @ wrench) @ (H @ twist) - power),
         "w_h_mended": abs((dual @ wrench) @ (H @ twist) - power),
-        "sec_4_2_4": off([*screw[:3, 3], screw[2, 1], screw[0, 2], screw[1, 0]], H @ (0.3 * goal)),
+        "sec_4_2_4": off(moved, H @ (0.3 * goal)),
     }
 
 
@@ -310,6 +357,33 @@ def centre_of_mass(rng: np.random.Generator) -> dict[str, float]:
     }
 
 
+def newton_euler(rng: np.random.Generator) -> dict[str, float]:
+    """Eqs. 37, 38, 46: rate of the momentum of a body about the origin, against finite differences."""
+    mass, com, tensor = 0.7, rng.normal(size=3), symmetric(rng, 3)
+    twist, change, h = *rng.normal(size=(2, 6)), SMALL
+
+    def moved(t: float) -> tuple[Array, Array]:
+        """Spatial inertia, and the tensor in axes of the body, after a motion with twist + change t."""
+        pose = screw_motion(twist * t + 0.5 * change * t * t)
+        turn, C = pose[:3, :3], cross((pose @ [*com, 1.0])[:3])
+        blocks = [
+            np.block([[mass * np.eye(3), mass * C.T], [mass * C, mass * C @ C.T + own]])
+            for own in (turn @ tensor @ turn.T, tensor)
+        ]
+        return blocks[0], blocks[1]
+
+    (after, after_fixed), (before, before_fixed) = moved(h), moved(-h)
+    inertia = moved(0.0)[0]
+    P, L = np.split(inertia @ twist, 2)
+    v, w = twist[:3], twist[3:]
+    rate = inertia @ change + np.concatenate([np.cross(w, P), np.cross(v, P) + np.cross(w, L)])
+    ends = twist + change * h, twist - change * h
+    return {
+        "eq_37": off((after @ ends[0] - before @ ends[1]) / (2.0 * h), rate),
+        "eq_38": off((after_fixed @ ends[0] - before_fixed @ ends[1]) / (2.0 * h), rate),
+    }
+
+
 # --- Tarao et al. -----------------------------------------------------------------------------------------------------
 def kane(rng: np.random.Generator) -> dict[str, float]:
     """Eqs. 3-7 with the accelerations of ADA: constraint forces M_k S_k + X_k do no work in any partial velocity."""
@@ -326,12 +400,30 @@ def kane(rng: np.random.Generator) -> dict[str, float]:
         tensor = turn @ link.inertia @ turn.T
         left = left + (jacobian[:3] - cross(arm) @ jacobian[3:]).T @ (link.mass * (moved - model.gravity))
         left = left + jacobian[3:].T @ (tensor @ change[3:] + np.cross(rate, tensor @ rate))
-    return {"kane": off(left, np.zeros(model.nv))}
+    by_order_n = Dynamics(model, "order_n").forward(q, v, tau)
+    return {"kane": off(left, np.zeros(model.nv)), "order_n": off(by_order_n, a)}
+
+
+def table_statics(rng: np.random.Generator) -> dict[str, float]:
+    """Eqs. 11-15 on the HEXA: J by finite differences of the inverse kinematics, work, and energy of the motors."""
+    kinematics, pose, kp = HexaKinematics(), pose_of((0.02, -0.03, -0.5), (0.05, -0.1, 0.2)), 200.0
+    mechanics = plate_mechanics(pose)
+    J, K = mechanics.jacobian, mechanics.stiffness(kp)
+    way, force = 1e-4 * rng.normal(size=6), rng.normal(size=6)
+    there, back = (kinematics.inverse(displaced(pose, sign * way)) for sign in (1.0, -1.0))
+    turned = 0.5 * (there - back)
+    energy = 0.5 * kp * turned @ turned
+    return {
+        "tarao_eq_12": off(J @ turned, way) / float(np.max(np.abs(way))),
+        "tarao_eq_13": abs((J.T @ force) @ turned / (force @ way) - 1.0),
+        "tarao_eq_15": abs(0.5 * way @ K @ way / energy - 1.0),
+    }
 
 
 CHECKS: tuple[Check, ...] = (
     *(rates_of_a_joint, two_bodies, two_joints, inward, appendix_a, feedback, postures),
     *(pa10_arm, wrench_of_sensor, composite, centre_of_mass, kane),
+    *(slider_crank, pose_feedback, newton_euler, table_statics),
 )
 
 

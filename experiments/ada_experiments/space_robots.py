@@ -25,7 +25,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.simulation import Log, Simulation
 from ada_experiments.motion_simulation.motion_table import platform_jacobian, stiffness_along
-from ada_experiments.motion_simulation.robots import ARM, FREE, SECOND, TOUCH, PairSettings, RobotPair
+from ada_experiments.motion_simulation.robots import ARM, FIRST, FREE, SECOND, TOUCH, PairSettings, RobotPair
 from ada_experiments.pictures import picture, vector
 from ada_robot.settings import checked
 from ada_tools.scenario.fields import Part
@@ -243,8 +243,21 @@ def quantities_of(touches: Sequence[ContactRun], again: ContactRun, chosen: Spac
         "lumped_difference": Quantity(max(lumped)),
         "peak_ratio": Quantity(min(b.peak / a.peak for a, b in pairwise(usual))),
         "duration_ratio": Quantity(min(a.duration / b.duration for a, b in pairwise(usual))),
+        **held_quantities(touches[0]),
         "mass_effect": Quantity(abs(other.peak / usual[-1].peak - 1.0)),
         "real_time_factor": Quantity(min(factors), spread=(min(factors), max(factors))),
+    }
+
+
+def held_quantities(case: ContactRun) -> dict[str, Quantity]:
+    """Largest motion of the arm of robot 1, and of both robots out of the plane of their axes (sec. 4.1)."""
+    q, model = case.log.q, case.log.model
+    arm = q[:, [model.q_index(FIRST + joint).start for joint in ARM]]
+    bases = [q[:, model.q_index(prefix + FREE)] for prefix in (FIRST, SECOND)]
+    out_of_plane = np.concatenate([base[:, [2, 3, 4]] for base in bases], axis=1)  # z, and the turn about x and y
+    return {
+        "arm_turned": Quantity(float(np.degrees(np.abs(arm - arm[0]).max())), "deg"),
+        "out_of_plane": Quantity(float(np.abs(out_of_plane).max()), "m"),
     }
 
 
