@@ -10,7 +10,7 @@ import numpy as np
 from ada_dynamics.analysis.balance import balance_of, fixed_feet_of, fixing_joints
 from ada_dynamics.analysis.motion import dynamics_of, energy_of, mass_of
 from ada_dynamics.analysis.power import power_balance
-from ada_dynamics.analysis.singularity import constraint_conditioning, loop_singularity_measure
+from ada_dynamics.analysis.singularity import constraint_conditioning, loop_singularity_measure, singularity_times
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series, panel
 from ada_dynamics.spatial.orientation import to_rpy
@@ -126,13 +126,14 @@ def loop_gap(motion: Any) -> list[Panel]:
 
 @panel("singularity")
 def singularity(motion: Any) -> list[Panel]:
-    """det(J Jᵀ) of the cut ends of the loops (fig. 3.17 f)."""
+    """det(J Jᵀ) of the cut ends of the loops (fig. 3.17 f), with marks at its zeros."""
     loops = motion.model.loop_names
     if not loops:
         return []
     curves = {loop: loop_singularity_measure(dynamics_of(motion), loop, motion.q) for loop in loops}
     shown = curves if len(loops) > 1 else {"": curves[loops[0]]}
-    return [Panel.of("Determinant $JJ^T$", "det($JJ^T$)", motion.t, shown)]
+    passed = sorted({time for curve in curves.values() for time in singularity_times(motion.t, curve).tolist()})
+    return [Panel.of("Determinant $JJ^T$", "det($JJ^T$)", motion.t, shown, marks=tuple(passed))]
 
 
 @panel("conditioning")

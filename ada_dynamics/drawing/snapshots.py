@@ -110,8 +110,7 @@ def _side_by_side(
         axes.set_title(f"{time:.3g} s", fontsize="small")
         if plane == SPACE:
             axes.set(xlabel="", ylabel="", zlabel="")
-            axes.tick_params(labelbottom=False, labelleft=False)
-            axes.set_zticklabels([])
+            axes.tick_params(pad=-3, labelsize="xx-small")
         elif half is None:
             axes.label_outer()
     return figure
