@@ -74,7 +74,7 @@ def panels_for(
     """
     chosen = default_panels(log) if panels is None else list(panels)
     made = curve_selection.select_joints(panels_of(log, chosen), log, joints)
-    singular = tuple(getattr(log, "singular", ())) or next((p.marks for p in made if p.marks), ())
+    singular = tuple(getattr(log, "singular", ())) or tuple(next((p.marks for p in made if p.marks), ()))
     if singular:
         made = [p.with_marks(singular) if p.xlabel.startswith("Time") and not p.marks else p for p in made]
     return made

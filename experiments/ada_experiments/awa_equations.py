@@ -31,6 +31,8 @@ from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Fixed, Revolute
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import upper_quaternion
+from ada_dynamics.spatial.rotation import from_axis_angle
+from ada_dynamics.spatial.vector import Vec3
 
 # Table 4: masses [kg] and dimensions [m]; x forward, y to the left, z along the limb.
 MOTOR, SOLE, BOARD = (0.045, (0.021, 0.035, 0.041)), (0.002, (0.080, 0.045, 0.001)), (0.025, (0.035, 0.070, 0.045))
@@ -109,11 +111,10 @@ def paper_robot(model: Model) -> Model:
     parts = Parts.of(model)
     for motor in motors_of(model):
         if motor.column is not None:
-            mass, size = MOTOR
+            mass, (x, y, z) = MOTOR
         else:
-            mass, size = SOLE if motor.link.endswith("sole") else BOARD
-        squares = np.square(size)
-        inertia = mass / 12.0 * np.diag(squares.sum() - squares)  # eq. 39
+            mass, (x, y, z) = SOLE if motor.link.endswith("sole") else BOARD
+        inertia = mass / 12.0 * np.diag([y * y + z * z, x * x + z * z, x * x + y * y])  # eq. 39
         com = 0.5 * motor.tip if np.any(motor.tip) else motor.com
         parts.links[motor.link] = replace(parts.links[motor.link], mass=mass, com=com, inertia=inertia)
     return parts.build()
@@ -226,12 +227,14 @@ def motions_of(motors: Sequence[Motor], samples: Samples, body: Frame) -> list[M
 
 def _turn(motor: Motor, samples: Samples) -> tuple[Array, Array, Array]:
     """Rotation by the motor angle (eqs. 3-6), ω = a θ̇ (eq. 17) and ω̇ = a θ̈ (eq. 29), in parent axes."""
-    count, axis, cross = len(samples.angles), motor.held @ motor.axis, hat(motor.axis)
+    count, axis = len(samples.angles), motor.held @ motor.axis
     if motor.column is None:
         return np.tile(motor.held, (count, 1, 1)), np.zeros((count, 3)), np.zeros((count, 3))
     angle, rate, acceleration = (values[:, motor.column] for values in samples)
-    s, c = (x[:, None, None] for x in (np.sin(angle), np.cos(angle)))
-    R = np.eye(3) + s * cross + (1.0 - c) * cross @ cross
+    R = np.empty((count, 3, 3))
+    for i, row in enumerate(from_axis_angle(Vec3(*motor.axis.tolist()), angle)):
+        for j, entry in enumerate(row):
+            R[:, i, j] = entry
     return motor.held @ R, np.outer(rate, axis), np.outer(acceleration, axis)
 
 
@@ -253,7 +256,7 @@ def _relative(motor: Motor, R: Array, w: Array, wd: Array, to: Array, *, turns: 
 
 def _carried(before: Frame, own: Frame) -> Frame:
     """Eqs. 9, 19, 31 for the tip, and the identical eqs. 12, 24, 36 for the centre of mass."""
-    back = np.linalg.inv(before.T)
+    back = inverse(before.T)
     V = before.V + before.T @ own.V @ back
     A = before.A + before.T @ own.A @ back + before.V @ V - V @ before.V
     return Frame(before.T @ own.T, V, A)
@@ -267,6 +270,15 @@ def hat(a: Array) -> Array:
 def vee(M: Array) -> Array:
     """Vector of the skew-symmetric part of a 4x4 matrix (eqs. 20, 32)."""
     return np.stack([M[..., 2, 1], M[..., 0, 2], M[..., 1, 0]], axis=-1)
+
+
+def inverse(T: Array) -> Array:
+    """Inverse of rigid 4x4 transforms."""
+    found = np.zeros_like(T)
+    R = np.swapaxes(T[..., :3, :3], -1, -2)
+    found[..., :3, :3], found[..., 3, 3] = R, 1.0
+    found[..., :3, 3] = -np.einsum("...ij,...j->...i", R, T[..., :3, 3])
+    return found
 
 
 def _matrix(turn: Array, linear: Array) -> Array:
@@ -311,10 +323,10 @@ def loads_of(motors: Sequence[Motor], motions: Sequence[MotorMotion], gravity: A
         if motors[i].parent != WORLD:
             needs[motors[i].parent] = needs[motors[i].parent] + needs[i]
     found = []
-    for motion, momentum, need in zip(motions, momenta, needs, strict=True):
+    for motion, (linear, angular), need in zip(motions, momenta, needs, strict=True):
         f, moment = need[:, :3], need[:, 3:]
         u = np.sum(np.cross(motion.on_axis, motion.axis) * f + motion.axis * moment, axis=1)  # eq. 43
-        found.append(MotorLoad(*momentum, f, moment, u))
+        found.append(MotorLoad(linear, angular, f, moment, u))
     return found
 
 
@@ -377,8 +389,8 @@ def foot_stands(foot: Frame, at: Array) -> Frame:
         foot: motion of the foot relative to frame 0, from `motions_of` with the body at rest at the origin.
         at: pose of the foot in the world, 4x4.
     """
-    T = at @ np.linalg.inv(foot.T)
-    back = np.linalg.inv(T)
+    T = at @ inverse(foot.T)
+    back = inverse(T)
     return Frame(T, -T @ foot.V @ back, -T @ foot.A @ back)
 
 

@@ -415,8 +415,8 @@ def table_statics(rng: np.random.Generator) -> dict[str, float]:
     energy = 0.5 * kp * turned @ turned
     return {
         "tarao_eq_12": off(J @ turned, way) / float(np.max(np.abs(way))),
-        "tarao_eq_13": abs((J.T @ force) @ turned / (force @ way) - 1.0),
-        "tarao_eq_15": abs(0.5 * way @ K @ way / energy - 1.0),
+        "tarao_eq_13": abs(float((J.T @ force) @ turned / (force @ way)) - 1.0),
+        "tarao_eq_15": abs(float(0.5 * way @ K @ way / energy) - 1.0),
     }
 
 

@@ -130,9 +130,13 @@ def test_what_a_document_says_and_physics_does_not_confirm_is_told_and_fails_not
     assert "holds          fig. 1: it is two     2.05 m ≈ 2 m" in out
     assert "not confirmed  eq. 2: it is three    2.05 m = 3 m  Not confirmed: a misprint" in out
     assert "holds in part  fig. 4: it is four    4 (angle 1 rad: 3; 2 rad: 4: 1 of 2 confirm) = 4" in out
-    assert "1 statements of the documents are confirmed, 1 in part, 2 are not confirmed (1 of them misprints), 0 fail" in out
+    assert (
+        "1 statements of the documents are confirmed, 1 in part, 2 are not confirmed (1 of them misprints), 0 fail"
+        in out
+    )
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
-    assert [word in page for word in ("it is quick", "0.9 (0.7 to 1.3)", "1 holds, 2 not confirmed, 1 holds in part")] == [True] * 3
+    shown = ("it is quick", "0.9 (0.7 to 1.3)", "1 holds, 2 not confirmed, 1 holds in part")
+    assert [word in page for word in shown] == [True] * 3
     ledger = (tmp_path / "o" / "faithfulness.md").read_text(encoding="utf-8")
     assert "| eq. 2 | it is three | = 3 | 2.05 m | not confirmed: a misprint | fall |" in ledger
     (found,) = json.loads(ada("reproduce", path, "--json", "--output", tmp_path / "o")[1])
