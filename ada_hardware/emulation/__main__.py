@@ -67,24 +67,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until-eof", action="store_true", help="exit at the end of stdin")
 
 
-class EndOfInput:
-    """Ends the emulator at the end of stdin; a `Control` of the host."""
-
-    def __init__(self, host: EmulatorHost) -> None:
-        self._host = host
-
-    def fileno(self) -> int:
-        """Descriptor of stdin."""
-        return sys.stdin.fileno()
-
-    def handle(self) -> bool:
-        """Skip input; stop the host and return False at its end."""
-        if os.read(self.fileno(), 4096):
-            return True
-        self._host.stop()
-        return False
-
-
 def run(options: argparse.Namespace) -> int:
     """Run the device until Ctrl-C."""
     emulator = made_emulator(options.device, option_values("setting", options.setting))
@@ -93,11 +75,11 @@ def run(options: argparse.Namespace) -> int:
     control: ControlServer | None = None
     try:
         try:
-            host.add(control := ControlServer(host, emulator.NAME))
+            control = ControlServer(host, emulator.NAME)
         except AdaError as problem:  # the device works without a control socket
             print(f"{options.device}: no `ada hw fault`: {problem}", file=sys.stderr)
         if options.until_eof:
-            host.add(EndOfInput(host))
+            host.watch(sys.stdin.fileno(), lambda: _skip_input(host))
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         reduce_interpreter_jitter()
         raise_process_priority(options.priority)
@@ -111,6 +93,14 @@ def run(options: argparse.Namespace) -> int:
         if control is not None:
             control.close()
     return 0
+
+
+def _skip_input(host: EmulatorHost) -> bool:
+    """Skip input of stdin; stop the host and return False at its end."""
+    if os.read(sys.stdin.fileno(), 4096):
+        return True
+    host.stop()
+    return False
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ class ControlSocket(NamedTuple):
 
 
 class ControlServer:
-    """Server side of a control socket; a `Control` of the emulator host.
+    """Server side of a control socket, in the loop of the emulator host.
 
     Attributes:
         path: path of the socket.
@@ -118,12 +118,9 @@ class ControlServer:
                 value=str(self.path),
             ) from None
         self._socket.setblocking(False)
+        host.watch(self._socket.fileno(), self._handle)
 
-    def fileno(self) -> int:
-        """Descriptor of the socket."""
-        return self._socket.fileno()
-
-    def handle(self) -> bool:
+    def _handle(self) -> bool:
         """Execute an order and answer it."""
         with suppress(OSError):  # a client that is gone or does not read must not block the device
             data, sender = self._socket.recvfrom(_LONGEST)

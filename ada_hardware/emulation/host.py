@@ -5,8 +5,7 @@
     print(host.url)
     host.run()                        # until `host.stop()`, or a signal
 
-Replies are sent on time within about 0.1 ms on an idle machine. Orders of `controls` (control socket) are processed in
-between.
+Replies are sent on time within about 0.1 ms on an idle machine. Orders of the control socket are processed in between.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ada_hardware.emulation.emulated_link import EmulatedLink
 from ada_hardware.emulation.emulator import Emulator
@@ -259,16 +258,6 @@ def open_device_port(wire: str, listen: str = "") -> DevicePort:
     raise TransportError(text, field="listen", value=listen, allowed=allowed)
 
 
-class Control(Protocol):
-    """Additional input of the loop, such as a pipe with command lines."""
-
-    def fileno(self) -> int:
-        """Descriptor that becomes readable on input."""
-
-    def handle(self) -> bool:
-        """Process the input; return False at its end."""
-
-
 class EmulatorHost:
     """Device on a pseudo-terminal or UDP port.
 
@@ -301,7 +290,7 @@ class EmulatorHost:
         self._clock = clock
         self.line = EmulatedLink(emulator, clock(), faults=faults, seed=seed)
         self._end: DevicePort = open_device_port(emulator.WIRE, listen)
-        self._controls: list[Control] = []
+        self._watched: dict[int, Callable[[], bool]] = {}
         self._is_running = True
         self._follow_cable()
 
@@ -310,9 +299,9 @@ class EmulatorHost:
         """Address to be opened by a driver; a new pseudo-terminal has a new one."""
         return self._end.url
 
-    def add(self, control: Control) -> None:
-        """Add an input to the loop."""
-        self._controls.append(control)
+    def watch(self, descriptor: int, handle: Callable[[], bool]) -> None:
+        """Add an input to the loop; `handle` processes it, and returns False at its end."""
+        self._watched[descriptor] = handle
 
     def fault(self, name: str, value: float) -> None:
         """Set a fault, or clear it with 0; called by the thread of the loop.
@@ -343,14 +332,14 @@ class EmulatorHost:
     def step(self, longest: float) -> None:
         """Wait for input or a due answer, at most `longest` [s], and process it."""
         wait = min(self.line.next_time() - self._clock(), longest)
-        ready = readable([*self._end.descriptors(), *(control.fileno() for control in self._controls)], wait)
+        ready = readable([*self._end.descriptors(), *self._watched], wait)
         for came_at, data in self._end.arrivals(self._clock()):
             self.line.put(data, came_at)
         for arrival in self.line.take(self._clock()):
             self._end.send(arrival.data)
-        for control in [one for one in self._controls if one.fileno() in ready]:
-            if not control.handle():
-                self._controls.remove(control)
+        for descriptor in ready & self._watched.keys():
+            if not self._watched[descriptor]():
+                del self._watched[descriptor]
 
     def close(self) -> None:
         """Close the connection."""
