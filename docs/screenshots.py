@@ -80,15 +80,17 @@ def view_pa10() -> bytes:
 
 
 def view_khr1() -> bytes:
-    """The KHR-1 on its feet, pushed forwards at a shank: contact forces, zero-moment point, support, centre of mass."""
+    """The KHR-1 on its feet, pulled by the mouse: contact forces, zero-moment point, support, centre of mass."""
     with _view(["robot:=khr1"], away=2.8, eye=(0.9, -0.9, 0.5)) as browser:
         until(lambda: "support polygon" in _text(browser), "the boxes of the markers")
-        _click(browser, "push")  # unfolds the folder
-        _choose(browser, "trunk", "right_shank")
-        _choose(browser, "1", "0.05")  # a push takes 0.1 s of the robot's time
-        until(lambda: "0.05 x real time" in _text(browser), "the robot moves slowly")
-        _click(browser, "push", "button")
-        time.sleep(1.5)
+        from selenium.webdriver import ActionChains
+
+        mouse = ActionChains(browser, duration=100)
+        mouse.w3c_actions.pointer_action.move_to_location(SCENE // 2, browser.get_window_size()["height"] // 2)
+        mouse.w3c_actions.pointer_action.pointer_down()
+        mouse.w3c_actions.pointer_action.move_to_location(SCENE // 2 + 60, browser.get_window_size()["height"] // 2)
+        mouse.w3c_actions.pointer_action.pause(1.5)
+        mouse.perform()
         return bytes(browser.get_screenshot_as_png())
 
 
@@ -262,25 +264,6 @@ def _click(browser: Any, text: str, kind: str = "label") -> None:
     inside = "ancestor-or-self::button" if kind == "button" else "not(ancestor-or-self::button)"
     first = browser.find_element("xpath", f"//*[normalize-space(text())={text!r} and {inside}]")
     browser.execute_script("arguments[0].click()", first)
-
-
-def _field(browser: Any, present: str) -> Any:
-    """The first field or list that shows this, once there is one."""
-
-    def found() -> list[Any]:
-        fields = browser.find_elements("css selector", "input")
-        return [field for field in fields if field.get_property("value") == present and field.is_displayed()]
-
-    until(lambda: bool(found()), f"a field shows {present!r}")
-    return found()[0]
-
-
-def _choose(browser: Any, present: str, wanted: str) -> None:
-    """Choose from the first list that shows the present choice."""
-    _field(browser, present).click()
-    option = f"//*[@role='option' and normalize-space(.)={wanted!r}]"
-    until(lambda: any(o.is_displayed() for o in browser.find_elements("xpath", option)), f"{wanted} can be chosen")
-    next(o for o in browser.find_elements("xpath", option) if o.is_displayed()).click()
 
 
 def _is_drawn(picture: bytes, place: tuple[int, int, int, int] = (200, 200, 760, 620)) -> bool:

@@ -62,11 +62,6 @@ class DragTracker:
         self._batches = batches
         self._held: dict[int, _DragStart] = {}  # by browser
 
-    def link_on(self, origin: Array, direction: Array) -> str | None:
-        """First link on a ray, or None."""
-        hit = self._batches.hit(origin, direction)
-        return None if hit is None else hit[0]
-
     def drag(self, event: Any, link: str | None, poses: dict[str, Array]) -> MouseDrag | None:
         """Drag described by a viser event; None if no link is dragged.
 

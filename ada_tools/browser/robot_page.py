@@ -22,7 +22,7 @@ from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, TextBox
 from ada_tools.browser.plots import Signal, SignalPlot
 from ada_tools.browser.posing import PoseCoordinate, Posing
-from ada_tools.browser.push_panel import PushPanel, moving_links
+from ada_tools.browser.push_panel import DragForces
 from ada_tools.browser.robot_node import (
     Follower,
     Moment,
@@ -61,7 +61,7 @@ class RobotPage:
     Attributes:
         seen: latest received state; None before the first.
         is_playing: whether the motion is running.
-        pushes: push controls; None if the robot cannot be pushed.
+        pushes: forces of the mouse; None if the robot cannot be pushed.
         commands: sliders that command motors, or None.
         pose_sliders: sliders that set the configuration, or None.
         targets: sliders for the joint targets of a controller, or None.
@@ -135,8 +135,8 @@ class RobotPage:
         with gui.add_folder("plot"):
             self.plot = SignalPlot(page, self._signals(), self._recorded)
         self.overlays = Overlays(page, self.scene, self.show, has_com=has_com, follows=floats(model))
-        can_be_pushed = self.is_simulated and not self._recorded and moving_links(model)
-        self.pushes = PushPanel(page, self.scene, self.source) if can_be_pushed else None
+        can_be_pushed = self.is_simulated and not self._recorded
+        self.pushes = DragForces(page, self.scene, self.source) if can_be_pushed else None
         self.marks = MarksPanel(page, self.source)
         self.gizmo: TargetGizmo | None = None
         self.targets: MotorSliders | None = None

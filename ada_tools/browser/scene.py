@@ -68,7 +68,6 @@ class Scene:
         self.batches = Batches(server.scene, self.parts, rows)
         self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
         self._forces = MarksLayer(server, "/forces")
-        self._label: tuple[str, Any] | None = None  # a link and its name in the scene
         self._grid: Any = None
         self._is_set_up = False
 
@@ -89,18 +88,11 @@ class Scene:
             if self._loops:
                 self._loops.move(at, stacked)
             self._forces.show(self._marks(arrows))
-            if self._label:
-                self._label[1].position = self.centre_of(self._label[0])
-
-    def label(self, link: str) -> None:
-        """Write the name of a link beside it; the name of another link disappears."""
-        self._label = link, self._server.scene.add_label("/label", link, position=self.centre_of(link))
 
     def remove(self) -> None:
         """Remove everything drawn by this scene."""
         self.batches.remove()
-        label = self._label[1] if self._label else None
-        for node in (*(self._loops.nodes if self._loops else ()), self._grid, label):
+        for node in (*(self._loops.nodes if self._loops else ()), self._grid):
             if node is not None:
                 node.remove()
         self._forces.remove()
@@ -119,13 +111,8 @@ class Scene:
         """World positions of all parts, (n, 3)."""
         return self.batches.positions
 
-    def on_mouse(self, pulled: Callable[[MouseDrag], None], clicked: Callable[[str, Array, Array], None]) -> None:
-        """Call functions for mouse actions on links.
-
-        Args:
-            pulled: called while a link is dragged with the left button.
-            clicked: called with the clicked link, and the origin and direction of the view ray.
-        """
+    def on_mouse(self, pulled: Callable[[MouseDrag], None]) -> None:
+        """Call a function while a link is dragged with the left button."""
         tracker = DragTracker(self.batches)
         for batch in self.batches.each:
 
@@ -135,15 +122,7 @@ class Scene:
                 if found is not None:
                     pulled(found)
 
-            async def click(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
-                origin, direction = np.array(event.ray_origin), np.array(event.ray_direction)
-                index = event.instance_index
-                link = tracker.link_on(origin, direction) if index is None else links[index]
-                if link is not None:
-                    clicked(link, origin, direction)
-
             batch.node.on_drag("left")(pull)
-            batch.node.on_click(click)
 
     def wrench_at(self, link: str, force: ArrayLike, point: ArrayLike) -> Array:
         """Wrench [f, n] at the origin of a link, in world axes, of a force at a point.
@@ -156,11 +135,6 @@ class Scene:
         f = np.asarray(force, dtype=np.float64)
         arm = np.asarray(point, dtype=np.float64) - self.poses[link][:3, 3]
         return np.concatenate([f, np.cross(arm, f)])
-
-    def centre_of(self, link: str) -> Array:
-        """Centre of mass of a link in the world frame, at the displayed configuration."""
-        pose = self.poses[link]
-        return np.asarray(pose[:3, 3] + pose[:3, :3] @ self.model.links[link].com)
 
     def frame(self, several: Sequence[ArrayLike], margin: float = 0.0) -> None:
         """Place the ground grid, and set the camera so that the given configurations are visible.

@@ -110,6 +110,13 @@ class LookedAt(Page):
     is_looked_at = True
 
 
+def pull(robot):
+    """A mouse that holds the last link and is far away along x."""
+    link = robot.model.link_names[-1]
+    at = robot.scene.poses[link][:3, 3]
+    return MouseDrag(link, "update", at, at + np.array([10.0, 0.0, 0.0]))
+
+
 def test_the_robot_moves_on_the_page_as_its_exact_state_does(ros, view):
     plant = ros.add(StandIn(ros.context))
     model = ada.load("pa10", base="floating")
@@ -174,7 +181,7 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     ros.wait(lambda: "has sent no state for" in robot.status.content, what="the status line")
     on_page(ros, node, robot.toggle)
     ros.wait(lambda: "Is dynamics_node running?" in node.said[-1], what="a service that is missed")
-    on_page(ros, node, robot.pushes.push)
+    on_page(ros, node, lambda: robot.pushes.drag(pull(robot)))
     ros.wait(lambda: "no subscriber on /dynamics_node/external_wrench" in node.said[-1], what="a topic that is missed")
     moon = (0.0, 0.0, -1.62)  # a URDF cannot say it
     again = ros.add(StandIn(ros.context, **{"model.gravity": list(moon)}))
@@ -197,18 +204,16 @@ def test_pushes_and_commands_and_poses_are_messages_that_the_plant_takes(ros, vi
     node = view()
     robot = robot_of(ros, node)
     ros.wait(lambda: np.array_equal(robot.now.q, plant.q), what="the plant")
-    ros.wait(lambda: on_page(ros, node, robot.pushes.push) or plant.pushed, what="a wrench")
+    ros.wait(lambda: on_page(ros, node, lambda: robot.pushes.drag(pull(robot))) or plant.pushed, what="a wrench")
     message = plant.pushed[0]
     link, weight = message.header.frame_id, model.total_mass * 9.81
     force = np.array([getattr(message.wrench.force, axis) for axis in "xyz"])
-    assert link == robot.pushes.link.value
     R = ada.Dynamics(model).pose(link, plant.q)[:3, :3]
-    np.testing.assert_allclose(R @ force, [float(f"{0.5 * weight:.2g}"), 0, 0], atol=1e-9)
+    np.testing.assert_allclose(R @ force, [0.5 * weight, 0, 0], atol=1e-9)
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)  # counts from its arrival
-    on_page(ros, node, lambda: robot.pushes.drag(MouseDrag(link, "update", np.zeros(3), np.ones(3))))
     begun = len(plant.pushed)
     ros.wait(lambda: len(plant.pushed) > begun + 3, what="a pull that goes on")
-    on_page(ros, node, lambda: robot.pushes.drag(MouseDrag(link, "end", np.zeros(3), np.ones(3))))
+    on_page(ros, node, lambda: robot.pushes.drag(pull(robot)._replace(phase="end")))
     ros.wait(lambda: plant.pushed[-1].wrench == WrenchStamped().wrench, what="its end")
     count = len(plant.pushed)
     for bad in (np.nan, np.inf):
@@ -358,9 +363,9 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     on_page(ros, node, lambda: robot.commands.switch(False))
     speed = np.abs(robot.now.v).max()
     ros.wait(lambda: np.abs(robot.now.v).max() < 0.05 or speed < 0.05, what="a robot that holds its place")
-    robot.pushes.strength.value = 300.0
-    on_page(ros, node, robot.pushes.push)
-    ros.wait(lambda: np.abs(robot.now.v).max() > 0.05, what="a push that moves it")
+    on_page(ros, node, lambda: robot.pushes.drag(pull(robot)))
+    ros.wait(lambda: np.abs(robot.now.v).max() > 0.05, what="a pull that moves it")
+    on_page(ros, node, lambda: robot.pushes.drag(pull(robot)._replace(phase="end")))
     assert not [text for text in node.said if "stopped sending" not in text and "sends again" not in text], "no refusal"
     process.kill()
     ros.wait(lambda: any("stopped sending" in text for text in node.said), what="that it is missed")

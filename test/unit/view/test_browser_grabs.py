@@ -105,17 +105,6 @@ def test_a_drag_that_names_its_link_is_taken_at_its_word_as_long_as_it_is_finite
     assert tracker.drag(event("end", (0.5, 0.5), NOWHERE, NOWHERE), "ball", scene.poses).phase == "end"
 
 
-def test_a_click_without_a_link_pushes_the_one_that_is_seen_there_or_none(page, cross):
-    scene = Scene(page.server, cross)
-    scene.show([0.0])
-    clicked = []
-    scene.on_mouse(print, lambda link, *_: clicked.append(link))
-    for x, z in ((0.9, 0.0), (0.0, 3.0)):
-        node = scene.batches.each[0].node
-        node.act("click", instance_index=None, ray_origin=(x, 9.0, z), ray_direction=(0.0, -1.0, 0.0))
-    assert clicked == ["ball"]
-
-
 def test_a_pull_that_is_refused_is_said_once_however_long_it_is_dragged(page, cross):
     simulation, _ = pushable(cross)
     shown, said = live_page(page, simulation), page.server.said

@@ -88,7 +88,8 @@ def test_a_page_says_what_it_waits_for_then_shows_the_robot_where_its_state_has_
     passes(shown)
     plant.sends(1.5, [0.7], [2.0])
     passes(shown, 1)
-    np.testing.assert_allclose(shown.robot.scene.centre_of("bob"), [-np.sin(0.7), 0, -np.cos(0.7)], atol=1e-12)
+    down = shown.robot.scene.poses["bob"][:3, :3] @ [0, 0, -1]
+    np.testing.assert_allclose(down, [-np.sin(0.7), 0, -np.cos(0.7)], atol=1e-12)
     # kinetic: (2 kg m² + 0.1 kg m²) (2 rad/s)² / 2; potential of the centre of mass, which is zero at height 0
     energy = 0.5 * 2.1 * 4.0 - 2.0 * 9.81 * np.cos(0.7)
     assert f"t = **1.500** s, paused, energy {energy:.6g} J" in shown.robot.status.content
@@ -168,23 +169,24 @@ def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(p
     plant = plant_of(page, pendulum)
     plant.sends(0.0, [0.5])
     robot = robot_of(page, plant).robot
-    robot.pushes.strength.value = 10.0
-    robot.pushes.push()
-    link, wrench = plant.pushed[0]
-    # 10 N along the world's x at 1 m below the origin, in axes turned by 0.5 rad about y
-    expected = [10 * np.cos(0.5), 0, 10 * np.sin(0.5), 0, -10 * np.cos(0.5), 0]
-    assert link == "bob"
-    np.testing.assert_allclose(wrench, expected, atol=1e-12)
-    robot.pushes.drag(MouseDrag("bob", "update", np.zeros(3), np.ones(3)))
+    pose = robot.scene.poses["bob"]
+    bob = pose[:3, 3] + pose[:3, :3] @ pendulum.links["bob"].com
+    pull = MouseDrag("bob", "update", bob, bob + np.array([1.0, 0.0, 0.0]))
+    robot.pushes.drag(pull)
     robot.tick()
-    assert np.any(plant.pushed[-1][1])
-    robot.pushes.drag(MouseDrag("bob", "end", np.zeros(3), np.ones(3)))
+    link, wrench = plant.pushed[0]
+    # along the world's x at 1 m below the origin, in axes turned by 0.5 rad about y
+    expected = [np.cos(0.5), 0, np.sin(0.5), 0, -np.cos(0.5), 0]
+    assert link == "bob"
+    np.testing.assert_allclose(wrench / np.linalg.norm(wrench[:3]), expected, atol=1e-12)
+    robot.pushes.drag(pull._replace(phase="end"))
     np.testing.assert_array_equal(plant.pushed[-1][1], np.zeros(6))
     count = len(plant.pushed)
     robot.tick()
     assert len(plant.pushed) == count
     plant.problem = "nobody listens"
-    robot.pushes.push()
+    robot.pushes.drag(pull)
+    robot.tick()
     assert page.server.said == ["nobody listens"]
 
 
