@@ -50,7 +50,7 @@ CASES = (
     Case(mechanisms.hexa, native=25.0, batch=100.0),
     Case(robots.rus6, native=25.0, batch=100.0),
     Case(partial(mechanisms.ladder, 10), native=40.0, reach=0.05),
-    Case(mechanisms.two_feet, native=8.0, batch=40.0),
+    Case(partial(robots.of_catalogue, "two_feet"), native=8.0, batch=40.0),
     Case(mechanisms.stewart),
     Case(mechanisms.delta),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -53,7 +54,7 @@ CLOSED: tuple[tuple[Callable[[], Mechanism], Aims], ...] = (
     (robots.rus6, Aims(call=10.0, native=3.0)),
     (mechanisms.stewart, Aims(call=10.0)),
     (mechanisms.delta, Aims(call=10.0)),
-    (mechanisms.two_feet, Aims(call=10.0, native=8.0)),
+    (partial(robots.of_catalogue, "two_feet"), Aims(call=10.0, native=8.0)),
 )
 
 

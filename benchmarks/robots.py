@@ -7,6 +7,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
+from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.mechanisms import Mechanism
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
@@ -81,6 +82,14 @@ def humanoid() -> ada.Model:
         ):
             part = add(part, axis, (0.0, 0.0, height), mass, length)
     return builder.build("floating")
+
+
+def of_catalogue(name: str) -> Mechanism:
+    """A robot of the catalogue at its start."""
+    model = ada.load(name)
+    start = start_of(name, model)
+    assert start is not None
+    return Mechanism(model, start)
 
 
 def random_states(model: ada.Model, count: int, seed: int = 0) -> tuple[Array, Array, Array]:

@@ -6,9 +6,7 @@ model, q = mechanisms.stewart()
 The catalogue has these and further mechanisms as URDF files.
 """
 
-from ada_dynamics.robots.mechanisms.legged import two_feet
 from ada_dynamics.robots.mechanisms.linkages import (
-    bennett,
     five_bar,
     four_bar,
     ladder,
@@ -20,7 +18,6 @@ from ada_dynamics.robots.mechanisms.parts import Mechanism
 
 __all__ = [
     "Mechanism",
-    "bennett",
     "delta",
     "five_bar",
     "four_bar",
@@ -29,5 +26,4 @@ __all__ = [
     "ring",
     "slider_crank",
     "stewart",
-    "two_feet",
 ]

@@ -19,7 +19,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.rotations import length, product, shortest_turn, turned
+from ada_dynamics.model.rotations import length, shortest_turn
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -70,20 +70,6 @@ def disc(radius: float, thickness: float, mass: float) -> SolidBody:
     """Solid disc about the origin, perpendicular to z."""
     inertia = mass * np.array([radius**2 / 4.0 + thickness**2 / 12.0] * 2 + [radius**2 / 2.0])
     return SolidBody(mass, np.zeros(3), np.diag(inertia))
-
-
-def uneven_bar(end: ArrayLike, mass: float) -> SolidBody:
-    """Bar from the origin to another point with an asymmetric mass distribution."""
-    x = np.asarray(end, dtype=float)
-    size = length(x)
-    x = x / size
-    y = np.cross(np.eye(3)[np.argmin(np.abs(x))], x) if abs(x[0]) < 1.0 else np.array([0.0, 1.0, 0.0])
-    y = y / length(y)
-    R = np.stack([x, y, np.cross(x, y)], axis=1)
-    spread = mass * size**2 * np.array([[0.08, 0.004, 0.003], [0.004, 0.01, -0.002], [0.003, -0.002, 0.006]])
-    spread = product(product(R, spread), R.T)
-    spread = 0.5 * (spread + spread.T)
-    return SolidBody(mass, size * turned(R, np.array([0.45, 0.06, 0.04])), np.trace(spread) * np.eye(3) - spread)
 
 
 def hinged(
@@ -202,7 +188,7 @@ def _turned(k: int, angle: float) -> Array:
     return R
 
 
-turned_x, turned_y, turned_z = (partial(_turned, k) for k in range(3))  # rotation matrices about x, y and z
+turned_y, turned_z = partial(_turned, 1), partial(_turned, 2)  # rotation matrices about y and z
 
 
 # --- shapes -------------------------------------------------------------------------------------------------------

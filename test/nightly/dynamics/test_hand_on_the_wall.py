@@ -7,12 +7,15 @@ from functools import cache
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from mechanism_oracle import Case
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.motion import momentum_rate
-from ada_dynamics.robots import mechanisms
+from ada_dynamics.model.model import link_poses
+from ada_dynamics.robots.load import with_loops
+from ada_dynamics.spatial.orientation import to_rpy
 from ada_experiments.mujoco_twin import MujocoModel
 from ada_experiments.pinocchio_model import PinocchioModel
 
@@ -22,7 +25,15 @@ SAME = 1e-11  # two eliminations of one mechanism, with condition numbers of som
 
 @cache
 def on_the_wall(hand: str) -> Case:
-    return Case(*mechanisms.two_feet(hand=hand))
+    model, q = mechanism("two_feet")
+    if not hand:
+        return Case(model, q)
+    R, p = link_poses(model, q)["right_wrist"]
+    tip = np.array([0.0, 0.0, -0.1])
+    wall = {"link": "world", "xyz": (p + R @ tip).tolist()}
+    own = {"link": "right_wrist", "xyz": tip.tolist(), "rpy": list(to_rpy(R.T))}
+    loop = {"name": "right_hand", "type": hand, "parent": wall, "child": own}
+    return Case(with_loops(model, [loop if hand == "spherical" else loop | {"axis": [1.0, 0.0, 0.0]}]), q)
 
 
 @pytest.mark.parametrize("hand", ["spherical", "planar"])

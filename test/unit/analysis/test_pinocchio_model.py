@@ -107,9 +107,9 @@ MECHANISMS: dict[str, tuple[Callable[[], Mechanism], str]] = {
     "hexa": (mechanisms.hexa, CONSTRAINT_DYNAMICS),
     "stewart": (mechanisms.stewart, CONSTRAINT_DYNAMICS),
     "delta": (mechanisms.delta, CONSTRAINT_DYNAMICS),
-    "two_feet": (mechanisms.two_feet, CONSTRAINT_DYNAMICS),
+    "two_feet": (partial(mechanism, "two_feet"), CONSTRAINT_DYNAMICS),
     "slider_crank": (mechanisms.slider_crank, DENSE),
-    "bennett": (mechanisms.bennett, DENSE),
+    "bennett": (partial(mechanism, "bennett"), DENSE),
     "cassie_leg": (partial(mechanism, "cassie_leg"), CONSTRAINT_DYNAMICS),
     "watt_six_bar": (partial(mechanism, "watt_six_bar"), CONSTRAINT_DYNAMICS),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loop_robots import mechanism
 from refused import refused
 from tiers import nightly
 
@@ -22,7 +23,6 @@ from ada_dynamics.analysis.singularity import (
 )
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import planar_chain
-from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import four_bar
 
 
@@ -128,7 +128,7 @@ def test_the_fourth_angle_is_the_one_that_the_thesis_prints(degrees: tuple[float
 
 
 def test_in_space_velocity_and_acceleration_are_the_angles_rates() -> None:
-    model, q = mechanisms.bennett()
+    model, q = mechanism("bennett")
     dynamics = Dynamics(model, q0=q)
     (name,) = revolute_loops(model)
     joint = LoopJointMotion(dynamics, name)

@@ -130,7 +130,7 @@ def test_many_links_and_states_at_once_are_each_one_by_itself(name: str) -> None
 
 
 def test_a_kernel_hands_on_poses_in_which_one_of_its_pivots_vanishes() -> None:
-    model, start = mechanisms.bennett()
+    model, start = mechanism("bennett")
     q = np.asarray(ada.close_loops(model, [0.0, np.pi, 0.0], hold=["joint_1"]))
     dynamics, oracle = ada.Dynamics(model, q0=start), Oracle(model)
     T = dynamics.constraints.tangent_map(q)

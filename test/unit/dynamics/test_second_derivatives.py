@@ -183,7 +183,7 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
 
 
 def test_redundant_loops_have_none_where_no_fixed_choice_of_conditions_serves() -> None:
-    model, q = mechanisms.bennett()
+    model, q = named("bennett")
     dynamics, z = ada.Dynamics(model, solver="rank-revealing"), np.zeros(model.nv)
     with refused(ada.InputError, field="q") as caught:
         dynamics.derivatives.forward_hvp(q, z, z, z, z, z, z)

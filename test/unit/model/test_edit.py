@@ -79,7 +79,7 @@ def test_a_joint_that_mimics_a_locked_one_is_locked_where_that_leads_it() -> Non
 
 
 def test_reduce_keeps_the_named_joints_and_holds_the_rest_at_the_given_pose() -> None:
-    model, q = mechanisms.two_feet()
+    model, q = mechanism("two_feet")
     arm = [name for name in model.joint_names if name.startswith("left_") and name in model.joint_names[9:]][-5:]
     reduced = edit.reduce(model, keep=arm, q=q)
     assert reduced.joint_names == arm
@@ -140,7 +140,7 @@ def test_a_floating_model_keeps_which_of_its_joints_have_motors_when_it_is_merge
 
 
 def test_a_model_whose_base_was_locked_can_be_attached_and_renamed_like_any_other() -> None:
-    model, q = mechanisms.two_feet()
+    model, q = mechanism("two_feet")
     standing = edit.lock(model, {"root_joint": q[:7]})
     merged = edit.merge(standing, standing, "world", xyz=(0, 2, 0), prefix="other_")
     own = np.concatenate([q[7:], q[7:]])
@@ -262,7 +262,7 @@ def test_a_joint_of_every_type_can_be_turned_round_cut_and_put_back(kind: str) -
 
 
 def test_a_floating_robot_that_stands_can_be_described_from_its_foot() -> None:
-    model, q = mechanisms.two_feet()
+    model, q = mechanism("two_feet")
     other, p = edit.recut(model, q, "left_foot", "left_hip_yaw")
     assert other.root == "world"
     assert other.joints["root_joint"].kind == "floating"

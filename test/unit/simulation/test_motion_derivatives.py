@@ -183,7 +183,7 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str,
         ("rk4", lambda: (random_tree(5, KINDS, "floating"), None)),
         ("rkf45", mechanisms.four_bar),
         ("semi_implicit", mechanisms.five_bar),
-        ("rk4", mechanisms.bennett),
+        ("rk4", lambda: mechanism("bennett")),
     ],
 )
 def test_gradients_backwards_are_the_products_of_derivatives_forwards(integrator: str, make, hold: int) -> None:
