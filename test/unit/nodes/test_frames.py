@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames: a prefix before all names, a place that joins robots into one tree, and mounts of sensors."""
+"""Frames: a prefix before all names, and a place that joins robots into one tree."""
 
 import math
 
 import numpy as np
 import pytest
 from refused import refused
-from scipy.spatial.transform import Rotation
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
-from ada_hardware.node.hardware_settings import DevicePlan, DeviceSettings, check_mounts, refuse_links, transforms
-from ada_hardware.registry import DEVICES
 from ada_robot.messages.outgoing import StateMessages
 from ada_robot.ros.robot_settings import FrameSettings, PlaceSettings
 
@@ -62,43 +59,3 @@ def test_a_prefix_that_makes_no_names_is_refused_at_once():
 def test_a_place_that_is_none_or_that_no_tree_could_hold_is_refused(prefix, pose, field):
     with refused(InputError, field=field):
         PlaceSettings(prefix, pose)
-
-
-def sensor(name="hand", **settings):
-    return DevicePlan(name, DEVICES["dynpick"], DeviceSettings(**settings), None, None)
-
-
-def test_a_mounting_is_the_pose_of_the_frame_in_its_parent():
-    rpy = (0.3, -0.7, 2.1)
-    (row,) = transforms([sensor(parent="flange", frame="ft", mounting=(0.1, -0.2, 0.3, *rpy))], "left/")
-    assert (row.parent, row.child, row.xyz) == ("left/flange", "left/ft", (0.1, -0.2, 0.3))
-    expected = Rotation.from_euler("xyz", rpy)  # about fixed axes, as URDF has it
-    assert np.abs((Rotation.from_quat(row.xyzw) * expected.inv()).as_rotvec()).max() < 1e-12
-
-
-def test_two_sensors_may_be_in_one_frame_that_one_of_them_places_or_in_two():
-    check_mounts([sensor(parent="flange", frame="ft"), sensor("other", frame="ft")], "world")
-    check_mounts([sensor(parent="world"), sensor("other", parent="flange")], "world")
-
-
-@pytest.mark.parametrize(
-    ("sensors", "field"),
-    [
-        ([sensor(parent="flange", mounting=(0.0,) * 3)], "hand.mounting"),
-        ([sensor(parent="flange", mounting=(0.0,) * 5 + (math.nan,))], "hand.mounting"),
-        ([sensor(mounting=(0.0,) * 6)], "hand.parent"),
-        ([sensor(parent="hand")], "hand.parent"),
-        ([sensor(parent="b"), sensor("b", parent="world")], "hand.parent"),
-        ([sensor(parent="flange", frame="world")], "hand.frame"),
-        ([sensor(parent="a", frame="ft"), sensor("b", parent="c", frame="ft")], "hand.parent"),
-    ],
-)
-def test_what_makes_no_tree_is_refused_by_the_parameters_name(sensors, field):
-    with refused(InputError, field=field):
-        check_mounts(sensors, "world")
-
-
-def test_a_link_of_the_robot_has_its_place_already():
-    refuse_links([sensor(frame="flange")], {"flange"})
-    with refused(InputError, field="hand.frame", link="flange"):
-        refuse_links([sensor(frame="flange", parent="world")], {"flange"})
