@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.algorithms.aba import articulated_bodies, eliminate_joint
 from ada_dynamics.algorithms.closed_aba import Sweep
 from ada_dynamics.algorithms.closure import ConstraintRow, combined
 from ada_dynamics.algorithms.kinematics import transforms
@@ -31,6 +32,7 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial.motion import NO_FORCE, Force
 
 EARLY_PIVOT = 1e-4  # smallest pivot of an early multiplier, relative to its diagonal entry of J M⁻¹ Jᵀ
 
@@ -140,12 +142,10 @@ class TreeSearch:
     Attributes:
         order: of the unknowns eliminated so far.
         waiting: constraints that are not eliminated; in the end those that depend on others in the samples.
-        typical: the size of the pivot of each constraint by sample, as given or the largest during the elimination.
+        typical: the pivot of each constraint by sample, if it were the only one.
     """
 
-    def __init__(
-        self, tree: Tree, samples: Sequence[Array], rows_at: RowsAt, typical: Sequence[Array] | None = None
-    ) -> None:
+    def __init__(self, tree: Tree, samples: Sequence[Array], rows_at: RowsAt) -> None:
         """Begin with no unknown eliminated.
 
         Args:
@@ -153,16 +153,15 @@ class TreeSearch:
             samples: configurations in which no pivot may vanish. The first closes the loops; the last is in general
                 position, and its couplings are those of the symbolic system.
             rows_at: returns the constraints in use in a configuration.
-            typical: diagonals of J M⁻¹ Jᵀ by sample. Without them, pivots are compared with those before only, of which
-                the first may consist of rounding errors of the model.
         """
         self.tree = tree
-        self.sweeps = [_sweep(tree, q, rows_at(q)) for q in samples]
+        rows = [rows_at(q) for q in samples]
+        self.sweeps = [_sweep(tree, q, own) for q, own in zip(samples, rows, strict=True)]
         self.general = self.sweeps[-1]
         count = len(self.general.touched)
         self.order: list[int] = []
         self.waiting = set(range(count))
-        self.typical = np.zeros((len(samples), count)) if typical is None else np.array(typical)
+        self.typical = np.array([_pivots_alone(tree, q, own) for q, own in zip(samples, rows, strict=True)])
 
     def run(self, joints: Callable[[TreeSearch], Iterable[Body]]) -> None:
         """Eliminate joints in an order that may depend on the couplings."""
@@ -171,8 +170,6 @@ class TreeSearch:
             for sweep in self.sweeps:
                 sweep.eliminate_joint_of(body, [0.0] * body.joint.nv)
             self.order.extend(range(body.v.stop - 1, body.v.start - 1, -1))
-            for c in felt:
-                self.typical[:, c] = np.maximum(self.typical[:, c], self._pivots(c))
             for c in felt:
                 bodies = self.general.touched[c]
                 if len(bodies) <= 1 or any(len(self.general.columns[b]) > CROWDED for b in bodies):
@@ -211,6 +208,30 @@ def _sweep(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Sweep:
         for i, column in row.wrenches.items():
             sweep.add_column(i, c, column)
     return sweep
+
+
+def _pivots_alone(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> list[float]:
+    """Pivot of each constraint after the joints of its loop, if it were the only one."""
+    positions = q.tolist()
+    X, inertia = transforms(tree, positions), articulated_bodies(tree)
+    columns: list[dict[int, Force]] = [{} for _ in tree.bodies]
+    for c, row in enumerate(rows):
+        for i, wrench in row.wrenches.items():
+            columns[i][c] = wrench
+    found = [0.0] * len(rows)
+    for body in reversed(tree.bodies):
+        i, own = body.index, body.positions(positions)
+        free = eliminate_joint(body, own, [0.0] * body.joint.nv, inertia[i], NO_FORCE)
+        if body.parent != WORLD:
+            inertia[body.parent] = inertia[body.parent] + X[i].to_parent(free.inertia)
+        for c, column in columns[i].items():
+            for s, pivot, inverse_D in zip(body.joint.subspace(own), free.pivots, free.inverse_D, strict=True):
+                felt = s @ column
+                found[c] += float(inverse_D * felt * felt)
+                column = column - felt * pivot.U_over_D
+            if body.parent != WORLD and columns[body.parent].pop(c, None) is None:  # else both branches end here
+                columns[body.parent][c] = X[i].to_parent(column)
+    return found
 
 
 def _last_first(search: TreeSearch) -> Iterable[Body]:
@@ -439,9 +460,7 @@ def _candidates(analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows
     model = analysis.constraints.model
     along: dict[str, Plan] = {}
     if not model.has_mimics:
-        configurations = [*analysis.configurations, _beside(analysis)]
-        typical = [*samples.whole, samples.typical]
-        search = TreeSearch(analysis.constraints.tree, configurations, rows_at, typical)
+        search = TreeSearch(analysis.constraints.tree, [*analysis.configurations, _beside(analysis)], rows_at)
         search.run(_last_first)
         if not search.waiting:
             along["aba early"] = replace(last, order=tuple(search.order))

@@ -12,6 +12,10 @@ from mechanism_oracle import Oracle
 import ada_dynamics as ada
 from ada_dynamics.algorithms import closed_aba
 from ada_dynamics.constraints import elimination
+from ada_dynamics.constraints.analysis import analyse, analyse_turned
+from ada_dynamics.dynamics import closed_quantities
+from ada_dynamics.dynamics.computation import kernels_of
+from ada_dynamics.expr import cost
 from trials.random_mechanism import random_mechanism
 
 Array = Any
@@ -103,3 +107,29 @@ def test_orders_along_the_tree_hold_for_any_topology(first: int) -> None:
 def test_orders_by_the_fewest_couplings_hold_where_the_last_joints_first_take_too_much_work() -> None:
     model = rails(8)
     assert assert_order_holds(model, model.neutral(), np.random.default_rng(3))
+
+
+def test_a_pivot_that_is_rounding_does_not_eliminate_a_constraint() -> None:
+    builder = ada.Builder("nearly_parallel").link("base")
+    axes = [(1, 0, 0), (1, 0, 1e-8), (1, 0, 0), (1e-8, 1, 0), (0, 1, 0), (-1e-8, 1, 0)]
+    for i, axis in enumerate(axes):
+        builder.link(f"link_{i}", 1.0, (0, 0.1, 0.2), (0.02, 0.03, 0.01))
+        parent, place = (f"link_{i - 1}", (0.1, 0.2, 0.4)) if i else ("base", (0, 0, 0))
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", place, axis=axis)
+    # the last joints feel moments about x to 1e-8, the first ones feel them fully
+    builder.loop("table", "planar", "world", f"link_{len(axes) - 1}", axis=(0, 0, 1))
+    model = builder.build()
+    assert assert_order_holds(model, ada.close_loops(model), np.random.default_rng(3))
+
+
+@pytest.mark.parametrize("name", ["four_bar", "closed_4r", "parallel_ankle", "cassie_leg"])
+def test_the_axes_of_loop_joints_are_those_with_the_fewest_operations(name: str) -> None:
+    model = ada.load(name)
+    closed = kernels_of(ada.Dynamics(model)).closed
+    sides = [found := analyse(model), analyse_turned(found)]
+    counts = []
+    for analysis, plans in [*((own, elimination.make_plans(own)) for own in sides), (closed.analysis, closed.plans)]:
+        tree = analysis.constraints.tree
+        solver = closed_quantities.elimination(tree, plans, "kkt sparse")
+        counts.append(cost(closed_quantities.forward(tree, plans, solver, external=False).trace()).flops)
+    assert closed.cheapest == "kkt sparse" and counts[2] == min(counts)
