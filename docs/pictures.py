@@ -20,6 +20,7 @@ import film
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from model_table import MODELS
 from motion_pictures import MOTIONS
 from PIL import Image
 from screenshots import save
@@ -41,6 +42,7 @@ IMAGES = ROOT / "docs" / "images"
 SIZE = (8.0, 3.4)  # [inch]
 DOTS = 90  # per inch
 MOVING = "moving"  # the one of the front page
+MODEL = "model_"  # before the name of a mechanism of the catalogue
 
 Names = dict[str, Any]
 
@@ -374,6 +376,16 @@ PICTURES: dict[str, Callable[[Names], Figure]] = MOTIONS | {
 }
 
 
+def model(name: str) -> Image.Image:
+    """A mechanism of the catalogue in its start configuration, as the browser view shows it."""
+    shown = load(name)
+    q = start_of(name, shown)
+    drawn = RobotDrawing(Dynamics(shown, q0=q)).at(q)  # the camera is placed by joints, which are within the shapes
+    sizes = [float(np.linalg.norm(np.ptp(points, axis=0))) for points in (drawn.corners(), drawn.joints)]
+    margin = max(0.35 * (sizes[0] - sizes[1]), 0.0)
+    return film.views(Dynamics(shown, q0=q), [q], [], (720, 540), margin)[0].resize((480, 360))
+
+
 # --- parts --------------------------------------------------------------------------------------------------------
 def _two_panels() -> tuple[Figure, Any]:
     figure = Figure(figsize=SIZE, layout="constrained")
@@ -423,6 +435,8 @@ def draw_robot(name: str, folder: str | Path = IMAGES) -> Path:
     """Run an example, if the picture is of one, and draw it."""
     if name == MOVING:
         return film.write(Path(folder) / f"{name}.gif")
+    if name.startswith(MODEL):
+        return save(model(name.removeprefix(MODEL)), Path(folder) / f"{name}.png")
     if name in OVERVIEWS:
         return _save(OVERVIEWS[name](), Path(folder) / f"{name}.png")
     with contextlib.redirect_stdout(io.StringIO()):
@@ -438,5 +452,5 @@ def _save(figure: Figure, path: Path) -> Path:
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or (MOVING, *OVERVIEWS, *PICTURES):
+    for wanted in sys.argv[1:] or (MOVING, *OVERVIEWS, *PICTURES, *(f"{MODEL}{name}" for name in MODELS)):
         print(draw_robot(wanted))

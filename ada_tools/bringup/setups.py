@@ -262,6 +262,8 @@ def _hexa_sim(values: SetupValues) -> list[Process]:
 @_processes_of("closed_chain")
 def _closed_chain(values: SetupValues) -> list[Process]:
     picture = f"closed_chain_{values['mechanism']}"
+    if f"{picture}.rviz" not in resources.names("config"):
+        picture = "display"
     return [dynamics_node(values, picture, {"robot": values("mechanism")}), *watchers(values, picture)]
 
 

@@ -57,9 +57,17 @@ def pictures_of_pages() -> Iterator[tuple[str, str, str, str]]:
     for page in sorted((ROOT / "docs").glob("*.md")):
         text = page.read_text(encoding="utf-8")
         for alternative, picture in re.findall(r"!\[([^]]+)\]\((images/[^)]+)\)", text):
-            if picture not in seen and "example_" not in picture and page.stem not in ("index", "features"):
+            shown = "example_" in picture or page.stem in ("index", "features", "models")
+            if picture not in seen and not shown:
                 seen.add(picture)
                 yield picture, alternative, page.stem, text.split("\n", 1)[0].removeprefix("# ")
+
+
+def models() -> Iterator[tuple[str, str, str]]:
+    """The mechanisms of docs/models.md: name, picture and summary."""
+    text = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+    for words, picture, name in re.findall(r"!\[([^]]+)\]\((images/model_(\w+)\.png)\)", text):
+        yield name, picture, words
 
 
 def _parts(text: str, mark: str) -> Iterator[tuple[str, str]]:
@@ -77,6 +85,11 @@ def hub() -> str:
         "each runs by itself and opens no window.\n\n::::{grid} 1 2 2 3\n:gutter: 3\n\n"
     )
     page += "".join(_card(one.title, one.page, one.picture, one.alternative, one.shows) for one in every if one.picture)
+    page += (
+        "::::\n\n## Models with closed loops\n\nAll are in the catalogue; [a table](../models.md) has their accuracy.\n"
+        "\n::::{grid} 1 2 3 4\n:gutter: 3\n\n"
+    )
+    page += "".join(_card(name, "../models", picture, words, words) for name, picture, words in models())
     page += "::::\n\n## Pictures of the pages\n\n::::{grid} 1 2 2 3\n:gutter: 3\n\n"
     page += "".join(
         _card(title, f"../{name}", picture, seen, seen) for picture, seen, name, title in pictures_of_pages()
@@ -89,7 +102,7 @@ def hub() -> str:
             page += f"- [{one.title}]({one.page}.md): {one.shows}\n"
             last = one.section
     rows = "\n".join(one.page for one in every)
-    return f"{page}\n```{{toctree}}\n:hidden:\n\n{rows}\n```\n"
+    return f"{page}\n```{{toctree}}\n:hidden:\n\n../models\n{rows}\n```\n"
 
 
 def _card(title: str, link: str, picture: str, alternative: str, words: str) -> str:
