@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of mesh files as triangles with colours and textures, by trimesh: STL, Collada, OBJ, glTF.
+"""Meshes of a robot: search, and reading of STL, Collada and OBJ as triangles with colours and textures, by trimesh.
 
-Axes and units follow RViz: `<unit>` of Collada scales, its `<up_axis>` is ignored (robot descriptions rely on that),
-and glTF, with y upwards, is rotated to z upwards.
+Axes and units follow RViz: `<unit>` of Collada scales, its `<up_axis>` is ignored (robot descriptions rely on that).
 """
 
 from __future__ import annotations
 
 import io
+import logging
 import os
 from collections.abc import Iterator
 from functools import lru_cache
@@ -19,20 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.shape_contacts import Vertices
 from ada_dynamics.drawing.mesh_limits import MAX_BYTES, MeshError, check_bounds, check_triangles
 from ada_dynamics.execution import silence_logger
-from ada_dynamics.model.elements import PLAIN
+from ada_dynamics.model.elements import PLAIN, Shape
 from ada_dynamics.resources import how_to_install
+from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 
+_LOG = logging.getLogger(__name__)
+_MOST_TRIANGLES = 20_000_000  # of a robot, including repeated meshes: the limit of browsers
 Indices = NDArray[np.uint32]
 
-FORMATS = (".stl", ".dae", ".obj", ".glb", ".gltf")
-_COMPANIONS = (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".tga", ".tif", ".tiff", ".webp", ".gif")
+FORMATS = (".stl", ".dae", ".obj")
+_COMPANIONS = (".mtl", ".png", ".jpg", ".jpeg", ".bmp", ".tga", ".tif", ".tiff", ".webp", ".gif")
 _TEXTURES = ("baseColorTexture", "emissiveTexture", "normalTexture", "metallicRoughnessTexture", "occlusionTexture")
 _LARGEST_TEXTURE = 2048  # [pixel] per side; larger textures are scaled down
 _MOST_PIXELS = 64_000_000
 _KEPT = 64  # meshes in memory, for several views of a robot
-_Z_UP = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 
 
 class Mesh(NamedTuple):
@@ -51,6 +54,59 @@ class Mesh(NamedTuple):
     glb: bytes | None
 
 
+class RobotMeshes:
+    """Finds and reads the meshes of one robot."""
+
+    def __init__(self) -> None:
+        """Create a reader without meshes."""
+        self._addresses: dict[str | None, AddressResolver] = {}
+        self._asked: set[str] = set()
+        self._triangles = 0
+        self.missing: dict[str, str] = {}  # reason by address for files that do not exist
+        self.unreadable: dict[str, str] = {}  # reason by address for files that cannot be read
+
+    def get(self, shape: Shape) -> Mesh | None:
+        """Mesh of a shape, or None if it is not available."""
+        address = shape.mesh or ""
+        self._asked.add(address)
+        addresses = self._addresses.setdefault(shape.beside, AddressResolver(shape.beside))
+        path = addresses.file(address)
+        if path is None:
+            self.missing[address] = addresses.searched(address)
+            return None
+        try:
+            mesh = read_mesh(path, addresses.package_of(address))
+            if self._triangles + len(mesh.faces) > _MOST_TRIANGLES:
+                raise MeshError(f"all meshes together have more than {_MOST_TRIANGLES} triangles")
+        except MeshError as problem:
+            self.unreadable[address] = str(problem)
+            return None
+        self._triangles += len(mesh.faces)
+        return mesh
+
+    def report(self, instead: str) -> None:
+        """Log the missing meshes.
+
+        Args:
+            instead: description of the replacement.
+        """
+        for found, verb in ((self.missing, "found"), (self.unreadable, "read")):
+            if found:
+                _LOG.warning("%s. %s", missing_meshes(found, len(self._asked), verb), instead)
+
+
+def mesh_vertices() -> Vertices:
+    """Reader of scaled mesh vertices in the mesh frame, for contact; None for missing meshes."""
+    meshes = RobotMeshes()
+
+    def vertices(shape: Shape) -> Array | None:
+        mesh = meshes.get(shape)
+        return None if mesh is None else np.asarray(mesh.vertices * shape.size, dtype=np.float64)
+
+    return vertices
+
+
+# --- reading of a file ------------------------------------------------------------------------------------------
 def read_mesh(path: Path, package: Path | None = None) -> Mesh:
     """Read a mesh file.
 
@@ -113,8 +169,6 @@ def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
         if not 0.0 < unit < np.inf:
             raise MeshError(f"its unit is {unit} m", field="unit", value=unit)
         whole[:3, :3] *= unit
-    elif suffix in (".glb", ".gltf"):
-        whole = _Z_UP
     pieces = []
     for matrix, name in _instances(scene):
         original = scene.geometry[name]
@@ -138,14 +192,14 @@ def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
         whole_piece = trimesh.Trimesh(vertices, faces, process=True)  # merges shared vertices
         return Mesh(np.asarray(whole_piece.vertices), np.asarray(whole_piece.faces, dtype=np.uint32), None, None)
     for piece in pieces:
-        _paint(trimesh, piece, of_gltf=suffix in (".glb", ".gltf"))
+        _paint(trimesh, piece)
     areas = np.array([piece.area for piece in pieces]) + 1e-30
     colour = np.average([_mean_colour(piece) for piece in pieces], axis=0, weights=areas)
     glb = trimesh.Scene(_merge_pieces(trimesh, pieces)).export(file_type="glb")
     return Mesh(vertices, faces.astype(np.uint32), tuple(colour.tolist()), glb)
 
 
-def _paint(trimesh: Any, piece: Any, of_gltf: bool) -> None:
+def _paint(trimesh: Any, piece: Any) -> None:
     """Assign a double-sided glTF material to a piece; pieces without material get the default colour."""
     visual = piece.visual
     if visual.kind == "texture":
@@ -156,9 +210,8 @@ def _paint(trimesh: Any, piece: Any, of_gltf: bool) -> None:
         material = material.copy()
         for name, picture in pictures.items():
             setattr(material, name, picture)
-        if not of_gltf:
-            material.metallicFactor, material.alphaMode = 0.0, None
-            material.baseColorFactor = _to_linear(_factor(material))
+        material.metallicFactor, material.alphaMode = 0.0, None
+        material.baseColorFactor = _to_linear(_factor(material))
         material.doubleSided = True
         visual.material = material
     elif visual.kind is None:
@@ -166,7 +219,7 @@ def _paint(trimesh: Any, piece: Any, of_gltf: bool) -> None:
             baseColorFactor=_to_linear(np.array(PLAIN)), metallicFactor=0.0, roughnessFactor=0.8, doubleSided=True
         )
         piece.visual = trimesh.visual.TextureVisuals(material=material)
-    elif not of_gltf:
+    else:
         colours = np.array(visual.vertex_colors, dtype=np.float64) / 255.0
         piece.visual = trimesh.visual.ColorVisuals(piece, vertex_colors=_to_linear(colours))
 

@@ -9,8 +9,9 @@ plot_log(log, "legs.png", joints=["left_knee", "right_knee"]) figure_of([Panel.o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing import colours, curve_selection
-from ada_dynamics.drawing.joint_panels import base_of
-from ada_dynamics.drawing.panels import Panel, Series, panels_of
-from ada_dynamics.errors import InputError
+from ada_dynamics.drawing import colours
+from ada_dynamics.drawing.panels import Panel, Series, base_of, panels_of
+from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.resources import how_to_install
 
 PANEL_SIZE = (3.9, 2.45)  # [inch]
 DPI = 130
+CURVES = 8  # of a panel; the palette has seven colours, and a longer legend would not fit
 POINTS = 4000  # largest number of points drawn for a curve
 _LETTER = 0.6  # width of a letter in a legend relative to its height
 _ROOM = 0.05  # margin next to markers, relative to the range of x
@@ -46,7 +47,7 @@ def plot_log(
     Args:
         log: a `Log`, or a motion with model, t, q, v (a, tau, ...).
         path: file to write (.png, .pdf, .svg, ...), or None.
-        panels: names of `drawing.panels.panel_names()`, and panels; by default joints, a floating base, energies, and
+        panels: keys of `drawing.panels.PANELS`, and panels; by default joints, a floating base, energies, and
             the closure error of loops.
         joints: names of the joints to draw, at most 8; by default those with the largest range of motion.
         columns: panels per row; by default 2, or 3 for 7 panels or more.
@@ -73,10 +74,10 @@ def panels_for(
         joints: as for `plot_log`.
     """
     chosen = default_panels(log) if panels is None else list(panels)
-    made = curve_selection.select_joints(panels_of(log, chosen), log, joints)
+    made = select_joints(panels_of(log, chosen), log, joints)
     singular = tuple(getattr(log, "singular", ())) or tuple(next((p.marks for p in made if p.marks), ()))
     if singular:
-        made = [p.with_marks(singular) if p.xlabel.startswith("Time") and not p.marks else p for p in made]
+        made = [replace(p, marks=singular) if p.xlabel.startswith("Time") and not p.marks else p for p in made]
     return made
 
 
@@ -127,7 +128,7 @@ def figure_of(
     wide = min(wide, len(panels))
     rows = -(-len(panels) // wide)
     with figure_context() as new_figure:
-        shown = [curve_selection.limit_curves(panel) for panel in panels]
+        shown = [limit_curves(panel) for panel in panels]
         legend = max(_legend_width(panel) for panel in shown)
         figure = new_figure(wide * (size[0] + legend), rows * size[1] + (0.3 if title else 0.0))
         for i, panel in enumerate(shown):
@@ -189,6 +190,89 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
     return file
 
 
+# --- the curves of a panel: those with the largest range, unless joints are given ----------------------------------
+def check_joints(model: Any, joints: Sequence[str] | None) -> None:
+    """Raise an InputError for names that are not joints of the model, or for more than `CURVES` names."""
+    if joints is None:
+        return
+    if isinstance(joints, str):
+        raise InputError(
+            f"joints is {joints!r}: give a list of names, such as [{joints!r}].", field="joints", value=joints
+        )
+    for name in joints:
+        if name not in model.joint_names:
+            raise unknown_name("joint", name, model.joint_names)
+    if not 1 <= len(set(joints)) <= CURVES:
+        text = f"joints has {len(set(joints))} names; a panel shows 1 to {CURVES} of them."
+        raise InputError(text, field="joints", value=tuple(joints), allowed=f"1 to {CURVES} names")
+
+
+def select_joints(panels: Sequence[Panel], motion: Any, joints: Sequence[str] | None = None) -> list[Panel]:
+    """Restrict all panels to the curves of the same joints.
+
+    Args:
+        panels: panels; curves without a joint are unchanged.
+        motion: motion of the panels.
+        joints: names of joints; by default those with the largest range of motion if the robot has more than `CURVES`.
+
+    Raises:
+        InputError: a name is not a joint of the model, or the list has more than `CURVES` names.
+    """
+    check_joints(motion.model, joints)
+    travel = _travel(motion)
+    found = []
+    for panel in panels:
+        own = list(dict.fromkeys(series.joint for series in panel.series if series.joint))
+        if not own or (joints is None and len(panel.series) <= CURVES):
+            found.append(panel)
+            continue
+        chosen = _most(panel.series, sorted(own, key=lambda name: -travel.get(name, 0.0))) if joints is None else joints
+        kept = tuple(series for series in panel.series if not series.joint or series.joint in chosen)
+        if not kept:
+            continue  # none of the chosen joints has a curve in this panel
+        count = sum(name in chosen for name in own)
+        words = "joints with the largest range" if joints is None else "joints"
+        found.append(replace(panel, series=kept, note=f"{count} of {len(own)} {words}" if count < len(own) else ""))
+    return found
+
+
+def limit_curves(panel: Panel) -> Panel:
+    """Restrict a panel to the `CURVES` curves with the largest range, in their original order."""
+    if len(panel.series) <= CURVES:
+        return panel
+    ranges = [max(_range(series.y), _range(series.x) if panel.is_plane else 0.0) for series in panel.series]
+    kept = sorted(np.argsort([-width for width in ranges], kind="stable")[:CURVES])
+    note = f"{CURVES} of {len(panel.series)} curves with the largest range"
+    return replace(panel, series=tuple(panel.series[i] for i in kept), note=panel.note or note)
+
+
+def _travel(motion: Any) -> dict[str, float]:
+    """Range of motion by joint: the largest range of its coordinates."""
+    model = motion.model
+    if not len(motion.t):
+        return dict.fromkeys(model.joint_names, 0.0)
+    ranges = np.ptp(np.where(np.isfinite(motion.q), motion.q, 0.0), axis=0)
+    return {name: float(ranges[model.q_index(name)].max(initial=0.0)) for name in model.joint_names}
+
+
+def _most(series: Sequence[Series], ranked: Sequence[str]) -> Collection[str]:
+    """First joints whose curves fit into a panel, at least one."""
+    room = CURVES
+    chosen: list[str] = []
+    for name in ranked:
+        room -= sum(one.joint == name for one in series)
+        if room < 0 and chosen:
+            break
+        chosen.append(name)
+    return chosen
+
+
+def _range(values: NDArray[np.float64]) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.ptp(finite)) if len(finite) else 0.0
+
+
+# --- drawing -------------------------------------------------------------------------------------------------------
 def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     """Draw a panel on matplotlib axes."""
     covered = _hidden_counts(panel.series)

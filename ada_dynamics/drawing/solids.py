@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.meshes import RobotMeshes
+from ada_dynamics.drawing.mesh_files import RobotMeshes
 from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import Model
 

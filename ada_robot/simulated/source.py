@@ -13,7 +13,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import closed_configuration
-from ada_dynamics.drawing.meshes import mesh_vertices
+from ada_dynamics.drawing.mesh_files import mesh_vertices
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.errors import InputError, ModelError, SingularConfigurationWarning, unknown_name

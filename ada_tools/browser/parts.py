@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.mesh_files import Mesh
-from ada_dynamics.drawing.meshes import RobotMeshes
+from ada_dynamics.drawing.mesh_files import Mesh, RobotMeshes
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import Joint, Link, Shape
 from ada_dynamics.model.joints import Fixed, Planar

@@ -81,7 +81,7 @@ def start_pose(options: argparse.Namespace, model: Model) -> NDArray[np.float64]
         words.pop()
     if len(words) != model.nq:
         raise InputError(f"--start has {len(words)} numbers; {model.name!r} needs {model.nq}.")
-    from ada_dynamics.drawing.joint_panels import angle_columns  # slow import, needed by few commands
+    from ada_dynamics.drawing.panels import angle_columns  # slow import, needed by few commands
 
     q = np.array([_number(word) for word in words])
     angles = np.isin(np.arange(model.nq), angle_columns(model))

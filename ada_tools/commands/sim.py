@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.contact.stops import limit_violations
-from ada_dynamics.drawing.meshes import mesh_vertices
+from ada_dynamics.drawing.mesh_files import mesh_vertices
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.progress import Progress
@@ -147,9 +147,9 @@ def _check_outputs(options: argparse.Namespace, model: Model) -> None:
     if options.joints is not None and options.plot is None:
         raise InputError("--joints requires --plot FILE.")
     if options.plot or options.snapshots:
-        from ada_dynamics.drawing import curve_selection, plots
+        from ada_dynamics.drawing import plots
 
-        curve_selection.check_joints(model, options.joints)
+        plots.check_joints(model, options.joints)
         for path in filter(None, (options.plot, options.snapshots)):
             plots.check_suffix(path)
     if options.animate:

@@ -11,7 +11,7 @@ from loop_robots import random_robot
 from refused import damaged, refusal
 
 import ada_dynamics as ada
-from ada_dynamics.drawing.meshes import RobotMeshes, mesh_vertices
+from ada_dynamics.drawing.mesh_files import RobotMeshes, mesh_vertices
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots import writers

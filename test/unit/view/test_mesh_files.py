@@ -2,7 +2,6 @@
 """Mesh files are read with units, axes, colours and textures, and hostile ones are refused within bounded work."""
 
 import io
-import json
 import struct
 
 import numpy as np
@@ -61,17 +60,10 @@ def textures(mesh):
     return [image for image in found if image is not None]
 
 
-@pytest.mark.parametrize("ending", ["stl", "obj", "glb", "gltf", "dae"])
-def test_a_box_has_its_size_in_every_format_and_z_upwards(ending, tmp_path):
-    box = trimesh.creation.box(SIDES)
-    if ending in ("glb", "gltf"):  # has y upwards: x forward, y left, z up is x, -z, y there
-        box.apply_transform(trimesh.transformations.rotation_matrix(-np.pi / 2.0, [1, 0, 0]))
+@pytest.mark.parametrize("ending", ["stl", "obj", "dae"])
+def test_a_box_has_its_size_in_every_format(ending, tmp_path):
     path = tmp_path / f"box.{ending}"
-    if ending == "gltf":
-        for name, data in trimesh.Scene(box).export(file_type="gltf").items():
-            (tmp_path / name.replace("model.gltf", path.name)).write_bytes(data)
-    else:
-        box.export(path)
+    trimesh.creation.box(SIDES).export(path)
     mesh = read_mesh(path)
     np.testing.assert_allclose(np.ptp(mesh.vertices, axis=0), SIDES, rtol=1e-6)
     assert len(mesh.faces) == 12
@@ -151,54 +143,12 @@ def test_a_hostile_collada_file_is_refused(values, tmp_path):
         read_mesh(collada(tmp_path, **values))
 
 
-def gltf(folder, **changes):
-    triangle = struct.pack("<9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
-    (folder / "a.bin").write_bytes(triangle)
-    content = {
-        "asset": {"version": "2.0"},
-        "scene": 0,
-        "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0}],
-        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
-        "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
-        "bufferViews": [{"buffer": 0, "byteLength": 36}],
-        "buffers": [{"uri": "a.bin", "byteLength": 36}],
-    }
-    path = folder / "a.gltf"
-    path.write_text(json.dumps({**content, **changes}))
-    return path
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"nodes": [{"children": [0], "mesh": 0}]},
-        {"nodes": [*({"children": [i + 1, i + 1]} for i in range(60)), {"mesh": 0}]},
-        {"accessors": [{"componentType": 5126, "count": 10**12, "type": "VEC3"}]},
-        {"accessors": [{"componentType": 5126, "count": -1, "type": "VEC3"}]},
-        {"buffers": [{"uri": "../../a.bin", "byteLength": 36}]},
-        {"buffers": [{"uri": "https://example.org/a.bin", "byteLength": 36}]},
-        {"nodes": "x"},
-        {"meshes": [{"primitives": [{"attributes": {"POSITION": 7}}]}]},
-    ],
-)
-def test_a_hostile_gltf_file_is_refused(changes, tmp_path):
-    folder = tmp_path / "x/meshes"
-    folder.mkdir(parents=True)
-    path = gltf(folder, **changes)
-    (folder / "a.bin").rename(tmp_path / "a.bin") if "buffers" in changes else None
-    with pytest.raises(MeshError):
-        read_mesh(path)
-
-
 @pytest.mark.parametrize(
     ("name", "data"),
     [
         ("a.stl", b"\0" * 80 + struct.pack("<I", 2**32 - 1)),
         ("a.stl", b"solid x\nfacet normal 0 0 1\nouter loop\nvertex nan 0 0\n"),
         ("a.obj", b"v 0 0 inf\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"),
-        ("a.glb", b"glTF" + b"\xff" * 100),
-        ("a.gltf", b"[" * 100_000),
     ],
 )
 def test_a_broken_file_is_a_mesh_error(name, data, tmp_path):
@@ -210,9 +160,10 @@ def test_a_broken_file_is_a_mesh_error(name, data, tmp_path):
 def test_files_of_other_kinds_and_sizes_are_refused(tmp_path):
     (tmp_path / "a.mesh").touch()
     (tmp_path / "a").touch()
+    (tmp_path / "a.glb").touch()
     with (tmp_path / "big.stl").open("wb") as stream:
         stream.truncate(MAX_BYTES + 1)  # sparse: it takes no space
-    for name in ("a.mesh", "a", "gone.stl", "big.stl"):
+    for name in ("a.mesh", "a.glb", "a", "gone.stl", "big.stl"):
         with pytest.raises(MeshError):
             read_mesh(tmp_path / name)
     check_triangles(MAX_TRIANGLES)

@@ -16,7 +16,7 @@ Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 from ada_dynamics import Builder, Dynamics, Simulation, load  # noqa: E402
 from ada_dynamics.analysis.balance import fixed_feet_of  # noqa: E402
 from ada_dynamics.drawing.animate import animate  # noqa: E402
-from ada_dynamics.drawing.panels import Panel, Series, panel_names, panels_of  # noqa: E402
+from ada_dynamics.drawing.panels import PANELS, Panel, Series, panels_of  # noqa: E402
 from ada_dynamics.drawing.plots import decimated, figure_of, panels_for, plot_log  # noqa: E402
 from ada_dynamics.drawing.robot_drawing import RobotDrawing  # noqa: E402
 from ada_dynamics.drawing.snapshots import plot_snapshots  # noqa: E402
@@ -98,7 +98,7 @@ def test_the_determinant_of_the_rhombus_is_its_closed_form():
 def test_every_named_panel_can_be_drawn_where_the_robot_has_it(tmp_path):
     drawn = []
     log = body_log()
-    for name in panel_names():
+    for name in PANELS:
         try:
             drawn += panels_of(log, [name])
         except InputError as error:
