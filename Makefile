@@ -105,7 +105,7 @@ fuzz: $(READY) ## the tests marked fuzz and inputs guided by coverage, as a tabl
 mutants: $(READY) ## small changes of the core that tests must see, a room at a time; ARGS="spatial --count 200"
 	@nice $(BIN)/python -m trials.mutants $(ARGS)
 
-gate: $(READY) ## is `make test` reliable, does it find faults? ARGS="repeat --runs 10", ARGS=faults
+gate: $(READY) ## is `make test` reliable? runs it repeatedly, also on a busy machine; ARGS="--runs 10"
 	@$(BIN)/python -m trials.gate $(ARGS)
 
 silent-wrong: $(READY) ## mutated robots and states, judged by pinocchio; ARGS="--count 100000 --report out/wrong.jsonl"

@@ -136,7 +136,7 @@ EXTRAS = {
     ],
     # It has wheels for Linux, up to Python 3.13.
     "fuzz": ["atheris>=3,<4; platform_system == 'Linux' and python_version >= '3.11' and python_version < '3.14'"],
-    "mutants": ["cosmic-ray>=8.4,<9", "coverage>=7.4,<8"],
+    "mutants": ["cosmic-ray>=8.4,<9"],
     "docs": [
         "sphinx>=7.4,<10",
         "myst-parser>=4,<6",

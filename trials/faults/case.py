@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a case of the campaign is."""
+"""A case of the campaign."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ ENDS = 20.0  # [s] after which a case has failed
 TRIES = 3  # until a robot moves, to which something is to happen
 
 
-class CannotTryError(Exception):
-    """This machine lacks what a case needs; the message says what."""
-
-
 class Outcome(NamedTuple):
-    """Result of a case: the state that it ended in, after how long [s], what was unsafe or lost, and who says why."""
+    """Result of a case: final state, time until it [s], unsafe or lost data, and the reason that the robot reports."""
 
     state: str
     seconds: float
@@ -27,7 +23,7 @@ class Outcome(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A fault, the states that it may end in, and the time that it has [s]."""
+    """A fault, its allowed final states, and its time limit [s]."""
 
     name: str
     states: tuple[str, ...]

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A target: what gets the inputs, from what they grow, and the bounds of each."""
+"""A target of fuzzing with the bounds of its inputs, and the inputs kept for it.
+
+Files in `corpus` and `crashes` have a line for each input, with bytes as in Python's literals.
+"""
 
 from __future__ import annotations
 
+import resource
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -11,33 +15,34 @@ from pathlib import Path
 from typing import Any
 
 from ada_dynamics.errors import AdaError
-from trials.fuzz.counts import peak
 from trials.fuzz.fence import fence
 
 LONGEST_TEXT = 4000  # characters of an error's message
+HERE = Path(__file__).parent
+CORPUS, CRASHES = "corpus", "crashes"
 
 
 class OutOfBoundsError(Exception):
-    """An input cost more than its target allows, or its error says too little or too much."""
+    """An input exceeds the limits of its target, or its error text is empty or too long."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What inputs are tried on.
+    """A function under test.
 
     Attributes:
         name: on the command line.
-        about: what it reads, in a few words.
-        run: takes an input; returns, or raises one of `typed`. Whatever else it raises is a defect.
-        seeds: inputs to begin with, valid ones above all.
-        words: what mutations may put in.
-        file: name of the file that an input is put into; `run` gets its path then, and otherwise the bytes.
-        before: called once, outside of the fence: what takes long, or opens files.
-        typed: errors that a refusal may be.
-        reads: folders of the project that it may read from.
-        longest: of an input [bytes].
-        seconds: of the processor, for one input.
-        megabytes: by which one input may raise the peak of memory.
+        about: description of the input.
+        run: receives an input; returns, or raises one of `typed`. Any other exception is a defect.
+        seeds: initial inputs, mostly valid ones.
+        words: tokens that mutations may insert.
+        file: name of a file for the input, whose path `run` receives; without it, `run` receives the bytes.
+        before: called once, outside of the fence: for slow preparations and opening of files.
+        typed: errors that refuse an input.
+        reads: folders of the project that it may read.
+        longest: limit of an input [bytes].
+        seconds: limit of processor time for one input.
+        megabytes: limit of the growth of memory by one input.
     """
 
     name: str
@@ -55,43 +60,36 @@ class Target:
 
 
 class Trial:
-    """Puts one input after another through a target.
-
-    Attributes:
-        slowest: time of the processor for the most expensive input [s], and that input.
-    """
+    """Runs a target with one input after another."""
 
     def __init__(self, target: Target, folder: Path) -> None:
-        """Args: the target; a folder of its own, for the file that it reads."""
+        """Args: the target; an empty folder for the file that it reads."""
         self._target, self._file = target, folder / target.file
         self._readable = (folder.resolve(), *target.reads)
-        self.slowest = (0.0, b"")
         target.before()
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", category=RuntimeWarning, module="ada_")  # as in pyproject.toml
 
     def __call__(self, data: bytes) -> bool:
-        """Try an input; whether it was taken.
+        """Run the target; returns True if it accepted the input.
 
         Raises:
             OutOfBoundsError: it took too long, or too much memory.
             Escaped: see `fence`.
-            Exception: any other that is not one of the target's typed errors.
+            Exception: an error that is not one of the typed errors.
         """
         target, given = self._target, data
         if target.file:
             self._file.write_bytes(data)
         is_taken = True
-        before, began = peak(), time.thread_time()
+        before, began = _peak(), time.thread_time()
         try:
             with fence(self._readable):
                 target.run(self._file if target.file else given)
         except target.typed as problem:
             is_taken = False
             _check_text(problem)
-        spent, grown = time.thread_time() - began, peak() - before
-        if spent > self.slowest[0]:
-            self.slowest = (spent, data)
+        spent, grown = time.thread_time() - began, _peak() - before
         if spent > target.seconds:
             raise OutOfBoundsError(f"it took {spent:.3g} s; {target.name} allows {target.seconds:g} s.")
         if grown > target.megabytes:
@@ -103,3 +101,24 @@ def _check_text(problem: Exception) -> None:
     text = str(problem)
     if not 0 < len(text.strip()) <= LONGEST_TEXT:
         raise OutOfBoundsError(f"a {type(problem).__name__} of {len(text)} characters: {text:.300}")
+
+
+def _peak() -> float:
+    """Largest memory of this process so far [MB]."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def kept(what: str, name: str) -> list[bytes]:
+    """Inputs of a target in `CORPUS` or `CRASHES`."""
+    path = HERE / what / f"{name}.txt"
+    if not path.exists():
+        return []
+    return [line.decode("unicode_escape").encode("latin-1") for line in path.read_bytes().splitlines()]
+
+
+def keep(what: str, name: str, inputs: Iterable[bytes]) -> None:
+    """Write the inputs of a target, without duplicates, in order of length."""
+    path = HERE / what / f"{name}.txt"
+    path.parent.mkdir(exist_ok=True)
+    ordered = sorted(set(inputs), key=lambda one: (len(one), one))
+    path.write_bytes(b"".join(one.decode("latin-1").encode("unicode_escape") + b"\n" for one in ordered))

@@ -1,112 +1,145 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m trials.mutants [ROOM ...] [--count N] [--seed S]: do the tests see a changed sign?
+"""python -m trials.mutants [ROOM ...] [--count N] [--seed S]: do the tests detect small changes of the code?
 
-Small changes are drawn from a room's files, one at a time, and its tests must fail. What is known already, in
-out/mutants, is not judged again. The exit status is 1 where a room's tests see less than nine of ten.
+Changes are drawn from the files of a room and made one at a time in a clone of HEAD in out/mutants; the tests of the
+room must fail. Known verdicts on the same sources and tests are kept. The exit status is 1 if the tests of a room
+detect less than nine of ten changes, or fail without a change.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import math
+import os
+import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from trials.mutants.campaign import Campaign, Result
-from trials.mutants.child import warm
-from trials.mutants.rooms import ROOMS
+from trials.mutants.rooms import ROOMS, Room
+from trials.mutants.sites import Site, difference, mutated, sites
 
 WANTED = 0.9
+PATIENCE = 60.0  # [s] beyond four times the duration of the tests without a change
 REVIEWED = Path(__file__).with_name("reviewed.yaml")
-SEEN = ("killed", "timeout", "crashed")
-_ROW = "{:<11}{:>7}{:>7}{:>8}{:>9}{:>9}{:>9}{:>11}{:>8}   {}"
+ROOT = Path(__file__).resolve().parents[2]
+KILLED, TIMEOUT, SURVIVED = "killed", "timeout", "survived"
+_ROW = "{:<11}{:>7}{:>7}{:>8}{:>9}{:>9}{:>11}{:>8}   {}"
+Result = dict[str, Any]
 
 
 def main() -> int:
-    """Judge rooms one after another; 1 where one has too many survivors, or its tests fail without a change."""
+    """Judge rooms one after another."""
     parser = argparse.ArgumentParser(prog="python -m trials.mutants", description=__doc__)
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(ROOMS)} (default: all)")
     parser.add_argument("--count", type=int, default=100, help="changes for each room (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the draw (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default: %(default)s)")
-    parser.add_argument(
-        "--budget", type=float, default=120.0, help="seconds of tests for a change (default: %(default)s)"
-    )
-    parser.add_argument("--unreached", action="store_true", help="judge nothing; print statements that no test runs")
-    parser.add_argument("--folder", type=Path, default=Path("out/mutants"), help="of verdicts (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, default=ROOT / "out/mutants", help="of clone and verdicts")
     options = parser.parse_args()
     for name in set(options.rooms) - set(ROOMS):
         parser.error(f"no room is called {name}; there are {', '.join(ROOMS)}")
-    warm(options.folder / "bytecode")
-    bad, rows = 0, []
+    head = subprocess.check_output(("git", "rev-parse", "--short", "HEAD"), cwd=ROOT, text=True).strip()
+    clone = options.folder / head
+    if not clone.exists():
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    rows, bad = [], 0
     for name in options.rooms or ROOMS:
-        campaign = Campaign(name, ROOMS[name], options.folder, options.seed, options.jobs, options.budget)
-        if options.unreached:
-            print(*(f"{file}:{line}" for file, line in campaign.unreached()), sep="\n")
-            continue
-        results = list(campaign.run(campaign.draw(options.count), tell).values())
-        equal = reviewed()
-        row, score = summary(
-            name, len(campaign.sites), [one for one in results if said(one) not in equal], len(results)
-        )
+        places, results = judge(ROOMS[name], clone, options.folder / f"{name}.jsonl", options.count, options.seed)
+        row, score = summary(name, places, results)
         rows.append(row)
         bad += score < WANTED
-        for test in campaign.failures():
-            bad += 1
-            print(f"{name}: fails, now and then at least, where nothing is changed, and judges nothing: {test}")
-    if options.unreached:
-        return 0
-    head = (
-        "room",
-        "sites",
-        "drawn",
-        "killed",
-        "timeout",
-        "crashed",
-        "survived",
-        "equivalent",
-        "score",
-        "95 % interval",
-    )
-    print(_ROW.format(*head), *rows, sep="\n")
+    head_row = "room", "sites", "drawn", KILLED, TIMEOUT, SURVIVED, "equivalent", "score", "95 % interval"
+    print(_ROW.format(*head_row), *rows, sep="\n")
     return int(bad > 0)
 
 
-def tell(one: Result) -> None:
-    """A verdict, as it comes; of killed ones only the fact."""
-    about = f"{one['verdict']:<9}{one['wall']:6.1f} s  {one['file']}:{one['line']} {one['operator']}"
-    if one["verdict"] not in SEEN:
-        about += "".join(f"\n    {mark} {one[text]}" for mark, text in (("-", "was"), ("+", "now")))
-    print(about, one.get("why", ""), flush=True)
+def judge(room: Room, clone: Path, kept: Path, count: int, seed: int) -> tuple[int, list[Result]]:
+    """Number of sites of a room, and the verdicts on those that are drawn.
+
+    Raises:
+        SystemExit: the tests fail without a change.
+    """
+    tests, texts = room.test_files(clone), {file: (clone / file).read_text() for file in room.source_files(clone)}
+    content = "".join([*texts.values(), *((clone / file).read_text() for file in tests)])
+    version = hashlib.sha256(content.encode()).hexdigest()[:16]
+    lines = kept.read_text().splitlines() if kept.exists() else []
+    known = {one["key"]: one for one in map(json.loads, lines) if one["version"] == version}
+    found = sorted((one for file, text in texts.items() for one in sites(file, text, seed)), key=lambda one: one.rank)
+    results: list[Result] = []
+    limit = 0.0
+    for site in found:
+        if len(results) == count:
+            break
+        text = texts[site.file]
+        changed = mutated(text, site.operator, site.occurrence)
+        if changed is None:
+            continue
+        if site.key not in known:
+            limit = limit or 4.0 * _clean(clone, tests) + PATIENCE
+            known[site.key] = _verdict(site, text, changed, clone, tests, limit) | {"version": version}
+            with kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(known[site.key], ensure_ascii=False) + "\n")
+        results.append(known[site.key])
+    return len(found), results
 
 
-def reviewed() -> set[tuple[str, str, str]]:
-    """Changes that change nothing, by file, line and what it becomes; each has its reason in the file."""
-    return {(one["file"], one["was"], one["now"]) for one in yaml.safe_load(REVIEWED.read_text(encoding="utf-8"))}
+def _clean(clone: Path, tests: Sequence[str]) -> float:
+    """Duration of the tests without a change [s]."""
+    began = time.monotonic()
+    failed, by = _run(clone, tests, None)
+    if failed:
+        raise SystemExit(f"tests fail without a change: {by}")
+    return time.monotonic() - began
 
 
-def said(one: Result) -> tuple[str, str, str]:
-    """How `reviewed` names a change: lines may move, and it is found all the same."""
-    return one["file"], one["was"], one["now"]
+def _verdict(site: Site, text: str, changed: str, clone: Path, tests: Sequence[str], limit: float) -> Result:
+    path = clone / site.file
+    path.write_text(changed, encoding="utf-8")
+    try:
+        failed, by = _run(clone, tests, limit)
+        verdict = KILLED if failed else SURVIVED
+    except subprocess.TimeoutExpired:
+        verdict, by = TIMEOUT, ""
+    finally:
+        path.write_text(text, encoding="utf-8")
+    was, now = difference(text, changed)
+    print(f"{verdict:<9} {site.file}:{site.place[0]} {site.operator} {by}", flush=True)
+    if verdict == SURVIVED:
+        print(f"    - {was}\n    + {now}", flush=True)
+    return {"key": site.key, "verdict": verdict, "by": by, "file": site.file, "was": was, "now": now}
 
 
-def summary(name: str, places: int, judged: list[Result], drawn: int) -> tuple[str, float]:
-    """A room's row and score: seen ones of those that change something. Errors of this program are not seen."""
-    count = Counter(one["verdict"] for one in judged)
-    seen, all_ = sum(count[verdict] for verdict in SEEN), len(judged)
-    score = seen / all_ if all_ else 1.0
-    low, high = wilson(seen, all_)
-    figures = [count[verdict] for verdict in SEEN]
-    left = all_ - seen
+def _run(clone: Path, tests: Sequence[str], limit: float | None) -> tuple[bool, str]:
+    """True if a test fails, and its name. The cache of kernels is found by the sources, thus changes have their own."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n0", *tests]
+    environment = {**os.environ, "PYTHONPATH": f"{clone}:{clone}/experiments", "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, timeout=limit)
+    first = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return ran.returncode != 0, first[0].split()[1] if first else ran.stderr[-200:]
+
+
+def summary(name: str, places: int, results: Sequence[Result]) -> tuple[str, float]:
+    """Row and score of a room: detected changes of those that are not equivalent."""
+    equal = {(one["file"], one["was"], one["now"]) for one in yaml.safe_load(REVIEWED.read_text(encoding="utf-8"))}
+    judged = [one for one in results if (one["file"], one["was"], one["now"]) not in equal]
+    count, number = Counter(one["verdict"] for one in judged), len(judged)
+    seen = count[KILLED] + count[TIMEOUT]
+    score = seen / number if number else 1.0
+    low, high = wilson(seen, number)
+    figures = count[KILLED], count[TIMEOUT], count[SURVIVED], len(results) - number
     span = f"{100 * low:.0f} to {100 * high:.0f} %"
-    return _ROW.format(name, places, drawn, *figures, left, drawn - all_, f"{100 * score:.1f} %", span), score
+    return _ROW.format(name, places, len(results), *figures, f"{100 * score:.1f} %", span), score
 
 
 def wilson(seen: int, of: int, z: float = 1.96) -> tuple[float, float]:
-    """Where a share lies, by Wilson's interval of 95 %."""
+    """Wilson's interval of 95 % for a share."""
     if not of:
         return 0.0, 1.0
     share, square = seen / of, z * z / of

@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rooms of the core: their files, and the tests that judge them."""
+"""Rooms of the core: their files and tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
-
 
 class Room(NamedTuple):
-    """Patterns of files below a root. Tests of another room's folder judge too where they import this one."""
+    """Patterns of source files and test files."""
 
     sources: Sequence[str]
     tests: Sequence[str]
-    root: Path = ROOT
 
-    def source_files(self) -> list[str]:
-        """Relative to the root."""
-        return sorted(set(self._found(self.sources)))
+    def source_files(self, root: Path) -> list[str]:
+        """Source files relative to a root."""
+        return _files(root, self.sources)
 
-    def test_files(self) -> list[str]:
-        """Relative to the root."""
-        return sorted(set(self._found(self.tests)))
+    def test_files(self, root: Path) -> list[str]:
+        """Test files relative to a root."""
+        return _files(root, self.tests)
 
-    def _found(self, patterns: Sequence[str]) -> Iterator[str]:
-        for pattern in patterns:
-            paths = list(self.root.glob(pattern))
-            if not paths:
-                raise FileNotFoundError(f"no file is called {pattern} below {self.root}; mend trials/mutants/rooms.py")
-            yield from (path.relative_to(self.root).as_posix() for path in paths)
+
+def _files(root: Path, patterns: Sequence[str]) -> list[str]:
+    found = set()
+    for pattern in patterns:
+        paths = list(root.glob(pattern))
+        if not paths:
+            raise FileNotFoundError(f"no file is called {pattern} below {root}; correct trials/mutants/rooms.py")
+        found |= {path.relative_to(root).as_posix() for path in paths}
+    return sorted(found)
 
 
 def _library(name: str, *others: str) -> Room:
@@ -48,8 +48,7 @@ def _device(*sources: str, names: str) -> Room:
     return Room(sources, tuple(f"test/unit/hardware/test_{name}.py" for name in names.split()))
 
 
-# Tests that take minutes, compare with fleets of robots or need a device stay out: what they alone would see, counts as
-# not seen.
+# Tests that take minutes or need a device do not take part: what only they would detect counts as not detected.
 ROOMS = {
     "expr": _library("expr", "jit/test_jit_kernel"),
     "jit": _library(

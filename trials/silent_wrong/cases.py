@@ -36,21 +36,13 @@ def _linkage(rng: np.random.Generator) -> Robot:
     return make.linkage(str(rng.choice(make.WITH_SINGULAR_POSES)))
 
 
-def _by_algorithm(rng: np.random.Generator) -> Robot:
-    return make.specified(int(rng.integers(len(make.SPECIFIED))), str(rng.choice(make.ALGORITHMS)))
-
-
 FAMILIES = (
-    Family("texts", 60, make.from_text, questions.on_tree, 6),
-    Family("trees", 11, partial(make.from_parts, kernel="generic"), questions.on_tree, 12),
+    Family("texts", 66, make.from_text, questions.on_tree, 6),
+    Family("trees", 15, partial(make.from_parts, kernel="generic"), questions.on_tree, 12),
     Family("texts with loops", 2, make.from_looped_text, questions.on_loops, 20),
     Family("loops", 2, make.from_looped_parts, questions.on_loops, 20),
     Family("loops near singular poses", 1, _linkage, questions.near_singular, 40),
     Family("arguments", 14, _specified, questions.of_arguments, 15),
-    Family("batches", 6, _by_algorithm, questions.in_batches, 10),
-    Family("derivatives", 2, make.from_parts, questions.of_derivatives, 10),
-    Family("motions of trees", 1, partial(make.from_parts, losses=False), questions.of_motion, 10),
-    Family("motions of loops", 1, make.from_looped_text, questions.of_motion, 10),
 )
 
 

@@ -8,26 +8,17 @@ from typing import Any
 
 import numpy as np
 
-import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_experiments.pinocchio_loops import LoopConstraints
 from trials.silent_wrong import residual
 from trials.silent_wrong.judge import NoJudge
-from trials.silent_wrong.residual import EPS, Closed, State
+from trials.silent_wrong.residual import Closed, State
 from trials.silent_wrong.robots import Fault, Refused, Robot, library
-from trials.silent_wrong.states import CLOSED, HANDED, as_rows, closed_pose, towards_singular, tree_state
+from trials.silent_wrong.states import HANDED, as_rows, closed_pose, towards_singular, tree_state
 from trials.silent_wrong.texts import one
 
 ROUNDINGS = 10.0  # allowed to each joint
-ASSEMBLY = 100.0  # times as many where joints are eliminated from the leaves to each other: what ada and dca leave
 ELIMINATION = 100.0  # times as many with loops, or the spread of conditions: they are eliminated by their squares
-DERIVED = 1e4  # times as many for derivatives of forward dynamics, in M ∂v̇, or M's condition: explicit formulas
-PERIOD = 1e-3  # [s] of a step of a motion
-STEP = 1e-9  # of an interval's change: Simpson's rule over two steps, in motions without fast modes
-GAPS = 10.0  # or of gaps that stay open
 REDUNDANT = 1e-7  # singular value, relative, that may be a condition of its own or the error of a description
-REST = 1.0  # speeds and accelerations of which roundings are allowed where less moves
-ASSEMBLING = ("ada", "dca", "hybrid")
 NEAR = 3e-4  # smallest singular value, relative, of the conditions in a pose that counts as near a singular one
 
 
@@ -53,8 +44,7 @@ def _of_tree(robot: Robot, q: Array, v: Array, a: Array, tau: Array, found: Arra
     state = State(robot.tree, q, v)
     _finite(state.M, state.h)
     inverse, forward = state.of_inverse(a, tau), state.of_forward(found, tau)
-    more = ASSEMBLY if robot.dynamics.algorithm in ASSEMBLING else 1.0
-    return max(inverse, forward / more) / _room(robot), f"inverse {inverse:.2g}, forward {forward:.2g} roundings"
+    return max(inverse, forward) / _room(robot), f"inverse {inverse:.2g}, forward {forward:.2g} roundings"
 
 
 def on_loops(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
@@ -161,97 +151,3 @@ def _of_answer(robot: Robot, method: str, given: tuple[Array, Array, Array], fou
     if float(np.abs(closed.v - v).max()) > 1e-9 * float(np.abs(v).max()) or closed.conditions.gap(q) > 1e-9:
         raise NoJudge("off its loops")
     return max(closed.of_motion(found, u), closed.of_forces(found, u)) / max(ELIMINATION, closed.spread)
-
-
-def in_batches(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
-    """Rows of states at once, in threads too, by a named algorithm: each row is judged, and its bits are its own."""
-    count = int(rng.integers(2, 12))
-    q, v, a = (np.array(x) for x in zip(*(tree_state(robot.model, rng) for _ in range(count)), strict=True))
-    with library():
-        tau = robot.dynamics.inverse(q, v, a)
-        found = ada.in_threads(robot.dynamics.forward, q, v, tau, threads=int(rng.integers(1, 3)))
-        alone = robot.dynamics.forward(q[-1], v[-1], tau[-1])
-    if alone.tobytes() != found[-1].tobytes():
-        raise Fault("a state alone has other bits than in a batch")
-    figures = [_of_tree(robot, *row) for row in zip(q, v, a, tau, found, strict=True)]
-    return max(figures)
-
-
-def of_derivatives(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
-    """Of trees against pinocchio's, put into the equation M ∂v̇ + ∂(M v̇ + h) = ∂τ; its losses and springs are ours."""
-    tree, pin = robot.tree, robot.tree.pin
-    q, v, tau = (np.asarray(robot.model.random_state(rng)[0]), *rng.normal(size=(2, robot.model.nv)))
-    if tree.stiffness.any() or np.abs(tree.G.sum(axis=1)).max() != 1.0:
-        raise NoJudge("springs and mimics")
-    with library():
-        a = robot.dynamics.forward(q, v, tau)
-        by_q, by_v, by_tau = robot.dynamics.forward_derivatives(q, v, tau)
-        inverse = robot.dynamics.inverse_derivatives(q, v, a)
-    x, w, rate = tree.position(q), tree.velocity(v), tree.velocity(a)
-    dq, dv, _ = (np.array(y) for y in pin.computeRNEADerivatives(tree.model, tree.data, x, w, rate))
-    dq, dv = tree.G.T @ dq @ tree.G, tree.G.T @ (dv + np.diag(tree.damping)) @ tree.G
-    state = State(tree, q, v, more=1.0)
-    M, root = state.M, np.sqrt(state.inertia)
-    figure, world, formulas = 0.0, state.in_the_world(a), max(DERIVED, state.condition)
-    for mine, theirs, more in (
-        (M @ by_q, -dq, by_q),
-        (M @ by_v, -dv, by_v),
-        (M @ by_tau, np.eye(len(M)), by_tau),
-        (inverse.dq, dq, None),
-        (inverse.dv, dv, None),
-        (inverse.du, M, None),
-    ):
-        factor = 1.0 + root if more is None else formulas * (1.0 + root + root @ np.abs(more))
-        room = EPS * ((state.efforts(a) + np.abs(tau))[:, None] + np.outer(root, factor)) + world
-        figure = max(figure, float(np.max(np.abs(mine - theirs) / room)))
-    return figure / _room(robot), f"{figure:.2g} roundings"
-
-
-def of_motion(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
-    """Two steps of a simulation: the speeds change as the judge's accelerations on the way say, positions as speeds."""
-    model = robot.model
-    closes = robot.q is not None
-    q = closed_pose(robot, rng) if closes else np.asarray(model.random_state(rng)[0])
-    if q is None:
-        raise Refused("flagged: no pose is found that closes the loops")
-    v, tau = rng.normal(size=(2, model.nv))
-    if closes:
-        v = Closed(robot.tree, q, v).v
-    found = _of_two_steps(robot, q, v, tau, PERIOD)
-    if found[0] > 1.0 and closes:
-        _agree_on_redundance(_least_condition(Closed(robot.tree, q, v).J)[0])
-    if found[0] > 1.0:  # errors of steps and of Simpson's rule fall with the fourth power, those of equations do not
-        found = _of_two_steps(robot, q, v, tau, PERIOD / 4.0)
-    if found[0] > 1.0 and (left := EPS * Closed(robot.tree, q, v).condition) > STEP:
-        raise NoJudge(f"its own accelerations are good to {left:.0e}")
-    return found
-
-
-def _of_two_steps(robot: Robot, q: Array, v: Array, tau: Array, h: float) -> tuple[float, str]:
-    model, closes = robot.model, robot.q is not None
-    states = []
-    with warnings.catch_warnings(record=True) as said, library():
-        warnings.simplefilter("always")
-        simulation = ada.Simulation(model, q, v, tau=tau, step=h, dynamics=robot.dynamics)
-        for steps in range(3):
-            if steps:
-                simulation.step()
-            states.append((simulation.q.copy(), simulation.v.copy()))
-    if float(np.abs(robot.tree.friction).max(initial=0.0)) > 0.0:
-        raise NoJudge("friction, which the simulation makes smooth")
-    a = [Closed(robot.tree, *state).forward(tau) for state in states]
-    speed = [state[1] for state in states]
-    moved = model.difference(states[0][0], states[2][0])
-    single = [name for name in model.joint_names if model.joints[name].nv == model.joints[name].nq == 1]
-    flat = [model.v_index(name).start for name in single]
-    speeds = speed[2] - speed[0] - h / 3.0 * (a[0] + 4.0 * a[1] + a[2])
-    places = (moved - h / 3.0 * (speed[0] + 4.0 * speed[1] + speed[2]))[flat]
-    size = h * (REST + max(float(np.abs(x).max()) for x in a) + max(float(np.abs(x).max()) for x in speed))
-    if float(np.abs(a[2] - 2.0 * a[1] + a[0]).max()) > 1e-4 * size / h:
-        raise NoJudge("it moves too fast for its steps")
-    gap = LoopConstraints(robot.tree).gap(states[2][0]) if closes else 0.0
-    # Where a description closes no better, motions are determined no better.
-    figure = float(np.abs(np.concatenate([speeds, places])).max()) / (max(STEP, GAPS * gap) * size)
-    if figure > 1.0 and any(issubclass(one.category, ada.SingularConfigurationWarning) for one in said):
-        raise Refused(f"flagged: {said[-1].message}"[:200])
-    return max(figure, gap / CLOSED), f"{figure:.2g} of what it may be off by, gap {gap:.1e}"

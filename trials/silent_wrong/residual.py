@@ -31,9 +31,8 @@ class State:
         h: efforts at zero acceleration.
     """
 
-    def __init__(self, tree: PinocchioTree, q: Array, v: Array, more: float = 0.0) -> None:
-        """Args: `more` is added to speeds and levers, for the sizes of derivatives."""
-        self.tree, self.q, self.v, self.more = tree, q, v, more
+    def __init__(self, tree: PinocchioTree, q: Array, v: Array) -> None:
+        self.tree, self.q, self.v = tree, q, v
         self.M, self.h = tree.mass_matrix(q), tree.bias(q, v)
 
     @cached_property
@@ -45,11 +44,11 @@ class State:
         lin, ang = np.zeros((model.njoints, model.nv)), np.zeros((model.njoints, model.nv))
         for i in range(1, model.njoints):
             at, above = slice(model.idx_vs[i], model.idx_vs[i] + model.nvs[i]), model.parents[i]
-            lin[i] = lin[above] + ang[above] * (_length(data.liMi[i].translation) + self.more)
+            lin[i] = lin[above] + ang[above] * _length(data.liMi[i].translation)
             ang[i] = ang[above]
             lin[i, at], ang[i, at] = own_lin[at], own_ang[at]
         bodies = list(model.inertias)
-        lin += ang * np.array([_length(x.lever) + self.more for x in bodies])[:, None]
+        lin += ang * np.array([_length(x.lever) for x in bodies])[:, None]
         mass = np.array([abs(x.mass) for x in bodies])
         return lin, ang, mass, np.array([float(np.abs(x.inertia).max()) for x in bodies])
 
@@ -57,7 +56,7 @@ class State:
         """All forces of all bodies at the length of their way to a joint, none cancelling another."""
         tree, model = self.tree, self.tree.model
         lin, ang, mass, spin = self._reach
-        w, rate = np.abs(tree.velocity(self.v)) + self.more, np.abs(tree.velocity(a))
+        w, rate = np.abs(tree.velocity(self.v)), np.abs(tree.velocity(a))
         turn = ang @ w
         force = mass * (lin @ rate + 2.0 * turn * (lin @ w) + _length(model.gravity.linear))
         moment = spin * (ang @ rate + turn**2)
@@ -79,23 +78,6 @@ class State:
         """Square roots of the inertias moved; of links without any, of next to none."""
         root: Array = np.sqrt(np.maximum(self.inertia, max(LEAST_INERTIA * float(np.max(self.inertia)), TINY)))
         return root
-
-    def in_the_world(self, a: Array) -> Array:
-        """Roundings of derivatives where bodies are described about the world's origin, as the judge does."""
-        pin, model, data = self.tree.pin, self.tree.model, self.tree.data
-        pin.forwardKinematics(model, data, self.tree.position(self.q))
-        bodies = zip(data.oMi, model.inertias, strict=True)
-        far = 1.0 + max(_length(at.translation) + _length(body.lever) for at, body in bodies)
-        own_lin, own_ang = _own_speeds(self.tree)
-        speed = np.abs(self.tree.G).T @ (own_lin + far * own_ang)
-        moved = 1.0 + float(np.max(np.abs(a), initial=0.0)) + float(np.max(np.abs(self.v), initial=0.0)) ** 2
-        room: Array = EPS * float(sum(abs(x.mass) for x in model.inertias)) * moved * np.outer(speed, speed)
-        return room
-
-    @cached_property
-    def condition(self) -> float:
-        """Of the mass matrix, each velocity at the square root of the inertia that it moves."""
-        return float(np.linalg.cond(self.M / np.outer(self._root, self._root)))
 
     def of_inverse(self, a: Array, tau: Array) -> float:
         """Efforts of a tree: what is left of the equations, in roundings of each joint's own parts."""
@@ -185,13 +167,3 @@ class Closed(State):
         sizes = np.linalg.svd(self.J / self._root, compute_uv=False)
         kept = sizes[sizes > RANK * np.max(sizes, initial=0.0)]
         return float(kept[0] / kept[-1]) if len(kept) else 1.0
-
-    def forward(self, tau: Array) -> Array:
-        """The judge's own accelerations, from dense solves: what the loops ask for, and the motions that they leave."""
-        U, sizes, Vt = np.linalg.svd(self.J)
-        rank = int(np.sum(sizes > RANK * np.max(sizes, initial=0.0)))
-        asked = -Vt[:rank].T @ ((U[:, :rank].T @ self.gamma) / sizes[:rank])
-        N = Vt[rank:].T
-        left = np.linalg.solve(N.T @ self.M @ N, N.T @ (tau - self.h - self.M @ asked))
-        found: Array = asked + N @ left
-        return found

@@ -32,7 +32,6 @@ PALETTES = (  # kinds of joints together: the generic kernels are compiled for e
     ("helical", "continuous", "fixed"),
 )
 SPECIFIED = (("pa10", "fixed"), ("pa10", "floating"), ("khr1", "fixed"), ("ur5_robot", "fixed"))
-ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "hybrid", "order_n")
 MIMICKED = 13  # velocities; robots with mimics need code of their own
 _MECHANISMS = ("stewart", "hexa", "delta", "four_bar", "bennett", "cassie_leg", "ladder", "random", "random", "random")
 WITH_SINGULAR_POSES = ("four_bar", "parallel_gripper")
@@ -103,11 +102,11 @@ def _loaded(text: Text, base: Any) -> ada.Model:
         return ada.load(text.urdf, base=base, loops=beside)
 
 
-def from_parts(rng: np.random.Generator, losses: bool = True, **how: Any) -> Robot:
+def from_parts(rng: np.random.Generator, **how: Any) -> Robot:
     """A random tree of all kinds of joints with mutated parts."""
     floating = bool(rng.random() < 0.4)
     kinds = one(PALETTES, rng)
-    made, _ = random_mechanism(rng, 1, floating=floating, kinds=kinds, losses=losses)
+    made, _ = random_mechanism(rng, 1, floating=floating, kinds=kinds, losses=True)
     return _built(f"tree of {'/'.join(kinds)}", remove_loop(made, "loop_1"), None, rng, **how)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from ada_dynamics.errors import AdaError
 from ada_dynamics.robots import mechanisms
 from trials.soak import steps
-from trials.soak.ledger import Ledger
+from trials.soak.steps import Ledger
 
 PARTS = ("tests", "steps", "nodes")
 START = {"phase": 0.0, "t": 0.0, "q": mechanisms.four_bar().q.tolist(), "v": [0.0] * 3}

@@ -3,6 +3,7 @@
 
 import io
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
+from ada_dynamics.simulation.log import Log
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_robot.timing.deadlines import DeadlineLoop
 from ada_tools.bringup import Plan, plan
 from ada_tools.bringup.processes import ParameterValue, params_text
 from ada_tools.bringup.starter import TICK, Console, Starter
-from trials.soak import recordings, watch
+from trials.soak import watch
+from trials.soak.steps import GRAVITY, rhombus
 
 VARIANT = "7c"  # the older controller, which bears a silence of 0.4 s; a CE brakes after 10 ms
 PIECE, POINTS = 10.0, 20  # [s] of the path, and points, that the controller is given at a time
@@ -29,6 +32,9 @@ _RATES = 0.06 * np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0])  # [rad/s], no t
 _WIDTH = 0.2  # [rad]
 _SHARES = ("p50", "p99", "p99.9", "max")
 _ERROR = b"\2"  # diagnostic_msgs/DiagnosticStatus
+RATE = 250.0  # [Hz] of rows of the simulation
+ENERGY = -np.sqrt(2.0) * GRAVITY  # [J] of the four-bar where it was let go before the first slice, at 135 degrees
+BOUNDS = {"energy [J]": 1e-8, "gap [m]": 1e-14}  # of the four-bar, for a day
 Tell = Callable[[str], object]
 
 
@@ -68,7 +74,7 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
         raise KeyboardInterrupt
     if not work.began:
         raise AdaError(f"the arm did not follow, within {PATIENCE:g} s; the nodes said:\n{said.getvalue()[-3000:]}")
-    loop = recordings.read_simulation(folder / "loop.mcap")
+    loop = _read_simulation(folder / "loop.mcap")
     delays = [f"{name}: {one['p99']:.2g} ms late at p99" for name, one in work.late.items() if one["p99"] > LATE]
     delays += [*work.reported, *work.delays]
     delays += [f"{one.process.name} ended with {one.code}" for one in starter.children if one.code]
@@ -114,6 +120,24 @@ def _plan(folder: Path, url: str, state: dict[str, Any], priority: int) -> Plan:
     one = plan("pa10_bringup", {**words, **quiet, "namespace": "arm"})
     other = plan("closed_chain", {**quiet, "namespace": "loop", "record": str(folder / "loop.mcap")})
     return Plan("soak", one.values, (*one.processes, *other.processes))
+
+
+def _read_simulation(path: Path) -> dict[str, Any]:
+    """Rows expected and found, figures of the motion, its last state, and problems; rows may be lost, if counted."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of a recording that was cut short
+            log = Log.load(path)
+    except (AdaError, UserWarning) as problem:
+        return {"rows": (0, 0), "figures": {}, "last": None, "problems": [f"{path.name}: {problem}"]}
+    rows, lost = (round(log.t[-1] * RATE) + 1, len(log)), log.info.get("lost", 0)
+    energy, gap = rhombus(log.q, log.v)
+    figures = {"energy [J]": float(np.abs(energy - ENERGY).max()), "gap [m]": float(gap.max())}
+    broken = [one for one, bound in BOUNDS.items() if not figures[one] <= bound]
+    problems = [f"four-bar: {one} is {figures[one]:.2g}, above {BOUNDS[one]:g}" for one in broken]
+    if rows[0] != rows[1] + lost:
+        problems.append(f"{path.name}: {rows[1]} rows and {lost} that it says are lost, instead of {rows[0]}")
+    return {"rows": rows, "figures": figures, "last": (log.t[-1], log.q[-1], log.v[-1]), "problems": problems}
 
 
 class _Work:

@@ -1,21 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps without end: energy, loops and angles of free motions, judged by closed forms and by pinocchio."""
 
+import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.robots import mechanisms
-from trials.soak.ledger import Ledger
+from ada_dynamics.structured_text.files import to_json
 
 LANES = 8  # motions side by side, each of them alone a long one
 CHUNK = 2_000_000  # steps of each motion from row to row
 GRAVITY = 9.81  # [m/s^2]
+
+
+class Ledger:
+    """A file of results and states, a line of JSON each, from which a later call resumes; a torn line is removed."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        whole, end, _ = path.read_bytes().rpartition(b"\n")
+        os.truncate(path, len(whole + end))
+        self.rows: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
+        self._path = path
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Add a row and write it to the disk."""
+        line = to_json(row)
+        with self._path.open("ab") as file:
+            file.write(line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.rows.append(json.loads(line))  # as a later call reads it
 
 
 class Case(NamedTuple):

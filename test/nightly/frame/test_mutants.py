@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 pytest.importorskip("cosmic_ray")
-pytest.importorskip("coverage")
 
 from trials.mutants import __main__ as program
 

@@ -14,7 +14,7 @@ import pytest
 from waiting import until
 
 from trials.soak import steps, watch
-from trials.soak.ledger import Ledger
+from trials.soak.steps import Ledger
 
 LEAK = """
 import threading, time

@@ -8,9 +8,8 @@ import subprocess
 import pytest
 
 from trials.fuzz import targets
-from trials.fuzz.corpus import CORPUS, CRASHES, kept
 from trials.fuzz.fence import Escaped, fence
-from trials.fuzz.target import Trial
+from trials.fuzz.target import CORPUS, CRASHES, Trial, kept
 
 
 @pytest.mark.parametrize("name", targets.names())

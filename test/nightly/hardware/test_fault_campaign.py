@@ -13,15 +13,11 @@ from device_world import DeviceWorld
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.robot import Robot
 from ada_robot.driver import Feedback
-from trials.faults import campaign, devices
-from trials.faults.case import CannotTryError, Case, Outcome
+from trials.faults import __main__ as campaign
+from trials.faults import devices
+from trials.faults.case import Case, Outcome
 
 pytest.importorskip("mcap")
-
-
-def case_of(name: str) -> Case:
-    (case,) = (one for one in campaign.CASES if one.name == name)
-    return case
 
 
 @pytest.mark.parametrize(
@@ -34,15 +30,6 @@ def test_a_wrong_state_a_late_one_and_an_unsafe_one_fail_the_campaign(tmp_path: 
     assert campaign.main(["--json", str(tmp_path / "lines")], (good, bad)) == 1
     rows = [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()]
     assert [row["holds"] for row in rows] == [True, False]
-
-
-def test_a_case_that_a_machine_cannot_try_fails_nothing(tmp_path: Path) -> None:
-    def run(seed: int) -> Outcome:
-        raise CannotTryError("no namespace of its own")
-
-    lines = tmp_path / "lines"
-    assert campaign.main(["--json", str(lines)], (Case("network out", ("inactive",), 1.5, run),)) == 0
-    assert json.loads(lines.read_text())["holds"] is None
 
 
 def test_an_arm_reports_angles_with_an_offset_and_of_an_axis_that_is_stuck() -> None:

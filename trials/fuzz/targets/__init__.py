@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All targets, by name. A file for each kind of input; it is imported when one of its targets is asked for."""
+"""All targets by name, with a file for each kind of input, which is imported when one of its targets is used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trials.fuzz.target import Target
 class _File(NamedTuple):
     targets: tuple[str, ...]
     rooms: tuple[str, ...]  # modules whose branches guide the search, with all below them
-    needs: tuple[str, ...] = ()  # packages without which there are no such targets
+    needs: tuple[str, ...] = ()  # required packages
 
 
 _ROBOTS = ("ada_dynamics.robots", "ada_dynamics.structured_text")
@@ -42,8 +42,8 @@ _FILES: dict[str, _File] = {
         ),
     ),
     "wires": _File(
-        ("pa10", "hexa", "rcb1", "rcb4", "dynpick", "ft300", "rdt", "netft", "motion_packets"),
-        ("ada_hardware", "ada_experiments.motion_simulation.packets"),
+        ("pa10", "hexa", "rcb1", "rcb4", "netft"),
+        ("ada_hardware",),
     ),
     "ros": _File(
         (
@@ -52,7 +52,7 @@ _FILES: dict[str, _File] = {
         ),
         (
             *("ada_robot.node", "ada_robot.messages", "ada_robot.command", "ada_robot.trajectory", "ada_robot.limits"),
-            *("ada_robot.simulated", "ada_controllers.node", "ada_controllers.running", "ada_tools.nodes.view"),
+            *("ada_robot.simulated", "ada_controllers.node", "ada_controllers.running"),
         ),
         needs=("rclpy",),
     ),
@@ -60,7 +60,7 @@ _FILES: dict[str, _File] = {
 
 
 def names() -> list[str]:
-    """Every target for which there is what it needs."""
+    """Targets whose required packages are installed."""
     return [name for file in _FILES.values() if all(map(find_spec, file.needs)) for name in file.targets]
 
 
@@ -72,19 +72,11 @@ def _file_of(name: str) -> str:
 
 
 def rooms(name: str) -> tuple[str, ...]:
-    """Modules whose branches guide the search, with all below them; nothing of them is imported here.
-
-    Raises:
-        UnknownNameError: there is no such target.
-    """
+    """Modules whose branches guide the search, with all below them; they are not imported here."""
     return _FILES[_file_of(name)].rooms
 
 
 def find(name: str) -> Target:
-    """A target by its name.
-
-    Raises:
-        UnknownNameError: there is none.
-    """
+    """Return a target by its name."""
     found: Sequence[Target] = import_module(f"{__name__}.{_file_of(name)}").TARGETS
     return next(one for one in found if one.name == name)

@@ -45,9 +45,6 @@ from ada_robot.settings import checked
 from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.settings import DynamicsSettings
 from ada_robot.simulated.source import load_robot, simulation_of
-from ada_tools.nodes.oracle_node import _read_joints, _read_state
-from ada_tools.nodes.view.inboxes import MotionInbox
-from ada_tools.nodes.view.robot_link import ControllerLink
 from trials.fuzz.target import Target
 from trials.fuzz.targets.files import PHASES
 
@@ -194,67 +191,23 @@ def _controlled() -> _Controlled:
 
 
 def _state(data: bytes) -> None:
-    """The exact state: the view and the oracle get it as bytes."""
-    _view().hear(states=data)
     message = decoded(data, Float64MultiArray)
     _controlled().hear("state", message)
-    _read_state(data)
 
 
 def _joint_states(data: bytes) -> None:
     message = decoded(data, JointState)
     _controlled().hear("joint_states", message)
     _controlled().begin()._joints(message)
-    _view().hear(joints=message)
-    _read_joints(data)
 
 
 def _pose(data: bytes) -> None:
     message = decoded(data, PoseStamped)
     _controlled().begin()._pose(message)
-    _view().hear(pose=message)
 
 
 def _text(data: bytes) -> None:
     _controlled().phase._report(decoded(data, String))
-
-
-# --- what is shown: the view node -------------------------------------------------------------------------------------
-class _View:
-    """The inputs of a view."""
-
-    def __init__(self) -> None:
-        self.controller = ControllerLink(_node(), "controller_node")
-        self.controller._poses, self.controller._joints = _Letters(), _Letters()  # type: ignore[assignment]
-
-    def hear(self, *, states: bytes | None = None, joints: Any = None, pose: Any = None) -> None:
-        motion = self._motion()
-        told: list[tuple[Any, Any]] = [(motion._states, states), (self.controller._poses, pose)]
-        told += [(motion._fallback, joints), (self.controller._joints, joints)]
-        for letters, message in told:
-            letters.next = [] if message is None else [message]
-        motion.newest()
-        self.controller.target_pose()
-        self.controller.target_joints()
-
-    @staticmethod
-    def _motion() -> MotionInbox:
-        """One that knows nothing so far."""
-        motion: Any = _inbox()
-        motion._raw = motion._decoded = motion._joints = None
-        return motion  # type: ignore[no-any-return]
-
-
-@cache
-def _inbox() -> MotionInbox:
-    motion: Any = MotionInbox(_node(), "dynamics_node/state", lambda problem: None)
-    motion._states, motion._fallback = _Letters(), _Letters()
-    return motion  # type: ignore[no-any-return]
-
-
-@cache
-def _view() -> _View:
-    return _View()
 
 
 def _markers(data: bytes) -> None:
@@ -306,9 +259,9 @@ TARGETS = (
     _target("joint_commands", "commands and states for joints (dynamics, hardware)", _joint_command, _FULL, _PART),
     _target("joint_trajectory", "trajectories (dynamics, controller)", _trajectory, _PATH),
     _target("wrench", "wrenches on links (dynamics)", _wrench, _PUSH),
-    _target("state", "exact states (controller, view, oracle)", _state, _NUMBERS),
-    _target("joint_states", "joint states and references (controller, view, oracle)", _joint_states, _FULL, _PART),
-    _target("pose", "poses to go to (controller, view)", _pose, _POSE),
-    _target("phases", "what devices tell (controller)", _text, String(data=json.dumps(PHASES))),
+    _target("state", "exact states (controller)", _state, _NUMBERS),
+    _target("joint_states", "joint states and references (controller)", _joint_states, _FULL, _PART),
+    _target("pose", "target poses (controller)", _pose, _POSE),
+    _target("phases", "states of devices (controller)", _text, String(data=json.dumps(PHASES))),
     _target("markers", "markers (view)", _markers, MarkerArray(markers=[_BALL, _LINE])),
 )

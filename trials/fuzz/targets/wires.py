@@ -7,12 +7,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
-from ada_experiments.motion_simulation import packets as motion
-from ada_hardware.force_torque.dynpick import codec as dynpick
-from ada_hardware.force_torque.ft300 import codec as ft300
-from ada_hardware.force_torque.rdt import codec as rdt
 from ada_hardware.force_torque.rdt.calibration import parse_calibration
 from ada_hardware.hexa import packets as hexa
 from ada_hardware.kondo.rcb1 import codec as rcb1
@@ -89,7 +83,7 @@ def _pa10_seeds() -> Iterator[bytes]:
             yield bytes([i]) + pa10.encode_packet(packet.answer(answer))
 
 
-# --- HEXA, and the programs of the hybrid simulation: the last bytes are a CRC, which the search need not guess -------
+# --- HEXA: the last bytes are a CRC, which the search need not guess --------------------------------------------------
 def _hexa(data: bytes) -> None:
     for packet in (data, data + zlib.crc32(data).to_bytes(4, "big")):
         command, status = hexa.decode_command(packet), hexa.decode_status(packet)
@@ -106,23 +100,6 @@ def _hexa_seeds() -> Iterable[bytes]:
         hexa.encode_command(hexa.CommandPacket(hexa.Request.POSITION, 1, 2, six))[:-4],
         hexa.encode_status(status)[:-4],
     ]
-
-
-def _motion(data: bytes) -> None:
-    for packet in (data, data + zlib.crc32(data).to_bytes(4, "big")):
-        found = motion.decode(packet)
-        if found is not None:
-            assert motion.decode(motion.encode(found)) is not None
-
-
-def _motion_seeds() -> Iterable[bytes]:
-    pose, six = np.array([0.0, 0, 0, 0, 0, 0, 1]), np.zeros(6)
-    some = (
-        motion.PosePacket(1, 0.5, 7, pose, six, motion.Flags.RUN),
-        motion.ForcePacket(2, 0.5, 7, 8, six, pose, motion.Flags.READY, "näh"),
-        motion.PicturePacket(3, 0.5, six, six[:3], pose, 0.0, six),
-    )
-    return [motion.encode(one)[:-4] for one in some]
 
 
 # --- Kondo ------------------------------------------------------------------------------------------------------------
@@ -176,50 +153,7 @@ def _rcb4_seeds() -> Iterator[bytes]:
         yield bytes([way << 6 | 0x3F]) + rcb4.encode_reply(rcb4.Reply(m.code_of(asked), bytes(size) if size else b""))
 
 
-# --- force sensors ----------------------------------------------------------------------------------------------------
-def _dynpick(data: bytes) -> None:
-    parser = dynpick.DynPickParser()
-    for piece in _pieces(data):
-        for one in parser.feed(piece):
-            if isinstance(one, dynpick.Text):
-                dynpick.decode_sensitivity(one.text)
-            else:
-                assert dynpick.decode_line(dynpick.encode_record(one.number, one.counts)[:-2]) == one
-    parser.restart()
-
-
-def _dynpick_seeds() -> Iterable[bytes]:
-    answers = dynpick.encode_record(3, (8192,) * 6), dynpick.encode_sensitivity((24.9,) * 6)
-    return [b"\x1f" + one for one in answers]
-
-
-def _ft300(data: bytes) -> None:
-    parser = ft300.FrameParser()
-    for piece in _pieces(data + ft300.crc(data[-14:]).to_bytes(2, "little")):
-        for counts in parser.feed(piece):
-            assert ft300.encode_frame(counts) in data + ft300.crc(data[-14:]).to_bytes(2, "little")
-    assert parser.waiting < ft300.FRAME_SIZE
-
-
-def _ft300_seeds() -> Iterable[bytes]:
-    frame = ft300.encode_frame([100, -1, 0, 256, 32767, -32768])
-    return [b"\x03" + frame + frame[:-2], b"\x3f" + ft300.START_ANSWER + frame]
-
-
-def _rdt(data: bytes) -> None:
-    request = rdt.decode_request(data)
-    assert request is None or rdt.encode_request(request) == data
-    records = rdt.decode_records(data)
-    assert not records or rdt.encode_records(*records) == data
-    for record in records:
-        rdt.status_words(record.status)
-
-
-def _rdt_seeds() -> Iterable[bytes]:
-    record = rdt.Record(1, 2, rdt.MONITOR_LATCHED, (1, -2, 3, -4, 5, -6))
-    return [rdt.encode_request(rdt.Request(rdt.START)), rdt.encode_records(record, record)]
-
-
+# --- Net F/T ----------------------------------------------------------------------------------------------------------
 def _netft(data: bytes) -> None:
     found = parse_calibration(data, "the page")
     assert found.force_scale > 0.0 and found.moment_scale > 0.0
@@ -249,9 +183,5 @@ TARGETS = (
     Target("hexa", "packets of a HEXA table", _hexa, _hexa_seeds, longest=200),
     Target("rcb1", "frames of an RCB-1, in pieces", _rcb1, _rcb1_seeds, longest=200),
     Target("rcb4", "frames of an RCB-4, in pieces", _rcb4, _rcb4_seeds, longest=300),
-    Target("dynpick", "lines of a DynPick", _dynpick, _dynpick_seeds, longest=200),
-    Target("ft300", "frames of an FT 300", _ft300, _ft300_seeds, longest=100),
-    Target("rdt", "packets of a Net F/T", _rdt, _rdt_seeds, longest=200),
     Target("netft", "page with the calibration of a Net F/T", _netft, _netft_seeds, words=_PAGE_WORDS),
-    Target("motion_packets", "packets of the hybrid simulation", _motion, _motion_seeds, longest=400),
 )
