@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ada_dynamics.errors import AdaError
-from trials.faults import devices, nodes, recordings, simulations
+from trials.faults import devices, nodes, recordings
 from trials.faults.case import Case, Outcome
 
-CASES = (*devices.CASES, *recordings.CASES, *nodes.CASES, *simulations.CASES)
+CASES = (*devices.CASES, *recordings.CASES, *nodes.CASES)
 
 
 def main(arguments: Sequence[str] | None = None, cases: Sequence[Case] = CASES) -> int:

@@ -67,10 +67,11 @@ class Graph:
         words = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
         return self.processes.start(module, "--ros-args", *words, name=module.rpartition(".")[2])
 
-    def arm(self, device: EmulatorProcess) -> Process:
-        """Start the node of a PA-10 with an emulated device."""
+    def arm(self, seed: int) -> tuple[EmulatorProcess, Process]:
+        """Start an emulated PA-10 and its node."""
+        device = self._last.enter_context(EmulatorProcess("pa10", seed=seed))
         values = {"device": "pa10", "url": device.url, "autostart": "commanded", "tf_rate": 0.0}
-        return self.node(HARDWARE, {**values, "pa10.safety.record_folder": self.folder})
+        return device, self.node(HARDWARE, {**values, "pa10.safety.record_folder": self.folder})
 
     def commander(self, kind: str = "plain") -> Process:
         """Start a program that commands an arm."""

@@ -1,61 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of ROS 2 nodes: an emulated PA-10 at some speed, its node, and a commander over DDS."""
+"""Faults of ROS 2 nodes: an emulated or simulated PA-10 at some speed, its node, and a commander over DDS."""
 
 from __future__ import annotations
 
 import signal
 import time
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ada_dynamics.errors import AdaError
+import numpy as np
+
+from ada_dynamics.errors import AdaError, RecordingCutShortWarning
+from ada_dynamics.simulation.log import Log
+from ada_dynamics.simulation.record.recorder import CHUNK_SECONDS
 from ada_hardware.emulation.process import EmulatorProcess
 from benchmarks.ros.world import Process
-from trials.faults.case import ENDS, HOST, TRIES, WATCHED, Case, Outcome
-from trials.faults.graph import CONTROLLER, Graph, in_phase, moves, phase_of
+from trials.faults.case import ENDS, HOST, STOP, TRIES, WATCHED, Case, Outcome
+from trials.faults.graph import CONTROLLER, DYNAMICS, Graph, in_phase, moves, phase_of
 from trials.faults.participants import SPEED
 
 AGAIN = 1.5  # [s] without motion after a frozen process has resumed
 BEGINS = 20.0  # [s] until the robot moves
 STILL = 1e-6  # [rad]
-GOAL = "0.6,0.6,0.6,0.6,0.6,0.6,0.6"  # [rad]
+REFEREE = ("benchmarks.ros.participants", "referee", "1000", "0.6,0.6,0.6,0.6,0.6,0.6,0.6")  # with a goal [rad]
+RESTS = 0.005  # [rad/s]
+SEEN = 0.25  # [s] until a state is observed and recorded
 SLOW = {"joint_trajectory.speed_scale": 0.1}  # of the controller
 
 
 class Scene(NamedTuple):
-    """A robot that moves, and the processes that can fail."""
+    """A robot that moves: its node, the program or controller that commands it, and its device unless simulated."""
 
     graph: Graph
-    device: EmulatorProcess
     node: Process
     commander: Process
+    device: EmulatorProcess | None = None
 
 
-Start = Callable[[Graph, EmulatorProcess], Scene]
+Start = Callable[[Graph, int], Scene]  # with a seed
 Fault = Callable[[Scene], object]
 End = Callable[[Scene, float], tuple[str, float, str]]
+Check = Callable[[Scene, str, "Fault | None"], list[str]]
 
 
 def commanded(kind: str = "plain") -> Start:
     """An arm, and a program that commands velocities."""
 
-    def start(graph: Graph, device: EmulatorProcess) -> Scene:
-        robot = graph.arm(device)
+    def start(graph: Graph, seed: int) -> Scene:
+        device, robot = graph.arm(seed)
         graph.observe()
-        return Scene(graph, device, robot, graph.commander(kind))
+        scene = Scene(graph, robot, graph.commander(kind), device)
+        graph.wait(in_phase("active"), timeout=BEGINS)
+        graph.wait(moves(0.5 * SPEED), timeout=BEGINS)
+        return scene
 
     return start
 
 
-def controlled(graph: Graph, device: EmulatorProcess) -> Scene:
+def controlled(graph: Graph, seed: int) -> Scene:
     """An arm, and a controller on the way to a goal."""
-    robot = graph.arm(device)
+    device, robot = graph.arm(seed)
     graph.observe()
     values = {"robot": "pa10", "controller": "joint_trajectory", "state_source": "joint_states", **SLOW}
     controller = graph.node(CONTROLLER, {**values, "state_timeout": 2.0})
     graph.wait(in_phase("active"))
-    graph.processes.start("benchmarks.ros.participants", "referee", "1000", GOAL, name="referee").ready()
-    return Scene(graph, device, robot, controller)
+    graph.processes.start(*REFEREE, name="referee").ready()
+    graph.wait(moves(0.5 * SPEED), timeout=BEGINS)
+    return Scene(graph, robot, controller, device)
+
+
+def simulated(graph: Graph, _: int) -> Scene:
+    """A recorded simulation of an arm, and a controller on the way to a goal."""
+    graph.observe()
+    node = graph.node(DYNAMICS, {"robot": "pa10", "record": graph.folder / "run.mcap"})
+    slow = {"controller": "joint_trajectory", **SLOW, "state_timeout": STOP / 2.0, "timeout_clock": "machine"}
+    controller = graph.node(CONTROLLER, {"robot": "pa10", **slow})
+    graph.processes.start(*REFEREE, name="referee").ready()
+    graph.wait(moves(0.5 * SPEED), timeout=BEGINS)
+    time.sleep(2.0 * CHUNK_SECONDS)  # until a part of the recording is on the disk
+    return Scene(graph, node, controller)
 
 
 def told(scene: Scene, at: float) -> tuple[str, float, str]:
@@ -66,6 +90,7 @@ def told(scene: Scene, at: float) -> tuple[str, float, str]:
 
 def braked(scene: Scene, at: float) -> tuple[str, float, str]:
     """The end shown by the device."""
+    assert scene.device is not None
     while set(scene.device.state()["ways"]) != {"braked"} and time.monotonic() < at + ENDS:
         time.sleep(0.005)
     is_braked = set(scene.device.state()["ways"]) == {"braked"}
@@ -79,42 +104,82 @@ def goes_on(scene: Scene, at: float) -> tuple[str, float, str]:
     return phase_of(found), 0.0, str(found["state"]["devices"]["pa10"]["reason"])
 
 
-def trial(start: Start, fault: Fault, end: End, wakes: Fault | None = None) -> Callable[[int], Outcome]:
-    """A robot that moves, a fault, its end; and rest afterwards."""
+def _controller_ends(scene: Scene, at: float) -> tuple[str, float, str]:
+    """The controller reports that it receives no states."""
+    found = scene.graph.wait(lambda one: one.get("life", {}).get("controller_node") == "inactive", at, ENDS)
+    return "inactive", found["at"] - at, "the controller received no states"
+
+
+def _holds(scene: Scene, at: float) -> tuple[str, float, str]:
+    """The arm holds where it is."""
+    found = scene.graph.wait(lambda one: "joints" in one and not moves(RESTS)(one), at, ENDS)
+    return "holds", found["at"] - at, ""
+
+
+def trial(
+    start: Start, fault: Fault, end: End, wakes: Fault | None = None, check: Check | None = None
+) -> Callable[[int], Outcome]:
+    """A robot that moves, a fault, its end, and a check of what follows; by default of rest."""
 
     def run(seed: int) -> Outcome:
         why = ""
         for _ in range(TRIES):
-            with Graph() as graph, EmulatorProcess("pa10", seed=seed) as device:
+            with Graph() as graph:
                 try:
-                    scene = start(graph, device)
-                    graph.wait(in_phase("active"), timeout=BEGINS)
-                    graph.wait(moves(0.5 * SPEED), timeout=BEGINS)
+                    scene = start(graph, seed)
                 except AdaError as problem:  # the machine was too busy before the fault
                     why = str(problem)
                     continue
                 at = time.monotonic()
                 fault(scene)
                 state, seconds, reason = end(scene, at)
-                problems = [] if state == "active" else _rests(scene, wakes)
-                return Outcome(state, seconds, problems + [one.text for one in device.violations()], reason)
+                return Outcome(state, seconds, (check or _rests)(scene, state, wakes), reason)
         return Outcome("not moving", 0.0, [f"the robot did not move in {TRIES} tries: {why}"])
 
     return run
 
 
-def _rests(scene: Scene, wakes: Fault | None) -> list[str]:
-    """Violations of rest after the end, also when a frozen process resumes."""
+def _rests(scene: Scene, state: str, wakes: Fault | None) -> list[str]:
+    """Messages that the device refuses, and motion after the end, also when a frozen process resumes."""
+    assert scene.device is not None
+    problems = [one.text for one in scene.device.violations()]
     before = scene.device.state()
+    if state == "active":
+        return problems
     if max(map(abs, before["velocity"])) > SPEED / 10.0:
-        return [f"it still moves at {before['velocity']} rad/s"]
+        return [*problems, f"it still moves at {before['velocity']} rad/s"]
     if wakes is None:
-        return []
+        return problems
     wakes(scene)
     time.sleep(AGAIN)
     after = scene.device.state()
     way = max(abs(a - b) for a, b in zip(after["position"], before["position"], strict=True))
-    return [f"it moved by {way:.3g} rad afterwards"] if way > STILL else []
+    return [*problems, f"it moved by {way:.3g} rad afterwards"] if way > STILL else problems
+
+
+def _is_recorded(scene: Scene, _: str, wakes: Fault | None) -> list[str]:
+    """Motion after a simulation has resumed, and losses of the recording; a killed node may lose the open chunk."""
+    problems = []
+    if wakes is not None:
+        wakes(scene)
+        scene.graph.wait(lambda one: "joints" in one, time.monotonic(), ENDS)
+        time.sleep(WATCHED)
+        if moves(RESTS)(scene.graph.newest(lambda one: "joints" in one)):
+            problems.append("the arm moves without a controller after its simulation has resumed")
+    is_killed = scene.node.code() == -signal.SIGKILL
+    if not is_killed:
+        scene.node.stop()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecordingCutShortWarning)
+        log = Log.load(scene.graph.folder / "run.mcap")
+    if not is_killed:
+        complete = [] if log.info["complete"] else [f"{log.info.get('lost', 0)} states, or the end, are not in it"]
+        return problems + complete
+    seen = [one for one in scene.graph.events if "joints" in one]
+    off = [float(np.max(np.abs(log.q[-1] - one["joints"]["position"]))) for one in seen]
+    lost = seen[-1]["at"] - seen[int(np.argmin(off))]["at"]
+    late = [f"the last {lost:.3g} s of the recording are lost"] if lost > CHUNK_SECONDS + SEEN else []
+    return problems + late
 
 
 def _send(number: int, *, to_node: bool = False) -> Fault:
@@ -134,4 +199,10 @@ CASES = (
     Case("robot's node frozen, wakes up", ("braked",), HOST, trial(commanded(), FREEZE_NODE, braked, THAW_NODE)),
     Case("commands doubled", ("active",), WATCHED, trial(commanded("doubled"), lambda _: None, goes_on)),
     Case("commands out of order", ("active",), WATCHED, trial(commanded("swapped"), lambda _: None, goes_on)),
+    Case("simulation killed", INACTIVE, HOST, trial(simulated, KILL_NODE, _controller_ends, check=_is_recorded)),
+    Case(
+        *("simulation frozen, wakes up", INACTIVE, HOST),
+        trial(simulated, FREEZE_NODE, _controller_ends, THAW_NODE, _is_recorded),
+    ),
+    Case("its controller killed", ("holds",), HOST, trial(simulated, KILL, _holds, check=_is_recorded)),
 )

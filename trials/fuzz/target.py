@@ -17,6 +17,7 @@ from typing import Any
 from ada_dynamics.errors import AdaError
 from trials.fuzz.fence import fence
 
+SECONDS, MEGABYTES = 5.0, 256  # limits of processor time and growth of memory by one input
 LONGEST_TEXT = 4000  # characters of an error's message
 HERE = Path(__file__).parent
 CORPUS, CRASHES = "corpus", "crashes"
@@ -33,16 +34,13 @@ class Target:
     Attributes:
         name: on the command line.
         about: description of the input.
-        run: receives an input; returns, or raises one of `typed`. Any other exception is a defect.
+        run: receives an input; returns, or raises an AdaError. Any other exception is a defect.
         seeds: initial inputs, mostly valid ones.
         words: tokens that mutations may insert.
         file: name of a file for the input, whose path `run` receives; without it, `run` receives the bytes.
         before: called once, outside of the fence: for slow preparations and opening of files.
-        typed: errors that refuse an input.
         reads: folders of the project that it may read.
         longest: limit of an input [bytes].
-        seconds: limit of processor time for one input.
-        megabytes: limit of the growth of memory by one input.
     """
 
     name: str
@@ -52,11 +50,8 @@ class Target:
     words: tuple[str, ...] = ()
     file: str = ""
     before: Callable[[], object] = object
-    typed: tuple[type[Exception], ...] = (AdaError,)
     reads: tuple[Path, ...] = ()
     longest: int = 4096
-    seconds: float = 5.0
-    megabytes: int = 256
 
 
 class Trial:
@@ -76,7 +71,7 @@ class Trial:
         Raises:
             OutOfBoundsError: it took too long, or too much memory.
             Escaped: see `fence`.
-            Exception: an error that is not one of the typed errors.
+            Exception: another error.
         """
         target, given = self._target, data
         if target.file:
@@ -86,14 +81,12 @@ class Trial:
         try:
             with fence(self._readable):
                 target.run(self._file if target.file else given)
-        except target.typed as problem:
+        except AdaError as problem:
             is_taken = False
             _check_text(problem)
         spent, grown = time.thread_time() - began, _peak() - before
-        if spent > target.seconds:
-            raise OutOfBoundsError(f"it took {spent:.3g} s; {target.name} allows {target.seconds:g} s.")
-        if grown > target.megabytes:
-            raise OutOfBoundsError(f"it took {grown:.0f} MB; {target.name} allows {target.megabytes} MB.")
+        if spent > SECONDS or grown > MEGABYTES:
+            raise OutOfBoundsError(f"{spent:.3g} s, {grown:.0f} MB; the limits are {SECONDS:g} s, {MEGABYTES} MB.")
         return is_taken
 
 

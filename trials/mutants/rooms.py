@@ -92,11 +92,4 @@ ROOMS = {
         "ada_hardware/kondo/rcb*/commands.py",
         names="kondo_codecs kondo_emulators",
     ),
-    "codecs": _device(
-        "ada_hardware/*/packets.py",
-        "ada_hardware/*/*/codec.py",
-        "ada_hardware/kondo/rcb*/commands.py",
-        "ada_hardware/force_torque/rdt/driver.py",
-        names="*_codec* hexa_packets pa10_controller kondo_emulators rdt force_torque_drivers",
-    ),
 }

@@ -18,11 +18,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.edit import remove_loop, with_parts
 from ada_dynamics.model.elements import Limits
-from ada_dynamics.robots import mechanisms
 from ada_experiments.pinocchio_tree import PinocchioTree
 from trials.random_mechanism import random_mechanism
 from trials.silent_wrong.judge import NoJudge, TextTree
-from trials.silent_wrong.texts import Text, looped, mutated, one, sources
+from trials.silent_wrong.texts import Text, catalogue, looped, mutated, one, sources
 
 PALETTES = (  # kinds of joints together: the generic kernels are compiled for each set of them
     ("revolute", "prismatic"),
@@ -119,13 +118,8 @@ def from_looped_parts(rng: np.random.Generator) -> Robot:
             rng, int(rng.integers(1, 3)), floating=rng.random() < 0.3, spatial=spatial, losses=True
         )
     else:
-        made, q = _catalogue(name)
+        made, q = catalogue(name)
     return _built(name, made, q, rng)
-
-
-@cache
-def _catalogue(name: str) -> Any:
-    return getattr(mechanisms, name)()
 
 
 def _built(name: str, model: ada.Model, q: Array | None, rng: np.random.Generator, **how: Any) -> Robot:
@@ -178,7 +172,7 @@ def _changed(model: ada.Model, rng: np.random.Generator) -> tuple[Any, str]:
 @cache
 def linkage(name: str) -> Robot:
     """A mechanism of the catalogue as it is."""
-    made, q = _catalogue(name)
+    made, q = catalogue(name)
     return Robot(name, [], made, _described(made), ada.Dynamics(made), q)
 
 
@@ -190,7 +184,7 @@ def specified(which: int, algorithm: str) -> Robot:
         how = {"kernel": "generic"} if algorithm == "generic" else {"algorithm": algorithm}
         return _read(f"{name}, {base}, {algorithm}", sources()[name], [], base, **how)
     kind = ("four_bar", "stewart")[which - len(SPECIFIED)]
-    model, q = _catalogue(kind)
+    model, q = catalogue(kind)
     with library():
         dynamics = ada.Dynamics(model)
     return Robot(kind, [], model, PinocchioTree(model), dynamics, np.asarray(q))

@@ -54,11 +54,21 @@ def sources() -> dict[str, Text]:
 
 
 @cache
+def catalogue(name: str) -> mechanisms.Mechanism:
+    """A mechanism of the library and a configuration that closes its loops."""
+    if hasattr(mechanisms, name):
+        made: mechanisms.Mechanism = getattr(mechanisms, name)()
+        return made
+    model = ada.load(name)
+    return mechanisms.Mechanism(model, np.asarray(ada.close_loops(model)))
+
+
+@cache
 def looped() -> dict[str, Text]:
     """Mechanisms as URDF with their loops in YAML."""
     found = {}
     for name in _LOOPED:
-        model, q = getattr(mechanisms, name)()
+        model, q = catalogue(name)
         urdf, loops = render(model, "sidecar").texts.values()
         found[name] = Text(_bare(urdf), loops, np.asarray(q))
     return found

@@ -22,6 +22,7 @@ from trials.soak import steps
 from trials.soak.steps import Ledger
 
 PARTS = ("tests", "steps", "nodes")
+WATCHED = ("last", "slope")  # of the memory of a process
 START = {"phase": 0.0, "t": 0.0, "q": mechanisms.four_bar().q.tolist(), "v": [0.0] * 3}
 
 
@@ -84,23 +85,15 @@ class _Teller(str):
 
 
 def table(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """All slices on a page: medians of memory and handles, the worst of everything else."""
+    """Summary of all slices: medians of the growth of memory, worst values of everything else."""
     hours = sum(row["seconds"] for row in rows) / 3600.0
-    lines = [f"{len(rows)} slices, {hours:.2f} h", "", f"{'process':<28}{'MB':>8}{'MB/h':>8}{'from':>8}{'to':>8}"]
-    lines[-1] += f"{'handles':>9}{'1/h':>6}{'threads':>9}{'1/h':>6}"
+    lines = [f"{len(rows)} slices, {hours:.2f} h", "", f"{'process':<28}{'MB':>8}{'MB/h':>8}"]
     for name in sorted({name for row in rows for name in row["processes"]}):
-        found = [list(row["processes"][name].values()) for row in rows if name in row["processes"]]
-        memory, handles, threads = (
-            [float(np.median([one[i][key] for one in found])) for key in ("last", "slope", "low", "high")]
-            for i in range(3)
-        )
-        lines.append(f"{name:<28}" + "".join(f"{one:>8.2f}" for one in memory))
-        lines[-1] += f"{handles[0]:>9.0f}{handles[1]:>6.1f}{threads[0]:>9.0f}{threads[1]:>6.1f}"
-    lines += ["", f"{'late [ms]':<28}" + "".join(f"{one:>9}" for one in ("p50", "p99", "p99.9", "max"))]
+        found = [next(iter(row["processes"][name].values())) for row in rows if name in row["processes"]]
+        lines.append(f"{name:<28}" + "".join(f"{np.median([one[key] for one in found]):>8.2f}" for key in WATCHED))
     for name in dict.fromkeys(name for row in rows for name in row["late [ms]"]):
-        found = [list(row["late [ms]"][name].values()) for row in rows if name in row["late [ms]"]]
-        lines.append(f"{name:<28}" + "".join(f"{max(one):>9.3f}" for one in list(zip(*found, strict=True))[:4]))
-    lines.append("")
+        late = max(row["late [ms]"][name]["p99"] for row in rows if name in row["late [ms]"])
+        lines.append(f"{name}: {late:.3g} ms late at p99")
     expected, found = (sum(row["rows"]["simulation"][i] for row in rows) for i in (0, 1))
     lines.append(f"rows of the simulation: {found} of {expected}")
     for what in dict.fromkeys(what for row in rows for what in row["simulation"]):
@@ -108,7 +101,7 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
         lines.append(f"four-bar: {what} {worst:.2e} after {rows[-1]['state']['t']:.0f} s")
     lines.append(f"arm off its path: {max(row['off the path [rad]'] for row in rows):.1e} rad at most")
     wrong, late = (sum(bool(row[what]) for row in rows) for what in ("problems", "by the machine"))
-    return [*lines, f"slices with something wrong: {wrong}; with delays that a busy machine explains: {late}"]
+    return [*lines, f"slices with problems: {wrong}; with delays by a busy machine: {late}"]
 
 
 if __name__ == "__main__":
