@@ -87,7 +87,7 @@ bench: $(READY) ## speed, as ratios against other engines in the same process; A
 bench-gpu: $(READY) ## batches on a graphics processor, of which there must be one
 	@$(BIN)/python -m benchmarks.gpu $(ARGS)
 
-bench-ros: $(READY) ## periods, latency and load of the nodes over DDS
+bench-ros: $(READY) ## periods and load of the dynamics node over DDS
 	@$(BIN)/python -m benchmarks.ros $(ARGS)
 
 bench-hw: $(READY) ## the cycle of an emulated PA-10 in real time: periods, missed ones, an idle and a busy machine

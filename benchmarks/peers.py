@@ -31,7 +31,6 @@ ONE_STEP, LCABA = "pinocchio, 1 step", "pinocchio lcaba"
 # dependent ones are exact to rounding in three steps, and to eleven digits in one with the small parameter.
 CONVERGED, SINGLE_STEP, LOOSE = (1e-10, 10), (1e-12, 1), (1e-6, 10)
 EULER, RK4 = "MuJoCo Euler", "MuJoCo RK4"
-EVERY_ROW = "every row kept"
 _INTEGRATORS = {EULER: "mjINT_EULER", RK4: "mjINT_RK4"}
 
 
@@ -245,7 +244,8 @@ class Mujoco:
         """[q, v] after each step from rest, as rows."""
         from mujoco import rollout
 
-        found, _ = rollout.rollout(self.model, self.data, self._start(q), nstep=steps)
+        start = np.concatenate([[0.0], q, np.zeros(self.model.nv)])[None]
+        found, _ = rollout.rollout(self.model, self.data, start, nstep=steps)
         return np.array(found[0][:, 1:])
 
     def steps(self, q: Array, steps: int, label: str = "") -> Contender:
@@ -253,16 +253,6 @@ class Mujoco:
         reset = "data.qpos[:] = q; data.qvel[:] = 0.0; data.time = 0.0; data.qacc_warmstart[:] = 0.0; "
         names = {**self._loop("mj_step", steps), "data": self.data, "q": q.copy()}
         return Contender(label or self.kind, f"{reset}f(a, m, d, n)", names, steps)
-
-    def rollout(self, q: Array, steps: int) -> Contender:
-        """Steps from rest with all states by `mujoco.rollout`."""
-        from mujoco import rollout
-
-        names = {"f": rollout.rollout, "model": self.model, "data": self.data, "start": self._start(q), "n": steps}
-        return Contender(f"{self.kind}, {EVERY_ROW}", "f(model, data, start, nstep=n)", names, steps)
-
-    def _start(self, q: Array) -> Array:
-        return np.concatenate([[0.0], q, np.zeros(self.model.nv)])[None]
 
     def _loop(self, function: str, repeats: int) -> dict[str, Any]:
         """Names of `f(a, m, d, n)`, which calls a C function of MuJoCo n times."""

@@ -20,22 +20,19 @@ from ada_dynamics.simulation import Log, Simulation
 from ada_dynamics.simulation.methods import IntegratorName
 from ada_experiments.pinocchio_model import PinocchioModel
 from benchmarks import peers, robots
-from benchmarks.peers import EULER, EVERY_ROW, MUJOCO, PINOCCHIO, RK4, ClosedPinocchio, Mujoco
+from benchmarks.peers import EULER, MUJOCO, PINOCCHIO, RK4, ClosedPinocchio, Mujoco
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, Timings, measure
 
 STEP = 1e-3  # [s]
-# steps of an arm
 COMPARED = 100  # steps before states are compared
 AGREEMENT = 1e-9  # rounding grows in a falling arm
 PAIRS: tuple[tuple[IntegratorName, str], ...] = (("semi_implicit", EULER), ("rk4", RK4), ("rkf45", RK4))
-# equal accuracy
 DURATION = 3.0  # [s]
 GOAL = 1e-9  # largest error of an angle at the end [rad]
 AIM = 30.0
 PER_DECADE = 4  # tolerances to try
 ACCURATE, BY_SCIPY = "ada dop853", "scipy DOP853 on pinocchio"
-# four-bar
 SWING = 10.0  # [s]
 LENGTHS = (0.4, 0.8, 0.7, 0.9)  # [m]; rods of 1 kg
 CRANK = 0.64969  # [rad], so that the energy is -1.48 J
@@ -51,8 +48,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     """All parts; a quick run omits the hour and shortens the rest."""
     report.begin("simulation", "motions over time against MuJoCo, and scipy with pinocchio")
     report.note(
-        "MuJoCo steps in a compiled loop around mj_step, without geoms, contacts, limits, sensors and actuators; "
-        f"{EVERY_ROW!r}: run() with its log, and mujoco.rollout, which only keeps states"
+        "MuJoCo steps in a compiled loop around mj_step, without geoms, contacts, limits, sensors and actuators"
     )
     _steps(ada.load("pa10"), 10.0, report, plan, 50 if quick else 1000)
     if not quick:
@@ -84,12 +80,9 @@ def _steps(model: ada.Model, goal: float | None, report: Report, plan: Plan, ste
                 peers.require_agreement(what, ours[None], theirs[None], AGREEMENT)
                 sim.reset()
         contenders.append(_compiled_steps(sim, steps))
-        names = {"sim": sim, "T": steps * STEP}
-        contenders.append(Contender(f"{_label(integrator)}, {EVERY_ROW}", "sim.reset(); sim.run(T)", names, steps))
     for other in others:
-        contenders += [other.steps(q, steps), other.rollout(q, steps)]
+        contenders.append(other.steps(q, steps))
     aims = [Aim(kind, _label(own), goal if own == "rk4" else None) for own, kind in PAIRS]
-    aims += [Aim(f"{kind}, {EVERY_ROW}", f"{_label(own)}, {EVERY_ROW}") for own, kind in PAIRS]
     report.timings(f"{model.name}: a step of {STEP * 1e3:g} ms", measure(contenders, plan), aims)
 
 

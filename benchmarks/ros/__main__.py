@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command: `python -m benchmarks.ros [SECTION ...] [--minutes 10] [--json FOLDER]`."""
+"""The command: `python -m benchmarks.ros [--minutes 10] [--json FOLDER]`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 from ada_robot.ros import environment
-from benchmarks.report import Report, describe_machine, parse, require, run_sections
+from benchmarks.report import Report, describe_machine, require, run_sections
 from benchmarks.ros import measurements, world
 
 METHOD = """\
-method: the node, its subscribers, and those who send commands are separate processes; a bare process on each CPU
-sleeps and wakes at the same rate. A period is missed if the node wakes more than one period behind its deadline. It is
-explained if a bare process was as late at that time: then the machine was suspended or busy.\
+method: the node and its subscriber are separate processes; a bare process on each CPU sleeps and wakes at the same
+rate. A period is missed if the node wakes more than one period behind its deadline. It is explained if a bare process
+was as late at that time: then the machine was suspended or busy.\
 """
 LONGEST = 15.0  # [min] of the trace of a loop
 
@@ -22,14 +22,15 @@ LONGEST = 15.0  # [min] of the trace of a loop
 def main(arguments: list[str] | None = None) -> int:
     """Measure; 1 if a target is missed, 2 if a section failed."""
     parser = argparse.ArgumentParser("python -m benchmarks.ros", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0, help="duration of the idle phase (default 10)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="duration (default 10)")
     parser.add_argument("--robot", default="pa10", help="name or file of the robot (default pa10)")
     parser.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="of the physics (default 1000)")
     parser.add_argument("--publish", type=float, default=250.0, metavar="HZ", help="of joint_states (default 250)")
     parser.add_argument(
         "--json", type=Path, metavar="FOLDER", default=Path("out/bench_ros"), help="for raw data and figures.json"
     )
-    chosen = parse(parser, arguments, ("timing", "latency"))
+    parser.add_argument("--quick", action="store_true", help="check that it runs; figures mean little")
+    chosen = parser.parse_args(arguments)
     require(parser, "--minutes", chosen.minutes, LONGEST)
     require(parser, "--publish", chosen.publish, chosen.rate)
     problem = environment.ros_problem()
@@ -39,11 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     folder: Path = chosen.json
     plan = measurements.Plan(folder, chosen.robot, chosen.rate, chosen.publish, 0.5 if chosen.quick else 3.0)
     seconds = 1.0 if chosen.quick else 60.0 * chosen.minutes
-    sections = {
-        "timing": lambda: measurements.timing(report, plan, seconds, chosen.quick),
-        "latency": lambda: measurements.latency(report, plan, 20 if chosen.quick else 2000),
-    }
-    code = run_sections(report, METHOD, {name: sections[name] for name in chosen.section}, folder / "figures.json")
+    sections = {"periods": lambda: measurements.timing(report, plan, seconds, chosen.quick)}
+    code = run_sections(report, METHOD, sections, folder / "figures.json")
     print(f"\nraw data and figures: {folder}")
     return code
 

@@ -38,7 +38,6 @@ class Keeping:
     """How a process kept its periods.
 
     Attributes:
-        wakes: how many there were.
         periods: between wake-ups: median, 99 %, 99.9 %, longest [s].
         late: behind the deadline, likewise [s].
         missed: periods whose deadline had passed by more than a period.
@@ -46,7 +45,6 @@ class Keeping:
         steps: done, per period that passed.
     """
 
-    wakes: int
     periods: Times
     late: Times
     missed: int
@@ -73,7 +71,6 @@ def keeping(rows: Rows, window: Window, period: int, bare: Sequence[Rows]) -> Ke
     missed = late // period
     explained = [is_explained(woke - by, woke, period, bare) for woke, by in inside[missed > 0, :2].tolist()]
     return Keeping(
-        wakes=len(inside),
         periods=quantiles(np.diff(inside[:, 0]) * 1e-9),
         late=quantiles(late * 1e-9),
         missed=int(missed.sum()),
@@ -105,11 +102,6 @@ def longest_stall(begin: int, end: int, bare: Sequence[Rows]) -> int:
         if inside.any():
             longest = max(longest, int(late[inside].max()))
     return longest
-
-
-def undisturbed(sent: Rows, bare: Sequence[Rows]) -> NDArray[np.bool_]:
-    """Which of these (from, to) times [ns] no bare process was late in."""
-    return np.array([longest_stall(begin, end, bare) < STALL for begin, end in sent.tolist()], dtype=bool)
 
 
 def quantiles(times: Times) -> Times:

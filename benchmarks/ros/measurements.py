@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periods of the dynamics node, alone and while others send commands; time from a command to joint_states."""
+"""Periods of the dynamics node with a subscriber."""
 
 from __future__ import annotations
 
@@ -13,15 +13,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import Report
-from benchmarks.ros.figures import Keeping, Rows, Window, keeping, quantiles, undisturbed
+from benchmarks.ros.figures import Keeping, Rows, Window, keeping
 from benchmarks.ros.world import Process, Processes, cpus, stolen
 
 CPU = 0.25  # of one core, by the idle node
 REAL_TIME = 0.999
-BUSY_SECONDS = 60.0
-PERIODS, ALLOWANCE = 2, 1e-3  # [s], of the latency
-EACH = 1.1  # [s] that a command takes at most
-PARTICIPANTS = "benchmarks.ros.participants"
 COLUMNS = [
     "period [ms]", "p50", "p99", "p99.9", "max", "late p99", "late max", "missed", "unexplained", "steps",
     "joint_states/s", "CPU", "waited", "stolen",
@@ -51,9 +47,9 @@ class Plan:
         """Of the physics [ns]."""
         return round(1e9 / self.rate)
 
-    def node(self, processes: Processes, publish: float) -> Process:
-        """Start the dynamics node, which publishes joint_states at a rate [Hz]."""
-        values = {"robot": self.robot, "physics_rate": self.rate, "publish_rate": publish}
+    def node(self, processes: Processes) -> Process:
+        """Start the dynamics node."""
+        values = {"robot": self.robot, "physics_rate": self.rate, "publish_rate": self.publish}
         parameters = [text for name, value in values.items() for text in ("-p", f"{name}:={value}")]
         return processes.start("ada_robot.node.dynamics_node", "--ros-args", *parameters, name="node")
 
@@ -71,7 +67,6 @@ def bare_rows(folder: Path) -> list[Rows]:
     return [np.load(folder / f"bare{cpu}.npy") for cpu in cpus()]
 
 
-# --- periods --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Measured:
     """A node during a window of time."""
@@ -85,13 +80,10 @@ class Measured:
 
 
 def timing(report: Report, plan: Plan, seconds: float, quick: bool) -> None:
-    """Measure the idle node for some time, and for a minute while others send; a quick run has no targets."""
+    """Measure the node for some time; a quick run has no targets."""
     report.begin("periods", f"{plan.robot}, physics at {plan.rate:g} Hz, joint_states and /tf at {plan.publish:g} Hz")
-    short = min(seconds, BUSY_SECONDS)
-    idle = _phase(plan, "idle", seconds)
-    _table(report, "idle", seconds, idle)
-    busy = _phase(plan, "asked", short, asked=True)
-    _table(report, "200 commands and 200 requests for parameters per second", short, busy)
+    idle = _measured(plan, seconds)
+    _table(report, "with a subscriber", seconds, idle)
     report.note(
         "shares of one core: CPU is what the node used, waited what others had while it could have run, "
         "stolen what the machine's host gave to others"
@@ -106,15 +98,13 @@ def timing(report: Report, plan: Plan, seconds: float, quick: bool) -> None:
     report.aim("steps of the idle node per period", idle.node.steps, REAL_TIME - explained, "", at_least=True)
 
 
-def _phase(plan: Plan, name: str, seconds: float, *, asked: bool = False) -> Measured:
+def _measured(plan: Plan, seconds: float) -> Measured:
     """Start all processes, let them settle, and watch them."""
-    with Processes(plan.folder / name) as processes:
+    with Processes(plan.folder) as processes:
         folder = processes.folder
-        node = plan.node(processes, plan.publish)
-        others = [processes.start(PARTICIPANTS, "listener", str(folder), name="listener").ready()]
-        if asked:
-            others.append(processes.start(PARTICIPANTS, "asker", name="asker").ready())
-        others += plan.bare(processes)
+        node = plan.node(processes)
+        words = "benchmarks.ros.participants", "listener", str(folder)
+        others = [processes.start(*words, name="listener").ready(), *plan.bare(processes)]
         time.sleep(plan.settle)
         begin, counts = time.monotonic_ns(), np.array([node.seconds(), node.waited(), stolen()])
         time.sleep(seconds)
@@ -142,40 +132,3 @@ def _table(report: Report, title: str, seconds: float, measured: Measured) -> No
     for cpu, one in zip(cpus(), measured.bare, strict=True):
         rows.append([f"  bare, CPU {cpu}", *one.milliseconds, one.missed, "", one.steps, *[""] * 4])
     report.table(title, COLUMNS, rows)
-
-
-# --- latency --------------------------------------------------------------------------------------------------------
-def latency(report: Report, plan: Plan, count: int) -> None:
-    """Measure the latency of some commands, for a node that publishes each step and as planned."""
-    report.begin("latency", f"{count} commands, from publish() to its effort in the joint states of another process")
-    limit = PERIODS * plan.period * 1e-9 + ALLOWANCE
-    rows = []
-    for name, publish in (("latency", plan.rate), ("latency_published", plan.publish)):
-        seen, quiet, lost = _latencies(plan, name, publish, count)
-        undisturbed_p99 = quantiles(seen[quiet])[1]
-        rows.append([f"joint_states at {publish:g} Hz", *(quantiles(seen) * 1e3), undisturbed_p99 * 1e3, lost])
-    columns = ["ms", "p50", "p99", "p99.9", "max", "p99, undisturbed", "lost"]
-    report.table(f"target: p99 within {PERIODS} periods + {ALLOWANCE * 1e3:g} ms = {limit * 1e3:g} ms", columns, rows)
-    report.note(
-        f"at {plan.publish:g} Hz a command waits up to {1e3 / plan.publish:g} ms for the next message; undisturbed: no "
-        "bare process was late meanwhile"
-    )
-    if count >= 1000:
-        report.aim("p99 from command to joint_states, undisturbed, in ms", rows[0][5], limit * 1e3, "ms")
-
-
-def _latencies(plan: Plan, name: str, publish: float, count: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Latencies [s], which of them nothing disturbed, and the number of commands that were never seen."""
-    with Processes(plan.folder / name) as processes:
-        node = plan.node(processes, publish)
-        file = processes.folder / "latency.npy"
-        probe = processes.start(PARTICIPANTS, "probe", str(count), str(file), name="probe").ready()
-        bare = plan.bare(processes)
-        probe.wait(count * EACH + 60.0)
-        for process in (probe, *bare, node):
-            process.stop()
-    sent = np.load(file)
-    was_seen = sent[:, 1] > 0
-    kept = sent[was_seen]
-    quiet = undisturbed(kept, bare_rows(processes.folder))
-    return (kept[:, 1] - kept[:, 0]) * 1e-9, quiet, int((~was_seen).sum())

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that take part in a measurement: `python -m benchmarks.ros.participants PROGRAM ...`.
 
-    asker                      sends 200 commands and 200 parameter requests per second
     listener FOLDER            receives joint_states and /tf; writes the times of arrival into FOLDER at its end
-    probe COUNT FILE           sends commands one by one; writes (sent, seen) of each [ns], seen 0 after a second
     referee SECONDS GOAL...    sends a controller from goal (a,b,c) to goal
 
 Each prints "ready" when it works.
@@ -12,7 +10,6 @@ Each prints "ready" when it works.
 from __future__ import annotations
 
 import itertools
-import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,57 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rclpy
-from rcl_interfaces.srv import ListParameters
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
-from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
 from ada_robot.ros import environment, qos
-from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.run_node import run_node
 
-NODE = "dynamics_node"
-ASK_RATE = 200.0  # [Hz]
-EFFORT = 0.01  # [N m], a small effort
-PATIENCE = 1.0  # [s]
-# An executor of rclpy that is called a thousand times a second would measure itself: the probe polls.
-LOOK = 5e-5  # [s] between two looks
-PAUSE = 5e-3, 15e-3  # [s] at random, so that no phase of any period is preferred
 
-
-class Asker(Node):  # type: ignore[misc]  # rclpy is untyped
-    """Sends efforts to the last joint, and asks for the names of all parameters; up to ten requests are open."""
-
-    def __init__(self) -> None:
-        super().__init__("asker")
-        self._joint = ""
-        self._open = self._answers = 0
-        self._commands = self.create_publisher(JointState, "joint_commands", qos.COMMANDS)
-        self._states = self.create_subscription(JointState, "joint_states", self._learn, qos.STATES)
-        self._client = self.create_client(ListParameters, f"{NODE}/list_parameters")
-        self.create_timer(1.0 / ASK_RATE, self._ask)
-
-    def _learn(self, message: JointState) -> None:
-        self._joint = message.name[-1]
-        self.destroy_subscription(self._states)
-
-    def _ask(self) -> None:
-        if self._joint:
-            self._commands.publish(JointState(name=[self._joint], effort=[EFFORT]))
-        if self._open < 10 and self._client.service_is_ready():
-            self._open += 1
-            self._client.call_async(ListParameters.Request()).add_done_callback(self._answered)
-
-    def _answered(self, _: Future) -> None:
-        self._open -= 1
-        self._answers += 1
-        if self._answers == 1:
-            print("ready", flush=True)
-
-
-class Listener(Node):  # type: ignore[misc]
+class Listener(Node):  # type: ignore[misc]  # rclpy is untyped
     """Receives messages like a viewer, without reading them."""
 
     def __init__(self, folder: Path) -> None:
@@ -128,60 +82,9 @@ class Referee(Node):  # type: ignore[misc]
         self._references.publish(JointState(name=self._names, position=list(next(self._goals))))
 
 
-class Probe:
-    """Sends efforts to the last joint and waits for the joint state that shows the same number."""
-
-    def __init__(self) -> None:
-        self._node = rclpy.create_node("probe")
-        self._commands = self._node.create_publisher(JointState, "joint_commands", qos.COMMANDS)
-        newest = QoSProfile(depth=1, reliability=qos.STATES.reliability)
-        self._states = Inbox(self._node, JointState, "joint_states", newest)
-        self._joint = ""
-        self._wanted = float("nan")
-        self._seen = 0
-        while not self._joint or not self._commands.get_subscription_count():
-            self._look()
-
-    def _look(self) -> None:
-        time.sleep(LOOK)
-        for message in self._states.fetch():
-            self._joint = message.name[-1]
-            if message.effort[-1] == self._wanted:
-                self._seen = self._seen or time.monotonic_ns()
-
-    def ask(self, effort: float) -> tuple[int, int]:
-        """Times at which a command was sent and seen [ns]."""
-        self._wanted, self._seen = effort, 0
-        message = JointState(name=[self._joint], effort=[effort])
-        sent = time.monotonic_ns()
-        self._commands.publish(message)
-        while not self._seen and time.monotonic_ns() - sent < PATIENCE * 1e9:
-            self._look()
-        return sent, self._seen
-
-
-def probe(count: int, file: Path) -> int:
-    """Send commands with efforts of both signs."""
-    rclpy.init()
-    try:
-        sender = Probe()
-        print("ready", flush=True)
-        rows = []
-        for i in range(count):
-            time.sleep(random.uniform(*PAUSE))
-            rows.append(sender.ask((-1) ** i * EFFORT * (1.0 + 1e-6 * i)))
-        np.save(file, np.array(rows, dtype=np.int64))
-    finally:
-        rclpy.try_shutdown()
-    return 0
-
-
 def main(program: str, *words: str) -> int:
     """Run one of the programs."""
-    if program == "probe":
-        return probe(int(words[0]), Path(words[1]))
     makers: dict[str, Callable[[], Node]] = {
-        "asker": Asker,
         "listener": lambda: Listener(Path(words[0])),
         "referee": lambda: Referee(float(words[0]), [[float(x) for x in goal.split(",")] for goal in words[1:]]),
     }

@@ -251,8 +251,8 @@ def _notes(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Re
         f"{100 * network.loss:g} % loss. The loop's delay was {1e3 * summary.delay_p50:.1f} ms (median), "
         f"{1e3 * summary.delay_max:.1f} ms at most; {summary.lost} answers were lost, {bad[0].filled} forces estimated "
         f"from the identified stiffness of {bad[0].stiffness:.0f} N/m.",
-        "Lock step is independent of the speed of the machine; `python -m benchmarks.motion_simulation` measures the "
-        "2 ms cycle in real time.",
+        "Lock step is independent of the speed of the machine; `python -m ada_experiments.motion_simulation all` "
+        "measures the 2 ms cycle in real time.",
     ]
 
 
