@@ -211,7 +211,11 @@ class Page:
     def add_row(self, label: str, actions: Mapping[str, Callable[[], None]]) -> Any:
         """Add a row of buttons, given by their texts and actions."""
         row = self.gui.add_button_group(label, tuple(actions))
-        self.when(row, lambda: actions[str(row.value)]())
+
+        async def pressed(event: Any) -> None:
+            self.note((label, row.value), actions[str(row.value)])
+
+        row.on_click(pressed)
         return row
 
     def add_key(self, label: str, key: Any, action: Callable[[], None]) -> None:

@@ -125,6 +125,7 @@ def test_a_running_robot_is_pulled_with_the_mouse(stage):
     here.click(PLAY)
     here.until(lambda: simulation.t > 0.2, "it moves")
     here.click(PLAY)
+    here.until(lambda: not here.shown.is_playing, "time stands still")
     here.click(RESET)
     here.until(lambda: simulation.t == 0.0, "it starts anew")
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn at its start", every=1.0)
