@@ -7,11 +7,21 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit import reduce, remove_loop
-from ada_dynamics.robots.mechanisms.parts import turned_x, turned_y
+
+
+def turned_x(angle: float) -> Array:
+    """Rotation about x by an angle [rad]."""
+    return Rotation.from_euler("x", angle).as_matrix()
+
+
+def turned_y(angle: float) -> Array:
+    """Rotation about y by an angle [rad]."""
+    return Rotation.from_euler("y", angle).as_matrix()
 
 
 class Ankle(NamedTuple):

@@ -3,10 +3,10 @@
 
 import numpy as np
 import pytest
+from ankles import turned_x, turned_y
 from loop_robots import mechanism
 
 import ada_dynamics as ada
-from ada_dynamics.robots.mechanisms.parts import turned_x, turned_y
 from ada_dynamics.transmission import export_transmission, polynomial
 
 MOTORS, JOINTS = ["left_crank", "right_crank"], ["ankle_pitch", "ankle_roll"]
