@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m ada_tools.bringup.child PARENT MODULE|PROGRAM WORDS...`: a process that terminates with its parent.
 
-MODULE is the dotted name of a module with a function `main`; PROGRAM is a path with a slash. The module is imported
-immediately, but runs only after a line arrives on the standard input, so that the parent can first check for other
-robots.
+MODULE is the dotted name of a module with a function `main`; PROGRAM is a path with a slash.
 
 When the parent terminates, even by kill -9, the child receives SIGTERM. The child requests this itself, since Python
 code between fork and exec may hang if the parent has threads.
@@ -47,8 +45,6 @@ def main(words: Sequence[str]) -> int:
         if not end_with_parent(int(parent)):
             return _ORPHAN
         run = _program if "/" in what else importlib.import_module(what).main
-        if not sys.stdin.readline():
-            return _ORPHAN  # the parent terminated or cancelled the start
         sys.argv = [what, *rest]
         return int(run() or 0)
     except KeyboardInterrupt:  # before the module installed its handler

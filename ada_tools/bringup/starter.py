@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -25,7 +24,6 @@ from ada_tools.bringup.processes import PACKAGE, Plan, Process
 STAGES = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 TICK = 0.05  # [s] polling period
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_ADDRESS = re.compile(r"https?://[^\s)]+")
 _READER = 0.5  # [s] timeout for the last output; a browser opened by a child keeps its pipe open
 
 Program = Callable[[Process], list[str]]
@@ -74,13 +72,11 @@ class Child(ChildProcess):
             environment: environment of the child.
         """
         self.process = process
-        self.has_begun = False
         self.is_reported = False  # whether its exit was reported
-        self.address = ""  # address printed by the process, for example of the browser view
         self._console = console
         super().__init__(
             [sys.executable, "-m", "ada_tools.bringup.child", str(os.getpid()), *command],
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -89,15 +85,6 @@ class Child(ChildProcess):
         )
         self._reader = threading.Thread(target=self._read, name=f"output of {process.name}", daemon=True)
         self._reader.start()
-
-    def begin(self) -> None:
-        """Let the child run; until then it only imports modules."""
-        stream = self.popen.stdin
-        assert stream is not None
-        self.has_begun = True
-        with suppress(OSError):  # already exited
-            stream.write("\n")
-            stream.close()
 
     def close(self) -> None:
         """Wait for the last output."""
@@ -108,9 +95,6 @@ class Child(ChildProcess):
         assert stream is not None
         with suppress(ValueError):
             for line in stream:
-                found = _ADDRESS.search(line)
-                if found and not self.address:
-                    self.address = found.group()
                 self._console.say(f"[{self.process.name}] {line.rstrip()}")
 
 
@@ -120,7 +104,6 @@ class Starter:
     Example::
 
         with Starter(plan, Console()) as starter:
-            starter.begin()
             code = starter.run()
     """
 
@@ -165,16 +148,6 @@ class Starter:
         """Return True after Ctrl-C or SIGTERM."""
         return self._asked > 0
 
-    @property
-    def address(self) -> str:
-        """Address of the browser view, once it was printed."""
-        return next((child.address for child in self.children if child.address), "")
-
-    def begin(self) -> None:
-        """Let the processes run; until then they only import modules."""
-        for child in self.children:
-            child.begin()
-
     def run(self, tick: Callable[[], bool] | None = None) -> int:
         """Wait for Ctrl-C, or for the exit of a required process.
 
@@ -215,8 +188,7 @@ class Starter:
             names = ", ".join(child.process.name for child in running)
             self._console.say(f"still running: {names}; sending {number.name}")
         for child in running:
-            # A child that has not begun needs no cleanup, and may not handle SIGINT yet.
-            child.send(number if child.has_begun or number != signal.SIGINT else signal.SIGTERM)
+            child.send(number)
         asked = self._asked
         deadline = self._clock.now() + seconds
         # A further Ctrl-C escalates immediately.

@@ -28,7 +28,7 @@ from ada_robot.node_state import (
 from ada_tools.browser.hold_button import HoldButton
 from ada_tools.browser.page import Page, TextBox
 from ada_tools.browser.plots import LivePlot
-from ada_tools.browser.robot_node import ReceivedPositions, RobotNode
+from ada_tools.browser.robot_node import ReceivedPositions, Request, RobotNode
 from ada_tools.browser.sliders import MotorSliders
 from ada_tools.browser.stop_button import StopButton
 
@@ -40,7 +40,7 @@ _NONE = -1  # no press yet
 _REPEATS, _AGAIN = 10.0, 0.5  # [s] repeat a stop request for this time, at this interval, until the node confirms it
 _ONE_PRESS = 0.1  # [s] events of one STOP press, by button and key, arrive within this time
 _FRESH = 1.0  # [s] maximum age of valid positions
-_TRANSITIONS = ("configure", "activate", "deactivate")
+_TRANSITIONS: tuple[Request, ...] = ("configure", "activate", "deactivate")
 _PRESS_ANEW = "release the button and press it again to arm the robots"
 _PLOTTED = 0.1  # [s] between updates of a plot
 
@@ -57,7 +57,7 @@ class ForcePlot:
             self.force = LivePlot(page.gui, "force [N]", ("Fx", "Fy", "Fz"))
             self.moment = LivePlot(page.gui, "moment [N m]", ("Mx", "My", "Mz"))
             zero = page.gui.add_button("zero the sensors", hint="~/bias: of all sensors; they must be unloaded")
-        page.when(zero, lambda: node.bias(lambda problem: page.say(problem or "Sensors zeroed.")))
+        page.when(zero, lambda: node.ask("bias", lambda problem: page.say(problem or "Sensors zeroed.")))
 
     def tick(self) -> None:
         """Per-frame update."""
@@ -141,7 +141,7 @@ class DevicePanel:
 
         for name in _TRANSITIONS:
             page.when(self.buttons[name], self._asking(name), moves=name != "deactivate")
-        page.when(self.buttons["arm"], lambda: self.node.arm(self._answer("arm")), moves=True)
+        page.when(self.buttons["arm"], self._asking("arm"), moves=True)
         page.when(self.buttons["reset"], self._reset, moves=True)
         self._status_text = ""
 
@@ -220,7 +220,7 @@ class DevicePanel:
             return False
         if state.phase == ACTIVE and not _is_armed(state):
             if self._is_first("arm"):
-                self.node.arm(self._answer("arm"))
+                self._asking("arm")()
             self._says.show("held: waiting for the robots to be armed", AMBER)
             return False
         if state.phase == ACTIVE:
@@ -228,7 +228,7 @@ class DevicePanel:
             self._says.show("held: robots move to their sliders", GREEN)
             return True
         if self._is_first("activate"):
-            self.node.change("activate", partial(self._activated, hold.presses))
+            self.node.ask("activate", partial(self._activated, hold.presses))
         self._says.show("held: waiting for the robots to be active", AMBER)
         return False
 
@@ -288,7 +288,7 @@ class DevicePanel:
         if now - self._stopped_at < _ONE_PRESS:
             return
         self._stop_until, self._stopped_at = now + _REPEATS, now
-        self.node.stop(self._answer(STOP))
+        self.node.ask("stop", self._answer(STOP))
 
     def _repeat_stop(self, state: HardwareState) -> None:
         """Repeat the stop request until the node reports the latched stop; a message may get lost or arrive early."""
@@ -297,14 +297,14 @@ class DevicePanel:
             self._stop_until = -math.inf
         elif now < self._stop_until and now - self._stopped_at > _AGAIN:
             self._stopped_at = now
-            self.node.stop(lambda problem: None)  # the first request already reports errors
+            self.node.ask("stop", lambda problem: None)  # the first request already reports errors
 
     def _reset(self) -> None:
         self._stop_until = -math.inf
-        self.node.reset(self._answer("reset"))
+        self._asking("reset")()
 
-    def _asking(self, transition: str) -> Callable[[], None]:
-        return lambda: self.node.change(transition, self._answer(transition))
+    def _asking(self, request: Request) -> Callable[[], None]:
+        return lambda: self.node.ask(request, self._answer(request))
 
     def _answer(self, what: str) -> Callable[[str | None], None]:
         def then(problem: str | None) -> None:

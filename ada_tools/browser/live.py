@@ -21,7 +21,7 @@ from ada_robot.simulated.plant import Snapshot
 from ada_tools.browser.marks_layer import LOAD_MARKS
 from ada_tools.browser.page import RATE, Page, serve
 from ada_tools.browser.plots import POINT
-from ada_tools.browser.robot_node import Answer, Moment, ObservedState, RobotSource
+from ada_tools.browser.robot_node import Answer, Moment, ObservedState, Request, RobotSource
 from ada_tools.browser.robot_page import RobotPage
 
 _BUSY = 0.8  # fraction of a frame used for simulation steps
@@ -157,20 +157,15 @@ class LocalRobot(KnownForces):
         """Called before each period of a simulation."""
 
     # --- requests -----------------------------------------------------------------------------------------------
-    def pause(self, is_paused: bool, then: Answer) -> None:
-        """Pause or resume."""
-        self.is_running, self._last, self._backlog = not is_paused, self._clock.now(), 0.0
-        then(None)
-
-    def step(self, then: Answer) -> None:
-        """Take one step."""
-        self.advance(self._simulation.step_length)
-        then(None)
-
-    def reset(self, then: Answer) -> None:
-        """Restart from the initial state."""
-        self._simulation.reset()
-        self._backlog = 0.0
+    def ask(self, request: Request, then: Answer) -> None:
+        """Pause, resume, take one step, or restart from the initial state."""
+        if request == "step":
+            self.advance(self._simulation.step_length)
+        elif request == "reset":
+            self._simulation.reset()
+            self._backlog = 0.0
+        else:
+            self.is_running, self._last, self._backlog = request == "resume", self._clock.now(), 0.0
         then(None)
 
     def set_speed(self, factor: float, then: Answer) -> None:

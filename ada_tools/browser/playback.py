@@ -18,7 +18,7 @@ from ada_robot.messages.wrenches import passive_efforts
 from ada_robot.simulated.plant import Snapshot
 from ada_tools.browser.live import KnownForces
 from ada_tools.browser.page import Page, serve
-from ada_tools.browser.robot_node import Answer, Moment, ObservedState
+from ada_tools.browser.robot_node import Answer, Moment, ObservedState, Request
 from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.sliders import Slider
 
@@ -114,21 +114,16 @@ class Recording(KnownForces):
         """Pause at a time [s]."""
         self.is_running, self.t = False, min(max(t, self.begin), self.end)
 
-    def pause(self, is_paused: bool, then: Answer) -> None:
-        """Pause or resume, from the beginning if the end is reached."""
-        if not is_paused and self.t >= self.end:
-            self.t = self.begin
-        self.is_running, self._last = not is_paused, self._clock.now()
-        then(None)
-
-    def step(self, then: Answer) -> None:
-        """Go to the next row."""
-        self.go_to(float(self._log.t[min(self._row(self.t) + 1, len(self._log) - 1)]))
-        then(None)
-
-    def reset(self, then: Answer) -> None:
-        """Go to the first row."""
-        self.go_to(self.begin)
+    def ask(self, request: Request, then: Answer) -> None:
+        """Pause, resume (from the beginning if the end is reached), or go to the next or the first row."""
+        if request == "step":
+            self.go_to(float(self._log.t[min(self._row(self.t) + 1, len(self._log) - 1)]))
+        elif request == "reset":
+            self.go_to(self.begin)
+        else:
+            if request == "resume" and self.t >= self.end:
+                self.t = self.begin
+            self.is_running, self._last = request == "resume", self._clock.now()
         then(None)
 
     def set_speed(self, factor: float, then: Answer) -> None:

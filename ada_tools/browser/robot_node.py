@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ _LOOKS = 3  # number of increasing samples that indicate motion: more than a sin
 
 Answer = Callable[[str | None], None]  # called with None on success, else with the reason of the failure
 Positions = Mapping[str, float]  # by joint [rad, m]
+Request = Literal["pause", "resume", "step", "reset", "configure", "activate", "deactivate", "arm", "stop", "bias"]
 
 
 class Moment(NamedTuple):
@@ -189,10 +190,6 @@ class RobotSource(Protocol):
         """Wrenches [f, n] of the loaded joints on their children at a time; None if unknown."""
         return None
 
-    def rate(self) -> float:
-        """Rate of received state messages [Hz]; 0 without messages."""
-        return 0.0
-
     def parameters(self) -> Mapping[str, object]:
         """Known parameters, such as "gravity" and "real_time_factor"."""
         return {}
@@ -215,14 +212,12 @@ class RobotSource(Protocol):
         if positions is not None:
             raise InputError(f"{self.name} accepts no commands.")
 
-    def reset(self, then: Answer) -> None:
-        """Restart from the initial state; for devices: clear alarms and a latched stop."""
+    def ask(self, request: Request, then: Answer) -> None:
+        """Make a request; may be called from any thread.
 
-    def pause(self, is_paused: bool, then: Answer) -> None:
-        """Pause or resume."""
-
-    def step(self, then: Answer) -> None:
-        """Take one step while paused."""
+        A simulation or recording takes "pause", "resume", "step" and "reset"; devices take "reset", which clears alarms
+        and a latched stop, and the others.
+        """
 
     def set_speed(self, factor: float, then: Answer) -> None:
         """Set the ratio of simulated to real time."""
@@ -273,18 +268,6 @@ class RobotNode(RobotSource, Protocol):
 
     def others(self, device: str) -> Sequence[str]:
         """Other nodes that command a device."""
-
-    def change(self, transition: str, then: Answer) -> None:
-        """Request a transition: "configure", "activate", "deactivate" or "cleanup"."""
-
-    def arm(self, then: Answer) -> None:
-        """Arm the active robots, so that they follow commands."""
-
-    def stop(self, then: Answer) -> None:
-        """Stop all robots; may be called from any thread."""
-
-    def bias(self, then: Answer) -> None:
-        """Zero the sensors at their present readings."""
 
 
 # --- controllers ------------------------------------------------------------------------------------------------------

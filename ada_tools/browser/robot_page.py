@@ -337,8 +337,7 @@ class RobotPage:
             return ", stopped"
         if not self.is_playing:
             return ", paused"
-        rate = self.source.rate()
-        return f", **{self.motion.factor:.2f}** x real time" + (f", {rate:.0f} states/s" if rate else "")
+        return f", **{self.motion.factor:.2f}** x real time"
 
     def _quantities(self) -> str:
         """Energy, if velocities are known, and the largest closure error."""
@@ -352,24 +351,24 @@ class RobotPage:
     def toggle(self) -> None:
         """Toggle play and pause."""
         is_paused = self.is_playing
-        self.source.pause(is_paused, lambda problem: self._paused(is_paused, problem))
+        self.source.ask("pause" if is_paused else "resume", lambda problem: self._paused(is_paused, problem))
 
     def one_step(self) -> None:
         """Pause and take one step."""
         if not self.is_playing:
-            self.source.step(self._say)
+            self.source.ask("step", self._say)
             return
 
         def then(problem: str | None) -> None:
             self._paused(True, problem)
             if problem is None:
-                self.source.step(self._say)
+                self.source.ask("step", self._say)
 
-        self.source.pause(True, then)
+        self.source.ask("pause", then)
 
     def reset(self) -> None:
         """Restart from the initial state."""
-        self.source.reset(self._say)
+        self.source.ask("reset", self._say)
 
     def set_speed(self) -> None:
         """Apply the selected speed."""

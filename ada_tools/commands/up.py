@@ -7,9 +7,8 @@ import argparse
 import os
 import shlex
 import sys
-from typing import TYPE_CHECKING
 
-from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import USAGE_ERROR, InputError
 from ada_tools.bringup import SETUPS, Plan, Setup, find_setup, plan
 from ada_tools.bringup.arguments import assignments
@@ -17,9 +16,6 @@ from ada_tools.bringup.processes import params_text
 from ada_tools.bringup.starter import Console, Starter
 from ada_tools.commands import sim
 from ada_tools.commands.common import seconds, table
-
-if TYPE_CHECKING:
-    from ada_tools.bringup.robot_watch import RobotWatch
 
 NAME = "up"
 SUMMARY = "start a robot as ROS 2 nodes: simulated, emulated or real"
@@ -43,9 +39,6 @@ examples:
   ada up pa10 --headless --duration 10      a check without display: exit code 0 if joint states were received
 """
 _TICK = 0.05  # [s]
-_AROUND = 0.3  # [s] time to detect other robots; importing the nodes takes longer
-_DISCOVERY = 10.0  # [s] another robot of the same name is found within this time
-_SLOW = 5.0  # [s] time until the first waiting message
 _PATIENCE = 60.0  # [s] minimum timeout for the first joint states: a first start compiles
 _FAILED = 1
 _HEADLESS = 5.0  # [s] of a simulation without ROS 2 and without display
@@ -141,114 +134,51 @@ def _dry_lines(what: Plan) -> list[str]:
     return lines
 
 
-def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -> int:
+def _bring_up(what: Plan, duration: float | None) -> int:
     console = Console()
     names = ", ".join(process.name for process in what.processes)
     console.say(f"{what.setup}: starting {names} in ROS domain {os.environ.get('ROS_DOMAIN_ID') or 0}; Ctrl-C ends")
-    for note in what.notes:
+    for note in (*what.notes, *_remarks(what)):
         console.say(note)
-    begin = clock.now()
-    with Starter(what, console, clock=clock) as starter:
-        from ada_tools.bringup.robot_watch import RobotWatch  # slow import, during which the nodes start
-
-        watch = RobotWatch(what, clock)
-        try:
-            watch.discover(_AROUND)
-            starter.begin()
-            watching = StartCheck(what, console, starter, watch, begin, duration, clock)
-            code = starter.run(watching.tick)
-        finally:
-            watch.close()
-        return code if code or duration is None or starter.is_interrupted else watching.verdict()
+    with Starter(what, console) as starter:
+        return starter.run() if duration is None else _checked(what, starter, console, duration)
 
 
-class StartCheck:
-    """Status messages while the nodes run."""
+def _checked(what: Plan, starter: Starter, console: Console, duration: float) -> int:
+    """Run the nodes for a number of seconds; exit code 0 if the robot published."""
+    begin = SYSTEM_CLOCK.now()
+    from ada_tools.bringup.robot_watch import RobotWatch  # slow import, during which the nodes start
 
-    def __init__(
-        self,
-        what: Plan,
-        console: Console,
-        starter: Starter,
-        watch: RobotWatch,
-        begin: float,
-        duration: float | None,
-        clock: Clock = SYSTEM_CLOCK,
-    ) -> None:
-        """Args: plan; console; running processes and monitor; start time and duration [s]; clock."""
-        self._clock = clock
-        self.what = what
-        self.console = console
-        self.starter = starter
-        self.watch = watch
-        self.begin = begin
-        self.duration = duration
-        self._patience = max(duration or 0.0, _PATIENCE)
-        self._has_reported = self._has_warned = False
-        self._next_line = _SLOW
+    watch = RobotWatch(what)
 
-    def tick(self) -> bool:
-        """Process messages, report the status, and return True at the end of the duration."""
-        if self._has_reported and self.duration is None:
-            self._clock.sleep(_TICK)  # everything is reported
-        else:
-            self.watch.look(_TICK)
-        passed = self._clock.now() - self.begin
-        if not self._has_reported:
-            self._wait(passed)
-        if not self._has_warned and passed < _DISCOVERY:
-            self._warn_of_others()
-        if self.duration is None:
-            return False
-        return passed >= (self._patience if self.watch.first is None else self.duration)
+    def tick() -> bool:
+        watch.look(_TICK)
+        return SYSTEM_CLOCK.now() - begin > (duration if watch.count else max(duration, _PATIENCE))
 
-    def _warn_of_others(self) -> None:
-        """Warn about another robot; discovery takes a second or two, so it may be found late."""
-        if max(self.watch.others, self.watch.robots - 1) > 0:
-            self._has_warned = True
-            self.console.say(
-                f"warning: another {self.what.plant} publishes in this domain, so that topics carry two robots: stop "
-                "it, or use a separate namespace (namespace:=second) or domain (ROS_DOMAIN_ID)."
-            )
-
-    def verdict(self) -> int:
-        """Exit code at the end of the given duration."""
-        if self.watch.first is None:
-            topic = f"{self.what.values['namespace']}/{'wrench' if self.what.is_sensor else 'joint_states'}"
-            self.console.say(
-                f"failed: no message on {topic} within {self._patience:g} s. See the output of the "
-                "nodes above; on a slow machine use a longer --duration."
-            )
-            return _FAILED
-        seen, count = max(self._clock.now() - self.watch.first, _TICK), self.watch.count
-        kind = "wrenches" if self.what.is_sensor else "joint states"
-        self.console.say(f"{count} {kind} in {seen:.1f} s, {count / seen:.0f} per second")
-        return 0
-
-    def _wait(self, passed: float) -> None:
-        first = self.watch.first
-        if first is not None:
-            self._has_reported = True
-            self.console.say(f"published after {first - self.begin:.1f} s{_remark(self.what)}")
-            if self.starter.address:
-                self.console.say(f"browser view: {self.starter.address}")
-        elif passed > self._next_line:
-            self._next_line *= 2.0
-            self.console.say(f"waiting for the robot, {passed:.0f} s")
+    try:
+        code = starter.run(tick)
+    finally:
+        watch.close()
+    if code or starter.is_interrupted:
+        return code
+    console.say(f"{watch.count} messages on {watch.topic} in {duration:g} s")
+    if not watch.count:
+        console.say("failed: see the output of the nodes above; on a slow machine use a longer --duration.")
+    return 0 if watch.count else _FAILED
 
 
-def _remark(what: Plan) -> str:
-    """How to start a robot that does not move by itself; "" if it moves."""
+def _remarks(what: Plan) -> list[str]:
+    """How to start a robot that does not move by itself; empty if it moves."""
     autostart = what.devices.get("autostart")
     if autostart == "inactive":
         node = f"{what.values['namespace']}/{what.plant}"
-        return f"; inactive: activate it in the browser view, or by ros2 lifecycle set {node} activate"
+        return [f"inactive: activate it in the browser view, or by ros2 lifecycle set {node} activate"]
     if autostart == "commanded":
-        return "; inactive: the first command activates it"
+        return ["inactive: the first command activates it"]
     if what.robot.get("start_paused"):
-        return "; the simulation is paused"
+        return ["the simulation is paused"]
     is_held = what.robot.get("idle") == "hold" and not what.controller
-    return "; servos hold its position (idle:=release frees the joints)" if is_held else ""
+    return ["servos hold its position (idle:=release frees the joints)"] if is_held else []
 
 
 # --- without ROS 2 ----------------------------------------------------------------------------------------------------

@@ -61,9 +61,6 @@ class RobotNode(RobotSource):
     def newest(self):
         return self.seen
 
-    def rate(self):
-        return 250.0
-
     def parameters(self):
         return self.known
 
@@ -84,14 +81,13 @@ class RobotNode(RobotSource):
     def sent(self):
         return [one for one in self.commands if one is not None]
 
-    def reset(self, then):
-        self._answers("reset", then)
-
-    def pause(self, is_paused, then):
-        self._answers(("pause", is_paused), then)
-
-    def step(self, then):
-        self._answers("step", then)
+    def ask(self, request, then):
+        if request in ("stop", "bias"):
+            self.asked.append(request)
+            return
+        self._answers(request, then)
+        if self.problem is None and request == "activate":
+            self.activated()
 
     def set_speed(self, factor, then):
         self._answers(("speed", factor), then)
@@ -118,22 +114,8 @@ class RobotNode(RobotSource):
     def others(self, device):
         return self.rivals
 
-    def change(self, transition, then):
-        self._answers(transition, then)
-        if self.problem is None and transition == "activate":
-            self.activated()
-
     def activated(self):
         """Devices become active."""
-
-    def stop(self, then):
-        self.asked.append("stop")
-
-    def arm(self, then):
-        self._answers("arm", then)
-
-    def bias(self, then):
-        self.asked.append("bias")
 
 
 class Controller:

@@ -63,7 +63,6 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
         bare.start()
         with Starter(_plan(folder, device.url, state, priority), Console(said)) as starter:
             work = _Work(device, seconds, state["phase"], tell)
-            starter.begin()
             starter.run(work.tick)
             growths = work.watch.growths() if work.began else {}
         work.close()

@@ -25,8 +25,7 @@ from ada_robot.ros.qos import streams
 from ada_tools.browser.robot_node import Observation, ObservedJoints, ObservedState
 
 _FRESH = 1.0  # [s] a complete state takes precedence over joint states for this long
-_RATED = 1.0  # [s] interval for counting messages
-_STREAMS = streams(200)  # queue for a slow frame; further states are not counted
+_STREAMS = streams(200)  # queue for a slow frame
 _NS = 1e-9  # [s]
 _EARLY = 4.0  # [s] from the first marker, during which the world frame may be unknown
 
@@ -37,11 +36,7 @@ class _Arrival(NamedTuple):
 
 
 class MotionInbox:
-    """Latest motion of a robot.
-
-    Attributes:
-        rate: rate of received messages [Hz].
-    """
+    """Latest motion of a robot."""
 
     def __init__(self, node: Node, state_topic: str, complain: Callable[[str], None]) -> None:
         """Subscribe to the complete state.
@@ -55,8 +50,6 @@ class MotionInbox:
         self._raw: _Arrival | None = None
         self._decoded: tuple[_Arrival, ObservedState | None] | None = None
         self._joints: ObservedJoints | None = None
-        self._count, self.rate = 0, 0.0
-        self._rated = (time.monotonic(), 0)
         self._fallback: Inbox | None = None  # joint states
         self._states = Inbox(node, Float64MultiArray, state_topic, _STREAMS, raw=True)
 
@@ -95,15 +88,9 @@ class MotionInbox:
         states = self._states.fetch()
         if states:
             self._raw = _Arrival(time.monotonic(), states[-1])
-            self._count += len(states)
         if fallback := self._fallback:
             for message in fallback.fetch():
                 self._take_joints(message)
-        begin, count = self._rated
-        now = time.monotonic()
-        if now - begin >= _RATED:
-            self.rate = (self._count - count) / (now - begin)
-            self._rated = now, self._count
 
     def _take_joints(self, message: JointState) -> None:
         """Merge joint states: several nodes may publish parts of the joints."""
@@ -118,8 +105,6 @@ class MotionInbox:
         velocities.update((n, x) for n, x in zip(names, message.velocity, strict=False) if math.isfinite(x))
         stamp = message.header.stamp
         self._joints = ObservedJoints(time.monotonic(), stamp.sec + _NS * stamp.nanosec, positions, velocities)
-        if self._raw is None or time.monotonic() - self._raw.at > _FRESH:
-            self._count += 1
 
 
 class MarkerInbox:

@@ -38,6 +38,7 @@ from ada_tools.browser.robot_node import (
     Observation,
     Positions,
     ReceivedPositions,
+    Request,
     RobotNode,
     TargetPose,
     Wrench,
@@ -65,7 +66,6 @@ _TRANSITIONS = {
     "configure": Transition.TRANSITION_CONFIGURE,
     "activate": Transition.TRANSITION_ACTIVATE,
     "deactivate": Transition.TRANSITION_DEACTIVATE,
-    "cleanup": Transition.TRANSITION_CLEANUP,
 }
 _OF_DEVICE = {"states": JointState, "commanded": JointState, "wrench": WrenchStamped}  # topics of each device
 
@@ -192,10 +192,6 @@ class RobotLink(RobotNode):
         """Latest motion."""
         return self._motion.newest()
 
-    def rate(self) -> float:
-        """Rate of received state messages [Hz]."""
-        return self._motion.rate
-
     def parameters(self) -> Mapping[str, object]:
         """Known parameters of the node."""
         return self._parameters
@@ -288,46 +284,25 @@ class RobotLink(RobotNode):
         f.x, f.y, f.z, n.x, n.y, n.z = (float(x) for x in wrench)
         send_to_listener(self._pushes, message, self.name)
 
-    def reset(self, then: Answer) -> None:
-        """Reset, by the hardware node if one was detected."""
-        if self._state is None:
-            self._simulation.trigger("reset", then)
+    def ask(self, request: Request, then: Answer) -> None:
+        """Make a request; the hardware node resets, if one was detected."""
+        if request in _TRANSITIONS:  # the reason of a refusal is in ~/state
+            change = ChangeState.Request(transition=Transition(id=_TRANSITIONS[request]))
+            refused = f"{self.driver} refused; see its state or log."
+            self._driver.ask("change_state", change, lambda answer: None if answer.success else refused, then, _SLOW)
+        elif request in ("pause", "resume"):
+            self._simulation.ask("pause", SetBool.Request(data=request == "pause"), reason_of, then)
+        elif request == "step" or (request == "reset" and self._state is None):
+            self._simulation.trigger(request, then)
+        elif request == "stop":
+            fix = " Press the emergency stop of the robot."
+            self._driver.trigger("stop", lambda problem: then(None if problem is None else problem + fix), _AT_ONCE)
         else:
-            self._driver.trigger("reset", then, _SLOW)
-
-    def pause(self, is_paused: bool, then: Answer) -> None:
-        """Pause or resume."""
-        self._simulation.ask("pause", SetBool.Request(data=is_paused), reason_of, then)
-
-    def step(self, then: Answer) -> None:
-        """Take one step while paused."""
-        self._simulation.trigger("step", then)
+            self._driver.trigger(request, then, _AT_ONCE if request == "arm" else _SLOW)
 
     def set_speed(self, factor: float, then: Answer) -> None:
         """Set the ratio of simulated to real time."""
         self._simulation.set_parameter("real_time_factor", float(factor), then)
-
-    def change(self, transition: str, then: Answer) -> None:
-        """Request a lifecycle transition; the reason of a refusal is in ~/state."""
-        request = ChangeState.Request(transition=Transition(id=_TRANSITIONS[transition]))
-        refused = f"{self.driver} refused; see its state or log."
-        self._driver.ask("change_state", request, lambda answer: None if answer.success else refused, then, _SLOW)
-
-    def stop(self, then: Answer) -> None:
-        """Stop all robots, from any thread."""
-
-        def answer(problem: str | None) -> None:
-            then(None if problem is None else f"{problem} Press the emergency stop of the robot.")
-
-        self._driver.trigger("stop", answer, _AT_ONCE)
-
-    def arm(self, then: Answer) -> None:
-        """Arm the active robots."""
-        self._driver.trigger("arm", then, _AT_ONCE)
-
-    def bias(self, then: Answer) -> None:
-        """Zero the sensors at their present readings."""
-        self._driver.trigger("bias", then, _SLOW)
 
 
 class ControllerLink:

@@ -74,7 +74,6 @@ def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_i
     runner = Runner(tmp_path, talk=TALK)
     process = Process("talk", "node", namespace="/n", parameters={"a": 1.5}, given={"b": "x"}, arguments=("-d", "f"))
     with runner.starter(process) as starter:
-        starter.begin()
         assert starter.run(tick(lambda: runner.lines, "a line")) == 0
         (first,) = runner.lines
         words = first.split()
@@ -90,7 +89,6 @@ def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_i
 def test_a_process_that_the_others_need_ends_all_with_its_exit_code(tmp_path):
     runner = Runner(tmp_path, talk=TALK, failing=FAILING)
     with runner.starter(Process("talk", "one"), Process("failing", "two")) as starter:
-        starter.begin()
         assert starter.run() == 5
     assert "[two] no robot" in runner.lines
     assert "two exited (exit code 5); stopping all" in runner.lines
@@ -101,7 +99,6 @@ def test_an_optional_process_may_end(tmp_path):
     runner = Runner(tmp_path, talk=TALK, failing=FAILING)
     said = "two exited (exit code 5); the others continue"
     with runner.starter(Process("talk", "one"), Process("failing", "two", optional=True)) as starter:
-        starter.begin()
         assert starter.run(runner.has(said)) == 0
         assert starter.children[0].code is None
     assert runner.lines.count(said) == 1
@@ -110,7 +107,6 @@ def test_an_optional_process_may_end(tmp_path):
 def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):
     runner = Runner(tmp_path, talk=TALK)
     with runner.starter(Process("talk", "one")) as starter:
-        starter.begin()
         starter.run(runner.has(UP))
         os.kill(starter.children[0].pid, signal.SIGKILL)
         assert starter.run() == 128 + signal.SIGKILL
@@ -120,7 +116,6 @@ def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):
 def test_a_process_that_ignores_all_requests_is_killed(tmp_path):
     runner = Runner(tmp_path, stubborn=STUBBORN)
     with runner.starter(Process("stubborn", "one"), kind=Impatient) as starter:
-        starter.begin()
         starter.run(runner.has("[one] up"))
     assert starter.children[0].code == -signal.SIGKILL
 
@@ -129,20 +124,11 @@ def test_an_interrupt_ends_the_run_with_success(tmp_path):
     runner = Runner(tmp_path, talk=TALK)
     before = signal.getsignal(signal.SIGINT)
     with runner.starter(Process("talk", "one")) as starter:
-        starter.begin()
         starter.run(runner.has(UP))
         assert starter.run(lambda: os.kill(os.getpid(), signal.SIGINT)) == 0
         assert starter.is_interrupted
     assert runner.lines[-1] == "[one] bye"
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_an_address_that_a_process_prints_is_remembered(tmp_path):
-    runner = Runner(tmp_path, talk="print('view: http://127.0.0.1:8081   (Ctrl-C ends)', flush=True)\n" + TALK)
-    with runner.starter(Process("talk", "view")) as starter:
-        starter.begin()
-        starter.run(tick(lambda: starter.address, "an address"))
-        assert starter.address == "http://127.0.0.1:8081"
 
 
 PARENT = """
@@ -152,7 +138,6 @@ from ada_tools.bringup.starter import Console, Starter
 plan = Plan("test", {}, (Process("talk", "one"),))
 with Starter(plan, Console(), lambda process: [sys.executable, sys.argv[1]]) as starter:
     print(starter.children[0].pid, flush=True)
-    starter.begin()
     starter.run()
 """
 

@@ -75,7 +75,7 @@ def test_wrenches_of_a_sensor_reach_the_page_and_are_zeroed_by_its_button(ros):
         def is_zeroed():
             """On a busy machine the samples may take longer than the sensor has for them."""
             answers = []
-            panel.node.bias(answers.append)
+            panel.node.ask("bias", answers.append)
             return ros.wait(lambda: answers, what="the answer") == [None]
 
         ros.wait(is_zeroed, what="a zero")

@@ -96,14 +96,13 @@ def test_a_robot_moves_over_dds_and_the_command_ends_by_itself(ros):
     process = ros.start(*ADA, "pa10", "--headless", "--duration", "8")  # discovery alone may take some seconds
     assert list(states.newest().name) == ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
     assert process.wait() == 0, process.output
-    assert int(re.search(r"(\d+) joint states in [\d.]+ s", process.output).group(1)) > 1
+    assert int(re.search(r"(\d+) messages on /joint_states in 8 s", process.output).group(1)) > 1
     ros.wait(lambda: ros.tester.count_publishers("joint_states") == 0, what="the end of the robot's node")
 
 
 def test_an_interrupt_ends_all_processes_with_success(ros):
     states = ros.collect(JointState, "/left/joint_states")
     process = ros.start(*ADA, "slider_crank", "--headless", "namespace:=left")
-    ros.wait(lambda: re.search(r"^published after [\d.]+ s$", process.output, re.MULTILINE), what="the robot")
     states.newest()
     (child,) = descendants(process.pid)
     assert process.stop() == 0, process.output
@@ -150,16 +149,15 @@ def test_two_arms_with_prefixes_are_one_tree_and_follow_commands_of_their_own(ro
 
 
 @pytest.mark.slow
-def test_a_second_robot_of_the_same_name_is_warned_of_and_one_that_dies_ends_its_command(ros):
-    first = ros.start(*ADA, "four_bar", "--headless", "idle:=hold")
-    ros.wait(lambda: "servos hold its position" in first.output, what="the first robot")
-    second = ros.start(*ADA, "four_bar", "--headless")
-    ros.wait(lambda: "warning: another dynamics_node" in second.output, what="a warning")
-    (child,) = descendants(first.pid)
+def test_a_robot_that_dies_ends_its_command(ros):
+    states = ros.collect(JointState, "joint_states")
+    process = ros.start(*ADA, "four_bar", "--headless", "idle:=hold")
+    states.newest()
+    assert "servos hold its position" in process.output
+    (child,) = descendants(process.pid)
     os.kill(child, signal.SIGKILL)
-    assert first.wait() == 128 + signal.SIGKILL
-    assert "dynamics_node exited (SIGKILL); stopping all" in first.output
-    assert second.stop() == 0
+    assert process.wait() == 128 + signal.SIGKILL
+    assert "dynamics_node exited (SIGKILL); stopping all" in process.output
 
 
 @pytest.fixture

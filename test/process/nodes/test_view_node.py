@@ -349,7 +349,7 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     answers = []
     on_page(ros, node, lambda: node.link.set_speed(-1.0, answers.append))
     ros.wait(lambda: answers and "real_time_factor" in answers[0], what="a refusal in the node's words")
-    on_page(ros, node, lambda: node.link.reset(answers.append))
+    on_page(ros, node, lambda: node.link.ask("reset", answers.append))
     ros.wait(lambda: answers[1:] == [None] and not robot.now.v.any(), what="the start, at rest")
     robot.speed.value = "1"
     on_page(ros, node, robot.set_speed)

@@ -153,10 +153,10 @@ def test_buttons_ask_the_plant_and_its_refusals_are_said(page, pendulum):
     robot.set_speed()
     assert plant.asked[-3:] == ["step", "reset", ("speed", 2.0)]
     robot.toggle()
-    assert plant.asked[-1] == ("pause", False)
+    assert plant.asked[-1] == "resume"
     assert robot.is_playing
     robot.one_step()  # of a robot that moves: pause first
-    assert plant.asked[-2:] == [("pause", True), "step"]
+    assert plant.asked[-2:] == ["pause", "step"]
     assert not robot.is_playing
     plant.problem = "it is frozen"
     robot.one_step()

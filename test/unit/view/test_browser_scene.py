@@ -149,10 +149,10 @@ def test_a_recording_stops_at_the_end_or_begins_again(swing):
 
     recording.set_speed(0.5, print)
     assert after(1.0) == (0.0, False)
-    recording.pause(False, lambda problem: None)
+    recording.ask("resume", lambda problem: None)
     assert after(1.0) == (0.5, True)
     assert after(9.0) == (1.0, False)
-    recording.pause(False, lambda problem: None)
+    recording.ask("resume", lambda problem: None)
     recording.repeats = True
     assert after(3.0) == (0.5, True)
 
@@ -230,7 +230,7 @@ def test_steps_keep_up_with_the_clock_as_far_as_they_can(page, pendulum, speed, 
     robot = LocalRobot(simulation, page.say, page.clock)
     robot.period = 1e-3
     robot.set_speed(speed, print)
-    robot.pause(False, lambda problem: None)
+    robot.ask("resume", lambda problem: None)
     for frame in range(1, 91):
         page.clock.advance(max(begin + frame / 30 - page.clock.now(), 1e-3))
         robot.newest()
