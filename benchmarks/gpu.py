@@ -107,7 +107,7 @@ def kernels(report: Report, device: str, states: int, seconds: float, robots: Se
             raise RuntimeError(f"{name}: two runs equal: {same}; off by {error:.1e} of the largest number")
         rate = states_per_second(
             lambda: launch(kernel, given, [out]),  # noqa: B023 - called within this turn
-            lambda: kernel.device.wait(0),  # noqa: B023
+            kernel.device.wait,
             states,
             seconds,
         )
@@ -134,7 +134,7 @@ def steps(report: Report, device: str, states: int, seconds: float, robots: Sequ
         sim = simulation(robot)
         q, v, _ = states_of(robot, states)
         motions = DeviceRollout(sim.context, np.concatenate([q, v], axis=1), np.zeros(sim.model.nv), device)
-        rate = states_per_second(lambda: motions.run(1), lambda: motions.device.wait(0), states, seconds)  # noqa: B023
+        rate = states_per_second(lambda: motions.run(1), motions.device.wait, states, seconds)  # noqa: B023
         rows.append([robot, rate / 1e9, motions.cpu_steps])
         if robot == "pa10" and isinstance(motions.device, Gpu):
             report.targets.append(Target("steps", "pa10 RK4", rate / 1e9, STEP_GOAL, unit="G steps/s"))

@@ -35,7 +35,7 @@ class Block(Protocol):
 
 
 class Device(Protocol):
-    """Device that runs kernels. A stream is a number; the operations of one stream are executed in order."""
+    """Device that runs kernels; all its operations are executed in order, in the default stream."""
 
     name: str
     target: Target
@@ -44,35 +44,26 @@ class Device(Protocol):
     def load(self, code: bytes) -> Any:
         """Load a compiled kernel."""
 
-    def launch(self, kernel: Any, arguments: Sequence[Any], states: int, stream: int) -> None:
+    def launch(self, kernel: Any, arguments: Sequence[Any], states: int) -> None:
         """Launch a kernel with one thread per state."""
 
-    def allocate(self, size: int, stream: int) -> Block:
+    def allocate(self, size: int) -> Block:
         """Allocate device memory; `size` in bytes."""
 
-    def staging(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Allocate host memory for fast copies; `size` in bytes."""
-
-    def free_memory(self) -> int:
-        """Free device memory in bytes."""
-
-    def to_device(self, address: int, array: np.ndarray[Any, Any], stream: int) -> None:
+    def to_device(self, address: int, array: np.ndarray[Any, Any]) -> None:
         """Copy a contiguous array to the device."""
 
-    def to_host(self, array: np.ndarray[Any, Any], address: int, stream: int) -> None:
+    def to_host(self, array: np.ndarray[Any, Any], address: int) -> None:
         """Copy from the device to a contiguous array."""
 
-    def clear(self, address: int, size: int, stream: int) -> None:
+    def clear(self, address: int, size: int) -> None:
         """Set bytes to zero."""
 
-    def new_stream(self) -> int:
-        """Create a stream."""
-
-    def wait(self, stream: int) -> None:
-        """Block until a stream is idle."""
+    def wait(self) -> None:
+        """Block until all operations are done."""
 
     def follow(self, stream: int, other: int) -> None:
-        """Let a stream wait for the work that is in another stream now."""
+        """Let a stream, given by its handle or 0, wait for the work that is in another stream now."""
 
     def refuse_foreign(self, address: int, name: str) -> None:
         """Raise InputError if an address is not in the memory of this device."""
@@ -181,15 +172,15 @@ class DeviceArray:
     def __init__(self, device: Device, shape: tuple[int, ...], dtype: np.dtype[Any], columns: bool) -> None:
         """Allocate an array whose first axis counts the states."""
         self.device, self.shape, self.dtype, self.is_columns = device, shape, dtype, columns
-        self.block = device.allocate(prod(shape) * dtype.itemsize, 0)
+        self.block = device.allocate(prod(shape) * dtype.itemsize)
 
     @classmethod
     def of(cls, device: Device, values: np.ndarray[Any, Any], columns: bool = False) -> DeviceArray:
         """Copy an array to a device."""
         found = cls(device, values.shape, values.dtype, columns)
         laid_out = np.ascontiguousarray(np.moveaxis(values, 0, -1) if columns else values)
-        device.to_device(found.block.address, laid_out, 0)
-        device.wait(0)  # `laid_out` may be freed afterwards
+        device.to_device(found.block.address, laid_out)
+        device.wait()  # `laid_out` may be freed afterwards
         return found
 
     def __repr__(self) -> str:
@@ -249,8 +240,8 @@ class DeviceArray:
     def numpy(self) -> np.ndarray[Any, Any]:
         """Copy to the host; blocks until the array is ready."""
         host = np.empty(self._laid_out(), self.dtype)
-        self.device.to_host(host, self.block.address, 0)
-        self.device.wait(0)
+        self.device.to_host(host, self.block.address)
+        self.device.wait()
         return np.moveaxis(host, -1, 0) if self.is_columns else host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -294,8 +285,8 @@ class ArrayView:
         ends = [step * (n - 1) for step, n in zip(steps, self.shape, strict=True)]
         before = -sum(min(end, 0) for end in ends)
         memory = np.empty(before + sum(max(end, 0) for end in ends) + self.dtype.itemsize, np.uint8)
-        device.to_host(memory, self.address - before, 0)
-        device.wait(0)
+        device.to_host(memory, self.address - before)
+        device.wait()
         return np.ndarray(self.shape, self.dtype, memory.data, before, steps)
 
     @property

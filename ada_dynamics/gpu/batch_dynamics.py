@@ -27,7 +27,7 @@ from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.expr import Function
 from ada_dynamics.gpu.arrays import ArrayView, Device, array_view, on_device
 from ada_dynamics.gpu.cuda_driver import Gpu, HostDevice
-from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel, launch, put_rows
+from ada_dynamics.gpu.kernels import ThreadKernel, compute, launch, put_rows
 from ada_dynamics.jit import Signature
 from ada_dynamics.model.model import Model
 
@@ -122,12 +122,6 @@ def device_of(device: str) -> Device:
     return Gpu(int(named[1] or 0))
 
 
-@cache
-def _staging(device: str) -> StagedBatches:
-    """Staging memory of a device, shared by all models."""
-    return StagedBatches(device_of(device))
-
-
 class DeviceDynamics(Dynamics):
     """Dynamics that computes batches of `forward` and `inverse` on a device.
 
@@ -147,7 +141,6 @@ class DeviceDynamics(Dynamics):
             where = f"model {model.name!r} with {model.nv} velocities is too large for specialised kernels: "
             raise invalid("device", device, "'cpu', which has generic kernels", where)
         self.device = device_of(device)
-        self._staging = _staging(device)
         self._thread_kernels: dict[tuple[str, int], ThreadKernel] = {}
         self._quantities = DeviceQuantities(self.model, self._kernels, str(self._options["algorithm"]))
 
@@ -208,8 +201,8 @@ class DeviceDynamics(Dynamics):
         is_dense_only = closed is not None and closed.plans.is_dense_only
         if is_dense_only or not (is_on_device or _is_batch(arrays)):
             return on_cpu(*values.values(), external=external)  # raises for batches of different lengths
-        compute = self._on_device if is_on_device else self._on_host_arrays
-        return compute(name, arrays, values, partial(self._again, on_cpu, external or {}))
+        batch = self._on_device if is_on_device else self._on_host_arrays
+        return batch(name, arrays, values, partial(self._again, on_cpu, external or {}))
 
     def _on_host_arrays(
         self,
@@ -223,7 +216,7 @@ class DeviceDynamics(Dynamics):
         if self._is_first_batch(name):
             few = range(min(CHECKED_STATES, next(len(x) for x in arrays.values() if x.ndim == 2)))
             self._look_once(name, _rows(arrays["q"], few), _rows(arrays["v"], few))
-        found, rejected = self._staging.run(kernel, list(arrays.values()))
+        found, rejected = compute(kernel, list(arrays.values()))
         result: Any = found[0]
         if len(rejected):
             self._check_state(dict(arrays))

@@ -48,39 +48,27 @@ class HostDevice:
         library = compiler.load(code, (THREADS,))
         return library, ctypes.CFUNCTYPE(None)(library.address(THREADS))
 
-    def launch(self, kernel: Any, arguments: Sequence[Any], states: int, stream: int) -> None:
+    def launch(self, kernel: Any, arguments: Sequence[Any], states: int) -> None:
         """Run a kernel for all states."""
         kernel[1](*arguments)
 
-    def allocate(self, size: int, stream: int) -> Block:
+    def allocate(self, size: int) -> Block:
         """Allocate memory of this process."""
         return _HostBlock(size)
 
-    def staging(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Allocate an array."""
-        return np.empty(size, np.uint8)
-
-    def free_memory(self) -> int:
-        """Return an upper bound, because the operating system limits memory."""
-        return 2**62
-
-    def to_device(self, address: int, array: np.ndarray[Any, Any], stream: int) -> None:
+    def to_device(self, address: int, array: np.ndarray[Any, Any]) -> None:
         """Copy an array to an address."""
         ctypes.memmove(address, array.ctypes.data, array.nbytes)
 
-    def to_host(self, array: np.ndarray[Any, Any], address: int, stream: int) -> None:
+    def to_host(self, array: np.ndarray[Any, Any], address: int) -> None:
         """Copy from an address to an array."""
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
 
-    def clear(self, address: int, size: int, stream: int) -> None:
+    def clear(self, address: int, size: int) -> None:
         """Set bytes to zero."""
         ctypes.memset(address, 0, size)
 
-    def new_stream(self) -> int:
-        """Return the default stream: all operations are synchronous."""
-        return 0
-
-    def wait(self, stream: int) -> None:
+    def wait(self) -> None:
         """All operations are synchronous."""
 
     def follow(self, stream: int, other: int) -> None:
@@ -121,7 +109,6 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuModuleGetFunction": (_OUT, _PTR, c_char_p),
     "cuFuncGetAttribute": (POINTER(c_int), c_int, _PTR),
     "cuLaunchKernel": (_PTR, *(c_uint,) * 7, _PTR, _OUT, _OUT),
-    "cuStreamCreate": (_OUT, c_uint),
     "cuStreamSynchronize": (_PTR,),
     "cuStreamWaitEvent": (_PTR, _PTR, c_uint),
     "cuEventCreate": (_OUT, c_uint),
@@ -130,8 +117,6 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
     "cuMemAllocAsync": (POINTER(_ADDRESS), c_size_t, _PTR),
     "cuMemFreeAsync": (_ADDRESS, _PTR),
-    "cuMemAllocHost_v2": (_OUT, c_size_t),
-    "cuMemFreeHost": (_PTR,),
     "cuMemcpyHtoDAsync_v2": (_ADDRESS, _PTR, c_size_t, _PTR),
     "cuMemcpyDtoHAsync_v2": (_PTR, _ADDRESS, c_size_t, _PTR),
     "cuMemsetD8Async": (_ADDRESS, c_ubyte, c_size_t, _PTR),
@@ -222,7 +207,7 @@ _MAJOR, _MINOR = 75, 76  # device attributes: compute capability
 _REGISTERS, _LOCAL = 4, 3  # function attributes: registers, local memory
 _ORDINAL = 9  # pointer attribute: device number
 _LOG, _LOG_SIZE = 5, 6  # options of the PTX compiler
-_NON_BLOCKING, _NO_TIMING = 1, 2
+_NO_TIMING = 2
 
 
 def count() -> int:
@@ -239,20 +224,20 @@ def count() -> int:
 
 
 class _GpuBlock:
-    """Device memory, freed in the order of the stream in which it was allocated."""
+    """Device memory, freed in the order of the default stream."""
 
-    def __init__(self, gpu: Gpu, size: int, stream: int) -> None:
+    def __init__(self, gpu: Gpu, size: int) -> None:
         address = ctypes.c_uint64()
         with gpu.current() as call:
             try:
-                call("cuMemAllocAsync", address, max(size, 1), stream)
+                call("cuMemAllocAsync", address, max(size, 1), None)
             except DeviceMemoryError:
                 raise DeviceMemoryError(
                     f"cannot allocate {size / 2**20:.1f} MiB on {gpu.name}: {gpu.free_memory() / 2**20:.1f} MiB are "
                     "free. Pass fewer states, or numpy arrays, which are split into batches that fit"
                 ) from None
         self.address, self.size = int(address.value), size
-        weakref.finalize(self, gpu.give_back, self.address, stream).atexit = False
+        weakref.finalize(self, gpu.give_back, self.address).atexit = False
 
 
 class Gpu:
@@ -310,38 +295,22 @@ class Gpu:
                 found.append(int(value.value))
         return found[0], found[1]
 
-    def launch(self, kernel: Any, arguments: Sequence[Any], states: int, stream: int) -> None:
+    def launch(self, kernel: Any, arguments: Sequence[Any], states: int) -> None:
         """Launch a kernel with one thread per state."""
         places = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         groups = -(-states // GROUP)
         with self.current() as call:
-            call(
-                "cuLaunchKernel", kernel, groups, 1, 1, GROUP, 1, 1, 0, stream, places, None, doing="starting a kernel"
-            )
+            call("cuLaunchKernel", kernel, groups, 1, 1, GROUP, 1, 1, 0, None, places, None, doing="starting a kernel")
 
     # --- memory -------------------------------------------------------------------------------------------------
-    def allocate(self, size: int, stream: int) -> _GpuBlock:
+    def allocate(self, size: int) -> _GpuBlock:
         """Allocate device memory."""
-        return _GpuBlock(self, size, stream)
+        return _GpuBlock(self, size)
 
-    def give_back(self, address: int, stream: int) -> None:
+    def give_back(self, address: int) -> None:
         """Free device memory."""
-        with suppress(DeviceError), self.current() as call:  # the stream may have been destroyed
-            call("cuMemFreeAsync", address, stream)
-
-    def staging(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Allocate pinned host memory."""
-        place = ctypes.c_void_p()
-        with self.current() as call:
-            call("cuMemAllocHost_v2", place, max(size, 1), doing="pinning memory for copies")
-        assert place.value is not None
-        memory = (ctypes.c_ubyte * size).from_address(place.value)
-        weakref.finalize(memory, self._unpin, place.value).atexit = False
-        return np.ctypeslib.as_array(memory)
-
-    def _unpin(self, address: int) -> None:
-        with suppress(DeviceError), self.current() as call:
-            call("cuMemFreeHost", address)
+        with suppress(DeviceError), self.current() as call:  # the driver may have been shut down
+            call("cuMemFreeAsync", address, None)
 
     def free_memory(self) -> int:
         """Free device memory in bytes."""
@@ -350,20 +319,20 @@ class Gpu:
             call("cuMemGetInfo_v2", free, total)
         return int(free.value)
 
-    def to_device(self, address: int, array: np.ndarray[Any, Any], stream: int) -> None:
+    def to_device(self, address: int, array: np.ndarray[Any, Any]) -> None:
         """Copy to the device."""
         with self.current() as call:
-            call("cuMemcpyHtoDAsync_v2", address, array.ctypes.data, array.nbytes, stream)
+            call("cuMemcpyHtoDAsync_v2", address, array.ctypes.data, array.nbytes, None)
 
-    def to_host(self, array: np.ndarray[Any, Any], address: int, stream: int) -> None:
+    def to_host(self, array: np.ndarray[Any, Any], address: int) -> None:
         """Copy from the device."""
         with self.current() as call:
-            call("cuMemcpyDtoHAsync_v2", array.ctypes.data, address, array.nbytes, stream)
+            call("cuMemcpyDtoHAsync_v2", array.ctypes.data, address, array.nbytes, None)
 
-    def clear(self, address: int, size: int, stream: int) -> None:
+    def clear(self, address: int, size: int) -> None:
         """Set bytes to zero."""
         with self.current() as call:
-            call("cuMemsetD8Async", address, 0, size, stream)
+            call("cuMemsetD8Async", address, 0, size, None)
 
     def refuse_foreign(self, address: int, name: str) -> None:
         """Raise InputError if an address is not in the memory of this device."""
@@ -377,18 +346,10 @@ class Gpu:
             raise InputError(f"{name} is on device cuda:{value.value}; this Dynamics uses {self.name}", field=name)
 
     # --- streams ------------------------------------------------------------------------------------------------
-    def new_stream(self) -> int:
-        """Create a stream that does not synchronize with the default stream."""
-        stream = ctypes.c_void_p()
+    def wait(self) -> None:
+        """Block until the default stream is idle."""
         with self.current() as call:
-            call("cuStreamCreate", stream, _NON_BLOCKING)
-        assert stream.value is not None
-        return stream.value
-
-    def wait(self, stream: int) -> None:
-        """Block until a stream is idle."""
-        with self.current() as call:
-            call("cuStreamSynchronize", stream, doing="waiting for a kernel")
+            call("cuStreamSynchronize", None, doing="waiting for a kernel")
 
     def follow(self, stream: int, other: int) -> None:
         """Let a stream wait for the work that is in another stream now."""

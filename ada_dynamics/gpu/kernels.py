@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_int32, c_void_p
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,10 +86,10 @@ class ThreadKernel:
                 self._loaded = self.device.load(self.code())
             return self._loaded
 
-    def launcher(
+    def launch(
         self, inputs: Sequence[Strided], outputs: Sequence[Strided], status: int, found: int, states: int
-    ) -> Callable[[int], None]:
-        """Function that launches the kernel on the same arrays each time it is called with a stream.
+    ) -> None:
+        """Launch the kernel in the default stream.
 
         Args:
             inputs: arrays in device memory, in the order of the signature.
@@ -104,15 +103,13 @@ class ThreadKernel:
         for address, of_state, of_element in (*inputs, *outputs):
             arguments += [c_void_p(address), c_int32(of_state), c_int32(of_element)]
         arguments += [c_void_p(status), c_void_p(found), c_int32(states)]
-        return lambda stream: self.device.launch(kernel, arguments, states, stream)
+        self.device.launch(kernel, arguments, states)
 
 
 Numbers = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Rows = Sequence[int] | np.ndarray[Any, np.dtype[np.intp]]  # state numbers
-CHUNK = 64 * 2**20  # bytes per chunk of a host batch: copies reach full bandwidth, and every device has buffer
-SLOTS = 2  # chunks in flight: one is copied while the other is computed
-# Bytes of the word that holds the status bits of all states, and of its block including alignment padding.
-_USED, _WORD = 4, 16
+CHUNK = 256 * 2**20  # bytes per chunk of a host batch, which every device has
+_WORD = 16  # bytes of the word that holds the status bits of all states, with padding
 
 
 class RejectedStates:
@@ -121,9 +118,9 @@ class RejectedStates:
     def __init__(self, device: Device, states: int) -> None:
         self.device, self.count = device, states
         self._fallback: Callable[[], None] | None = None
-        self._block = device.allocate(_WORD + states, 0)
+        self._block = device.allocate(_WORD + states)
         self.word, self.status = self._block.address, self._block.address + _WORD
-        device.clear(self.word, _WORD, 0)
+        device.clear(self.word, _WORD)
 
     def then(self, fallback: Callable[[], None]) -> None:
         """Set the launch of the fallback kernel, which updates the status of the rejected states."""
@@ -135,18 +132,18 @@ class RejectedStates:
         The fallback kernel is launched, and the status bytes are copied, only if the status word is nonzero.
         """
         word = np.empty(1, np.int32)
-        self.device.to_host(word, self.word, 0)
-        self.device.wait(0)
+        self.device.to_host(word, self.word)
+        self.device.wait()
         if not word[0]:
             return np.empty(0, np.intp)
         if self._fallback is not None:
-            self.device.clear(self.word, _WORD, 0)
+            self.device.clear(self.word, _WORD)
             self._fallback()
             self._fallback = None
             return self.rows()
         status = np.empty(self.count, np.uint8)
-        self.device.to_host(status, self.status, 0)
-        self.device.wait(0)
+        self.device.to_host(status, self.status)
+        self.device.wait()
         return np.flatnonzero(status)
 
 
@@ -181,12 +178,12 @@ def launch(
     rejected = RejectedStates(device, states)
     places = [x.strided for x in out]
     if states:
-        kernel.launcher(inputs, places, rejected.status, rejected.word, states)(0)
+        kernel.launch(inputs, places, rejected.status, rejected.word, states)
         robust = kernel.robust
         if robust is not None:
 
             def fallback() -> None:
-                robust.launcher(inputs, places, rejected.status, rejected.word, states)(0)
+                robust.launch(inputs, places, rejected.status, rejected.word, states)
                 copies.clear()
 
             rejected.then(fallback)
@@ -208,129 +205,39 @@ def put_rows(device: Device, array: DeviceArray, rows: Rows, values: Numbers) ->
     """Copy states from the host into a device array."""
     whole = array.numpy()
     whole[rows] = values
-    device.to_device(array.block.address, np.moveaxis(whole, 0, -1) if array.is_columns else whole, 0)
-    device.wait(0)
+    device.to_device(array.block.address, np.moveaxis(whole, 0, -1) if array.is_columns else whole)
+    device.wait()
 
 
 # --- host arrays ------------------------------------------------------------------------------------------------------
-@dataclass
-class _Slot:
-    """A chunk in flight: one block with the columns of inputs, results and status."""
+def compute(
+    kernel: ThreadKernel, inputs: Sequence[Numbers], chunk: int = CHUNK
+) -> tuple[list[Numbers], np.ndarray[Any, np.dtype[np.intp]]]:
+    """Compute the results of host arrays in chunks, and the numbers of the rejected states.
 
-    stream: int
-    host: np.ndarray[Any, np.dtype[np.uint8]]
-    block: Any
-    rows: slice | None = None
-
-
-class StagedBatches:
-    """Computes batches of host arrays on a device in chunks, through two pinned memory blocks that are reused."""
-
-    def __init__(self, device: Device, chunk: int = CHUNK) -> None:
-        self.device, self.chunk = device, chunk
-        self._slots: list[_Slot] = []
-        self._lock = threading.Lock()
-
-    def run(
-        self, kernel: ThreadKernel, inputs: Sequence[Numbers], robust: bool = True
-    ) -> tuple[list[Numbers], np.ndarray[Any, np.dtype[np.intp]]]:
-        """Compute results, and the numbers of the rejected states.
-
-        Args:
-            kernel: kernel to launch.
-            inputs: batches (N, size), or single states (size,) that apply to all; at least one batch.
-            robust: whether the fallback kernel, if there is one, recomputes rejected states.
-        """
-        signature, dtype = kernel.signature, kernel.dtype
-        states = next(len(x) for x in inputs if x.ndim == 2)
-        columns = all(x.flags.f_contiguous for x in inputs if x.ndim == 2) and states > 1
-        results = [_empty(states, shape, dtype, columns) for _, shape in signature.outputs]
-        status = np.zeros(states, np.uint8)
-        sizes = [*(size for _, size in signature.inputs), *signature.output_sizes]
-        buffer = sum(sizes) * dtype.itemsize + 1
-        most = max(1, min(states, (min(self.chunk, self.device.free_memory() // (2 * SLOTS)) - _WORD) // buffer))
-        layout = _Layout(kernel, most, kernel.robust if robust else None)
-        with self._lock:
-            slots = self._ready(_WORD + most * buffer)
-            for k, begin in enumerate(range(0, states, most)):
-                slot = slots[k % SLOTS]
-                self._finish(slot, layout, results, status)
-                slot.rows = slice(begin, min(begin + most, states))
-                self._start(slot, layout, inputs)
-            for slot in slots:
-                self._finish(slot, layout, results, status)
-        return results, np.flatnonzero(status)
-
-    def _ready(self, size: int) -> list[_Slot]:
-        if not self._slots:
-            self._slots = [_Slot(self.device.new_stream(), np.empty(0, np.uint8), None) for _ in range(SLOTS)]
-        for slot in self._slots:
-            if len(slot.host) < size:
-                slot.host, slot.block = self.device.staging(size), None
-                slot.block = self.device.allocate(size, slot.stream)
-        return self._slots
-
-    def _start(self, slot: _Slot, layout: _Layout, inputs: Sequence[Numbers]) -> None:
-        assert slot.rows is not None
-        count, device = slot.rows.stop - slot.rows.start, self.device
-        for place, x in zip(layout.inputs, inputs, strict=True):
-            layout.view(slot.host, place)[:, :count] = x[slot.rows].T if x.ndim == 2 else x[:, None]
-        device.to_device(slot.block.address + _WORD, slot.host[_WORD : layout.end_of_inputs], slot.stream)
-        self._launch(layout.kernel, slot, layout, count)
-
-    def _launch(self, kernel: ThreadKernel, slot: _Slot, layout: _Layout, count: int) -> None:
-        """Launch the kernel, then copy results, status bytes and status word to the host."""
-        device, first = self.device, slot.block.address
-        device.clear(first, _WORD, slot.stream)
-        strided = [Strided(first + place.start, 1, layout.most) for place in (*layout.inputs, *layout.outputs)]
-        split = len(layout.inputs)
-        kernel.launcher(strided[:split], strided[split:], first + layout.status, first, count)(slot.stream)
-        device.to_host(slot.host[layout.end_of_inputs : layout.end], first + layout.end_of_inputs, slot.stream)
-        device.to_host(slot.host[:_WORD], first, slot.stream)
-
-    def _finish(self, slot: _Slot, layout: _Layout, results: Sequence[Numbers], status: Any) -> None:
-        if slot.rows is None:
-            return
-        self.device.wait(slot.stream)
-        rows, slot.rows = slot.rows, None
-        count = rows.stop - rows.start
-        robust = layout.robust
-        if robust is not None and slot.host[:_USED].any():
-            self._launch(robust, slot, layout, count)
-            self.device.wait(slot.stream)
-        for place, result in zip(layout.outputs, results, strict=True):
-            values = layout.view(slot.host, place)[:, :count]
-            result[rows] = values.T.reshape(count, *result.shape[1:])
-        if slot.host[:_USED].any():
-            status[rows] = slot.host[layout.status : layout.status + count]
-
-
-@dataclass(frozen=True)
-class _Segment:
-    start: int
-    size: int
-
-
-class _Layout:
-    """Offsets in a block: status word, inputs, results, status bytes."""
-
-    def __init__(self, kernel: ThreadKernel, most: int, robust: ThreadKernel | None) -> None:
-        self.kernel, self.most, self.robust = kernel, most, robust
-        column = most * kernel.dtype.itemsize
-        at = _WORD
-        places: list[_Segment] = []
-        for size in (*(size for _, size in kernel.signature.inputs), *kernel.signature.output_sizes):
-            places.append(_Segment(at, size))
-            at += size * column
-        split = len(kernel.signature.inputs)
-        self.inputs, self.outputs = places[:split], places[split:]
-        self.end_of_inputs = self.outputs[0].start
-        self.status, self.end = at, at + most
-
-    def view(self, host: np.ndarray[Any, np.dtype[np.uint8]], place: _Segment) -> Numbers:
-        """Columns of an array in a host block."""
-        end = place.start + place.size * self.most * self.kernel.dtype.itemsize
-        return host[place.start : end].view(self.kernel.dtype).reshape(place.size, self.most)
+    Args:
+        kernel: kernel to launch.
+        inputs: batches (N, size), or single states (size,) that apply to all; at least one batch.
+        chunk: bytes on the device.
+    """
+    device, dtype, signature = kernel.device, kernel.dtype, kernel.signature
+    states = next(len(x) for x in inputs if x.ndim == 2)
+    columns = all(x.flags.f_contiguous for x in inputs if x.ndim == 2) and states > 1
+    results = [_empty(states, shape, dtype, columns) for _, shape in signature.outputs]
+    sizes = [*(size for _, size in signature.inputs), *signature.output_sizes]
+    most = max(1, chunk // (sum(sizes) * dtype.itemsize + 1))
+    rejected = []
+    for begin in range(0, states, most):
+        rows = slice(begin, begin + most)
+        arrays: dict[str, ArrayView | Numbers] = {}
+        for (name, _), x in zip(signature.inputs, inputs, strict=True):
+            own = np.asarray(x[rows] if x.ndim == 2 else x, dtype=dtype)
+            arrays[name] = DeviceArray.of(device, own, columns=True).view(name) if x.ndim == 2 else own
+        found, refused = launch(kernel, arrays)
+        rejected.append(begin + refused.rows())
+        for result, part in zip(results, found, strict=True):
+            result[rows] = part.numpy()
+    return results, np.concatenate(rejected)
 
 
 def _empty(states: int, shape: tuple[int, ...], dtype: np.dtype[Any], columns: bool) -> Numbers:

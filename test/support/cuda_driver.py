@@ -21,9 +21,9 @@ _KINDS = dict(zip("puibnasPINAS", (*_PLAIN, *map(POINTER, _OUT)), strict=True))
 _HEADER = """
     cuInit:u cuDriverGetVersion:I cuDeviceGetCount:I cuDeviceGet:Ii cuDeviceGetName:pii cuDeviceGetAttribute:Iii
     cuDevicePrimaryCtxRetain:Pi cuCtxPushCurrent_v2:p cuCtxPopCurrent_v2:P cuModuleLoadDataEx:PpuIP
-    cuModuleGetFunction:Pps cuFuncGetAttribute:Iip cuLaunchKernel:puuuuuuupPP cuStreamCreate:Pu
+    cuModuleGetFunction:Pps cuFuncGetAttribute:Iip cuLaunchKernel:puuuuuuupPP
     cuStreamSynchronize:p cuStreamWaitEvent:ppu cuEventCreate:Pu cuEventRecord:pp cuEventDestroy_v2:p
-    cuMemGetInfo_v2:NN cuMemAllocAsync:Anp cuMemFreeAsync:ap cuMemAllocHost_v2:Pn cuMemFreeHost:p
+    cuMemGetInfo_v2:NN cuMemAllocAsync:Anp cuMemFreeAsync:ap
     cuMemcpyHtoDAsync_v2:apnp cuMemcpyDtoHAsync_v2:panp cuMemsetD8Async:abnp cuPointerGetAttribute:pia
     cuGetErrorName:iS cuGetErrorString:iS
 """
@@ -49,10 +49,8 @@ class Cuda:
     memory: int = 2**30
     devices: int = 2
     blocks: list[Block] = field(default_factory=list)
-    pinned: dict[int, Any] = field(default_factory=dict)
     contexts: list[int] = field(default_factory=list)  # those pushed, the last one is current
     streams: dict[int, list[Any]] = field(default_factory=lambda: {0: []})
-    flags: dict[int, int] = field(default_factory=dict)  # of streams
     events: dict[int, tuple[int, int]] = field(default_factory=dict)  # stream, and how much of it is before the event
     begun: dict[int, int] = field(default_factory=dict)  # of each stream: pieces of work that are done
     launched: list[tuple[int, int]] = field(default_factory=list)  # groups and their sizes
@@ -178,9 +176,11 @@ class Cuda:
             self.begun[stream] = at + 1
             work[at]()
 
-    def _cuStreamCreate(self, out: Any, flags: int) -> None:
-        out[0] = stream = self._handle(None)
-        self.streams[stream], self.flags[stream] = [], flags
+    def new_stream(self) -> int:
+        """A stream of another library."""
+        stream = self._handle(None)
+        self.streams[stream] = []
+        return stream
 
     def _cuStreamSynchronize(self, stream: int | None) -> int:
         self._finish(stream or 0)
@@ -235,17 +235,6 @@ class Cuda:
             ctypes.memset(address, GONE, block.size)
 
         self._ask(stream, gone)
-
-    def _cuMemAllocHost(self, out: Any, size: int) -> int:
-        if not size:
-            return INVALID_VALUE
-        buffer = ctypes.create_string_buffer(size)
-        self.pinned[ctypes.addressof(buffer)] = buffer
-        out[0] = ctypes.addressof(buffer)
-        return 0
-
-    def _cuMemFreeHost(self, address: int) -> None:
-        del self.pinned[address]
 
     def _cuMemcpyHtoDAsync(self, to: int, source: int, size: int, stream: int | None) -> None:
         self._ask(stream, lambda: self._block(to, size) and ctypes.memmove(to, source, size))

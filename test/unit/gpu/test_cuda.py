@@ -15,7 +15,7 @@ from ada_dynamics.errors import DeviceError, DeviceMemoryError, DriverTooOldErro
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.gpu.arrays import ArrayView, DeviceArray
 from ada_dynamics.gpu.cuda_driver import Gpu, driver
-from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel, launch, put_rows
+from ada_dynamics.gpu.kernels import ThreadKernel, compute, launch, put_rows
 from ada_dynamics.jit import Signature
 
 MIB = 2**20
@@ -68,10 +68,12 @@ def expected(x, y):
     return np.stack([x[:, 0] * y[:, 0], x[:, 1] - 2.0 * y[:, 0]], axis=1)
 
 
-def made(gpu, array: np.ndarray, name: str, stream: int, columns: bool) -> ArrayView:
+def made(cuda, gpu, array: np.ndarray, name: str, columns: bool) -> ArrayView:
     """As another library hands it in, in whose stream it is made."""
-    block, laid_out = gpu.allocate(array.nbytes, stream), np.array(array, order="F" if columns else "C")
-    gpu.to_device(block.address, laid_out.T if columns else laid_out, stream)
+    block, laid_out = gpu.allocate(array.nbytes), np.array(array, order="F" if columns else "C")
+    stream, flat = cuda.new_stream(), laid_out.T if columns else laid_out
+    with gpu.current() as call:
+        call("cuMemcpyHtoDAsync_v2", block.address, flat.ctypes.data, array.nbytes, stream)
     strides = tuple(step // array.itemsize for step in laid_out.strides)
     return ArrayView(name, array.shape, array.dtype, strides, block.address, stream, (block, laid_out))
 
@@ -91,9 +93,9 @@ def test_a_driver_that_is_too_old_or_lacks_a_function_is_not_used(installed):
         driver()
     assert not cuda.started
     cuda = installed(Cuda(version=11020))
-    del cuda.cuStreamCreate
+    del cuda.cuStreamSynchronize
     with pytest.raises(DriverTooOldError):
-        Gpu(0).new_stream()
+        Gpu(0).wait()
 
 
 def test_code_that_the_driver_refuses_is_told_with_its_log_and_other_errors_by_their_numbers(cuda):
@@ -115,47 +117,23 @@ def test_a_machine_without_a_driver_has_no_device(monkeypatch):
 
 
 @pytest.mark.parametrize(("n", "bits", "columns"), [(1, 64, False), (64, 64, True), (150, 32, False)])
-def test_batches_of_this_process_go_there_and_back_in_two_streams(cuda, n, bits, columns):
+def test_batches_of_this_process_go_there_and_back_in_chunks(cuda, n, bits, columns):
     gpu, dtype = Gpu(1), f"f{bits // 8}"
     x, y = (np.asarray(array, dtype, "F" if columns else "C") for array in states(LINES, n))
-    pieces = StagedBatches(gpu, 3000)
-    for _ in range(2):  # what is kept from one run serves the next
-        (z,), refused = pieces.run(kernel(gpu, bits=bits), [x, y])
-        close([z], [expected(x, y)], 1e-15 if bits == 64 else 1e-6)
-        assert not len(refused) and z.dtype == dtype
-        assert z.flags.f_contiguous == (columns or n == 1)
-    assert list(cuda.flags.values()) == [1, 1], "non-blocking"
-    assert len(cuda.pinned) == len(cuda.live()) == 2
-    assert {block.device for block in cuda.live()} == {1}
-    assert all(size == 64 and groups * size >= 64 for groups, size in cuda.launched)
-    del pieces
-    gc.collect()
-    assert cuda.pinned == {}
-
-
-def test_a_larger_batch_gets_more_room_and_pieces_are_as_small_as_the_device(cuda):
-    gpu = Gpu(0)
-    pieces = StagedBatches(gpu)
-    x, y = states(LINES, 300)
-    for n in (10, 300):
-        (z,), _ = pieces.run(kernel(gpu), [x[:n], y[:n]])
-        close([z], [expected(x[:n], y[:n])], 1e-15)
-        # a word of 16 bytes, five numbers and a status for each state
-        assert {block.size for block in cuda.live()} == {16 + n * 41}
-    del pieces
-    gc.collect()
-    assert cuda.live() == []
-    cuda.memory, cuda.launched = 20_000, []
-    (z,), _ = StagedBatches(gpu).run(kernel(gpu), [x, y])
-    close([z], [expected(x, y)], 1e-15)
-    assert len(cuda.launched) == 3, "two pieces under way may take half of what is free: 121 states each"
+    (z,), refused = compute(kernel(gpu, bits=bits), [x, y], 2000)
+    close([z], [expected(x, y)], 1e-15 if bits == 64 else 1e-6)
+    assert not len(refused) and z.dtype == dtype
+    assert z.flags.f_contiguous == (columns or n == 1)
+    assert len(cuda.launched) == -(-n // (2000 // (5 * bits // 8 + 1)))
+    assert {block.device for block in cuda.blocks} == {1}
+    assert all(size == 64 and groups * size >= min(n, 48) for groups, size in cuda.launched)
 
 
 def test_states_are_refused_by_their_numbers_in_whatever_piece_they_are(cuda):
     gpu, (x, y) = Gpu(0), states(LINES, 90)
     y[[0, 41, 88]] = -60.0
     for robust in (None, kernel(gpu, over=64)):
-        (z,), refused = StagedBatches(gpu, 1000).run(kernel(gpu, robust=robust), [x, y])
+        (z,), refused = compute(kernel(gpu, robust=robust), [x, y], 1000)
         assert refused.tolist() == [0, 41, 88]
         good = np.delete(np.arange(90), refused)
         close([z[good]], [expected(x, y)[good]], 1e-15)
@@ -164,8 +142,7 @@ def test_states_are_refused_by_their_numbers_in_whatever_piece_they_are(cuda):
 @pytest.mark.parametrize("columns", [False, True])
 def test_a_kernel_waits_for_the_streams_in_which_its_arrays_are_made(cuda, columns):
     gpu, (x, y) = Gpu(1), states(LINES, 70)
-    theirs, other = gpu.new_stream(), gpu.new_stream()
-    arrays = {"x": made(gpu, x, "x", theirs, columns), "y": made(gpu, y, "y", other, columns)}
+    arrays = {"x": made(cuda, gpu, x, "x", columns), "y": made(cuda, gpu, y, "y", columns)}
     (z,), refused = launch(kernel(gpu), arrays)
     assert z.is_columns == columns
     close([z.numpy()], [expected(x, y)], 1e-15)
@@ -183,16 +160,16 @@ def test_states_that_a_kernel_refuses_go_to_the_one_that_takes_over(cuda):
     assert launch(kernel(gpu), {"x": x, "y": y})[1].rows().tolist() == [2, 19]
 
 
-def test_memory_goes_back_in_its_stream_after_what_was_asked_for_there(cuda):
+def test_memory_goes_back_after_what_was_asked_for_before(cuda):
     gpu = Gpu(0)
-    stream, here, there = gpu.new_stream(), np.arange(6.0), np.empty(6)
-    block = gpu.allocate(here.nbytes, stream)
-    gpu.to_device(block.address, here, stream)
-    gpu.clear(block.address + 8, 16, stream)
-    gpu.to_host(there, block.address, stream)
+    here, there = np.arange(6.0), np.empty(6)
+    block = gpu.allocate(here.nbytes)
+    gpu.to_device(block.address, here)
+    gpu.clear(block.address + 8, 16)
+    gpu.to_host(there, block.address)
     del block
     gc.collect()
-    gpu.wait(stream)
+    gpu.wait()
     assert there.tolist() == [0.0, 0.0, 0.0, 3.0, 4.0, 5.0]
     assert cuda.live() == []
 
@@ -200,10 +177,10 @@ def test_memory_goes_back_in_its_stream_after_what_was_asked_for_there(cuda):
 def test_memory_that_is_not_there_is_told_with_what_is_left(cuda):
     cuda.memory = 3 * MIB
     gpu = Gpu(0)
-    block = gpu.allocate(MIB, 0)
+    block = gpu.allocate(MIB)
     assert (block.size, gpu.free_memory()) == (MIB, 2 * MIB)
     with pytest.raises(DeviceMemoryError):
-        gpu.allocate(5 * MIB // 2, 0)
+        gpu.allocate(5 * MIB // 2)
 
 
 @pytest.mark.parametrize("shape", [(9, 4), (9, 2, 3)])

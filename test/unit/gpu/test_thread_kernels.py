@@ -12,7 +12,7 @@ from jit_examples import close, kernel_of, key_of, mixed, reference, states
 from ada_dynamics.expr import Function, cos, sin, trace
 from ada_dynamics.gpu.arrays import Strided
 from ada_dynamics.gpu.cuda_driver import HostDevice
-from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel
+from ada_dynamics.gpu.kernels import ThreadKernel, compute
 from ada_dynamics.gpu.ptx import threads_module
 from ada_dynamics.jit import Signature, Target
 from ada_dynamics.jit.compiler import assembly
@@ -27,8 +27,8 @@ def threads_of(function: Function, bits: int = 64) -> ThreadKernel:
     return ThreadKernel(Signature.of(function), lambda: function, key_of(function), HOST, bits)
 
 
-def run(function: Function, batch: list[np.ndarray], bits: int = 64, piece: int = 2**20):
-    return StagedBatches(HOST, piece).run(threads_of(function, bits), batch)
+def run(function: Function, batch: list[np.ndarray], bits: int = 64):
+    return compute(threads_of(function, bits), batch)
 
 
 def test_threads_give_the_numbers_of_the_batch_kernel_bit_for_bit():
@@ -68,7 +68,7 @@ def test_rows_columns_single_states_and_results_in_the_place_of_inputs_are_read_
     memory = np.ascontiguousarray(q.T)
     columns = Strided(memory.ctypes.data, 1, 9)
     one = Strided(v.ctypes.data + 3 * 16, 0, 1)
-    threads_of(function).launcher([columns, one], [columns], status.ctypes.data, found.ctypes.data, 9)(0)
+    threads_of(function).launch([columns, one], [columns], status.ctypes.data, found.ctypes.data, 9)
     assert np.array_equal(memory.T, wanted)
     assert not status.any()
     assert not found[0]
@@ -85,7 +85,7 @@ def test_each_state_has_its_own_status_and_the_word_has_all_of_them():
     status, found = np.zeros(20, np.uint8), np.zeros(1, np.int32)
     out = [np.empty((20, size)) for size in Signature.of(mixed()).output_sizes]
     places = [Strided(x.ctypes.data, x.shape[1], 1) for x in (q, v, tau, *out)]
-    threads_of(mixed()).launcher(places[:3], places[3:], status.ctypes.data, found.ctypes.data, 20)(0)
+    threads_of(mixed()).launch(places[:3], places[3:], status.ctypes.data, found.ctypes.data, 20)
     assert status[7] == GUARD_FAILED
     assert status[3] & NOT_FINITE
     assert found[0] == NOT_FINITE | GUARD_FAILED

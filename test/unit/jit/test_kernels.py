@@ -19,7 +19,7 @@ from ada_dynamics.errors import CompileError, InputError
 from ada_dynamics.expr import Function, Traced, cos, select, sqrt, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
 from ada_dynamics.gpu.cuda_driver import HostDevice
-from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel
+from ada_dynamics.gpu.kernels import ThreadKernel, compute
 from ada_dynamics.jit import GuardError, Signature, Target, fallback
 
 FUNCTION = mixed()
@@ -207,7 +207,7 @@ def test_columns_may_have_one_number_each_and_be_constants():
     for part, one in zip(kernel.batch(np.tile(p, (9, 1))), (X, y, C), strict=True):
         np.testing.assert_array_equal(part, np.array([one] * 9))
     threads = ThreadKernel(Signature.of(function), lambda: function, "single columns", HostDevice())
-    found, refused = StagedBatches(HostDevice()).run(threads, [np.tile(p, (9, 1))])
+    found, refused = compute(threads, [np.tile(p, (9, 1))])
     assert not len(refused)
     for part, one in zip(found, (X, y, C), strict=True):
         np.testing.assert_array_equal(part, np.array([one] * 9))
