@@ -6,13 +6,11 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import find_robot, to_model
-from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, Rendered, save, texts_for
-from ada_tools.commands.common import add_robot_arguments, mappings, print_json, source_of
+from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, save, texts_for
+from ada_tools.commands.common import add_robot_arguments, mappings, source_of
 
 NAME = "convert"
 SUMMARY = "write a robot with closed loops in another format"
@@ -47,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", metavar="IN", help="file of the robot, name from `ada list`, or - for stdin")
     parser.add_argument("out", metavar="OUT", nargs="?", type=Path, help="file to write (default: standard output)")
     parser.add_argument("--to", required=True, choices=list(SPELLINGS), metavar="SPELLING", help="see above")
-    parser.add_argument("--json", action="store_true", help="print a JSON summary")
     add_robot_arguments(parser)
 
 
@@ -61,17 +58,11 @@ def run(options: argparse.Namespace) -> int:
     try:
         rendered = texts_for(model, target, options.to)
     except Inexpressible as problem:
-        if options.json:
-            print_json({"spelling": options.to, "refused": problem.refused})
-        else:
-            print(f"ada: {options.to} cannot express {model.name!r}:", file=sys.stderr)
-            print("\n".join(f"  {reason}" for reason in problem.refused), file=sys.stderr)
+        print(f"ada: {options.to} cannot express {model.name!r}:", file=sys.stderr)
+        print("\n".join(f"  {reason}" for reason in problem.refused), file=sys.stderr)
         return INEXPRESSIBLE
     files = [] if options.out is None else [str(file) for file in save(rendered, target.parent)]
     notes = [*robot.notes, *rendered.notes]
-    if options.json:
-        print_json(_report(model, options, rendered, files, notes))
-        return 0
     for note in notes:
         print(f"ada: note: {note}", file=sys.stderr)
     print(*(files or rendered.texts.values()), sep="\n", end="\n" if files else "")
@@ -84,20 +75,3 @@ def _check_names(options: argparse.Namespace) -> None:
     for name in (options.robot, options.loops):
         if name and name != "-" and Path(name).exists() and options.out.exists() and options.out.samefile(name):
             raise InputError(f"OUT is {options.out}, which is also an input: give another name.")
-
-
-def _report(
-    model: Model, options: argparse.Namespace, rendered: Rendered, files: list[str], notes: list[str]
-) -> dict[str, Any]:
-    return {
-        "robot": model.name,
-        "spelling": options.to,
-        "files": files,
-        "texts": {} if files else rendered.texts,
-        "loops": [
-            {"name": loop.name, "type": loop.kind, "parent": loop.parent, "child": loop.child}
-            for loop in model.loops.values()
-        ],
-        "actuated": list(model.actuated),
-        "notes": notes,
-    }

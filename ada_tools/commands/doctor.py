@@ -39,7 +39,7 @@ cache, kernel compilation against a closed form, GPU, real-time permissions, ROS
 
 examples:
   ada doctor
-  ada doctor --all --json
+  ada doctor --json
 
 exit code:
   0  all required parts work        1  a required part does not work
@@ -49,7 +49,7 @@ exit code:
 OLDEST = (3, 10)
 _CLOSED_FORM = 1e-12  # [rad/s²] tolerance of the first kernel: a few roundings at values around ten
 _NO_COMPILER = "kernels run in plain Python, with the same results but slower"
-# Features of the extras for users; `--all` checks those of developers as well.
+# Features of the extras for users; ros has a check of its own.
 PURPOSES = {
     "view": "browser view, `ada demo`, meshes",
     "tools": "plots, animations, mesh hulls, excitation trajectories",
@@ -61,13 +61,11 @@ PURPOSES = {
     "casadi": "CasADi functions (`ada.casadi`)",
     "gym": "Gymnasium environments (`ada.gym`)",
 }
-_NOT_AN_EXTRA = ("ros",)  # which has a check of its own
 _REQUIREMENT = re.compile(r"""([\w.-]+)[^;]*(?:;.*extra\s*==\s*["']([\w-]+)["'])?""")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--all", action="store_true", help="check the extras of developers, too")
     parser.add_argument("--json", action="store_true", help="print a JSON summary at the end")
 
 
@@ -79,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
             print(check.line, flush=True)
 
     checks = Checks(tell)
-    examine(checks, options.all)
+    examine(checks)
     if options.json:
         print_json({"ok": checks.is_ok, "checks": [check.to_dict() for check in checks.done]})
     else:
@@ -95,10 +93,10 @@ def _summary(checks: Checks) -> str:
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
-def examine(checks: Checks, is_all: bool = False) -> None:
+def examine(checks: Checks) -> None:
     """Run all checks and report each result immediately."""
     _check_python(checks)
-    check_packages(checks, is_all=is_all)
+    check_packages(checks)
     _check_processor(checks)
     _check_cache(checks)
     _check_kernel(checks)
@@ -247,21 +245,19 @@ def _installed(package: str) -> str:
         return ""
 
 
-def check_packages(checks: Checks, wanted: Mapping[str, list[str]] | None = None, is_all: bool = False) -> None:
-    """Check the required packages, then each extra with its features and install command; all of them, or users'."""
+def check_packages(checks: Checks, wanted: Mapping[str, list[str]] | None = None) -> None:
+    """Check the required packages, then each extra for users with its features and install command."""
     wanted = requirements() if wanted is None else wanted
     if not wanted:
         checks.leave_out("packages", f"{PACKAGE} was not installed by pip: no package list")
     for name in wanted.get("", []):
         problem = "" if _installed(name) else f"{name} is not installed: pip install {name}"
         checks.judge(name, problem, _installed(name))
-    others = sorted(wanted.keys() - {"", *PURPOSES, *_NOT_AN_EXTRA}) if is_all else []
-    for extra in [*(name for name in PURPOSES if name in wanted), *others]:
-        purpose, names = PURPOSES.get(extra, ""), wanted[extra]
+    for extra, purpose in PURPOSES.items():
+        names = wanted.get(extra, [])
         lacking = [name for name in names if not _installed(name)]
         if lacking:
-            brings = f" It provides {purpose}:" if purpose else ""
-            checks.miss(f"extra {extra}", f"without {', '.join(lacking)}.{brings} {how_to_install(extra)}")
-        else:
-            have = ", ".join(f"{name} {_installed(name)}" for name in names)
-            checks.ok(f"extra {extra}", f"{purpose} ({have})" if purpose else have)
+            words = f"without {', '.join(lacking)}. It provides {purpose}: {how_to_install(extra)}"
+            checks.miss(f"extra {extra}", words)
+        elif names:
+            checks.ok(f"extra {extra}", f"{purpose} ({', '.join(f'{name} {_installed(name)}' for name in names)})")

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     convert = actions.add_parser("convert", help="write a recording in another format")
     convert.add_argument("recording", type=Path, metavar="FILE", help=".mcap file")
     convert.add_argument("out", type=Path, metavar="OUT", help=f"file to write: {', '.join(_ENDINGS)}")
-    convert.add_argument("--json", action="store_true", help="print a JSON summary")
+    convert.set_defaults(json=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,11 +56,7 @@ def run(options: argparse.Namespace) -> int:
     problem = next((str(w.message) for w in met if issubclass(w.category, RecordingCutShortWarning)), None)
     if options.action == "convert":
         log.save(options.out)
-        done = {"recording": str(options.recording), "out": str(options.out), "rows": len(log), "problem": problem}
-        if options.json:
-            print_json(done)
-        else:
-            print(f"{options.out}: {len(log)} rows of {log.model.name}")
+        print(f"{options.out}: {len(log)} rows of {log.model.name}")
     elif options.json:
         print_json({**figures(log), "problem": problem})
     else:

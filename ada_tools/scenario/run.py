@@ -69,7 +69,7 @@ def _loaded(scenario: Scenario, part: ModelPart) -> Model:
         more["loops"] = str(scenario.path(part.loops))
     if source not in CATALOGUE and not scenario.path(part.robot).exists():
         raise unknown_name("file or robot of the catalogue", part.robot, CATALOGUE)
-    return load_robot(source, mappings=part.arguments or None, **more)
+    return load_robot(source, **more)
 
 
 def _with_masses(model: Model, part: ModelPart) -> Model:
@@ -315,14 +315,13 @@ def _control_loop(scenario: Scenario, part: ControlPart, model: Model, q: Array)
         ScenarioError: unknown controller, unsuitable robot, or invalid reference.
     """
     from ada_controllers import make
-    from ada_controllers.checks import ShapingSettings
     from ada_controllers.in_simulation import InSimulation, by_joint_names
     from ada_controllers.registry import find
 
     try:
         robot = model if part.robot is None else believed_robot(scenario, part.robot)
         settings = _in_si(part.settings, find(part.name).SETTINGS)
-        controller = make(part.name, robot, settings, _in_si(part.shaping, ShapingSettings))
+        controller = make(part.name, robot, settings)
         state = None if part.robot is None else by_joint_names(robot, model)
         start = q if state is None else state(q, np.zeros(model.nv)).q
         reference = _reference(part.reference, controller, start)

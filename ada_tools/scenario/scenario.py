@@ -30,7 +30,6 @@ START: Final = "start."  # key prefix
 # Mappings by names of joints, links or arguments, which may contain dots.
 BY_NAME: Final = frozenset(
     {
-        "model.arguments.",
         "model.masses.",
         "start.joints.",
         "start.velocity.",
@@ -76,7 +75,6 @@ class ModelPart:
         base: "fixed", "floating" or "floating_euler"; None for the default of the catalogue.
         loops: file of loop joints, relative to the scenario.
         gravity: [m/s²]; None for the value of the robot file.
-        arguments: xacro arguments.
         masses: replaced link masses, with proportional inertias [kg].
     """
 
@@ -84,7 +82,6 @@ class ModelPart:
     base: str | None
     loops: str | None
     gravity: tuple[float, ...] | None
-    arguments: Mapping[str, Any]
     masses: Mapping[str, float]
 
 
@@ -110,7 +107,6 @@ class ControlPart:
     Attributes:
         name: controller name, see `ada_controllers.registry`.
         settings: controller settings.
-        shaping: command limits.
         period: control period [s].
         robot: catalogue name of the robot model of the controller; None for the simulated robot.
         reference: reference; the initial state if empty.
@@ -118,7 +114,6 @@ class ControlPart:
 
     name: str
     settings: Mapping[str, Any]
-    shaping: Mapping[str, Any]
     period: float
     robot: str | None
     reference: Part
@@ -368,13 +363,11 @@ def _model(top: Part) -> ModelPart | None:
         return None
     part = top.part("model", _keys_of(ModelPart))
     masses = part.part("masses", None)
-    arguments = part.part("arguments", None)
     return ModelPart(
         robot=part.text("robot"),
         base=part.choice("base", tuple(BASES), "") if part.has("base") else None,
         loops=part.text("loops") if part.has("loops") else None,
         gravity=part.vector("gravity", ("m/s^2",) * 3) if part.has("gravity") else None,
-        arguments={key: arguments.text(key) for key in arguments.keys()},  # noqa: SIM118
         masses={link: masses.positive(link, "kg") for link in masses.keys()},  # noqa: SIM118
     )
 
@@ -428,7 +421,6 @@ def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None
     return ControlPart(
         name=part.text("name"),
         settings=part.part("settings", None).plain(),
-        shaping=part.part("shaping", None).plain(),
         period=part.positive("period", "s", simulation.step),
         robot=part.text("robot") if part.has("robot") else None,
         reference=reference,

@@ -49,7 +49,7 @@ _UNITS: Final[dict[str, tuple[float, Dimension]]] = {
     NUMBER: (1.0, _NUMBER),
 }
 _VALUE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*$", re.DOTALL)
-_FACTOR = re.compile(r"([^\s*·/^\d]+|1)(?:\^(-?\d))?")
+_FACTOR = re.compile(r"(/?)\s*([^\s*·/^\d]+|1)(?:\^(-?\d))?[\s*·]*")
 _LONGEST = 60
 
 
@@ -100,32 +100,19 @@ def split(text: str) -> tuple[float, str]:
 @lru_cache(maxsize=256)
 def _unit(text: str) -> tuple[float, Dimension]:
     """Value and dimension of a product of units."""
-    factor, dimension = 1.0, _NUMBER
-    divides = closed = False
-    for part in re.findall(r"/|[^/\s*·]+", text.replace("µ", "u").replace("μ", "u")):
-        if part == "/":
-            if divides:
-                raise BadValue(f"the unit {text!r} has two slashes in a row")
-            divides = True
-            continue
-        if closed and not divides:
+    rest = text.replace("µ", "u").replace("μ", "u").replace("²", "^2").replace("³", "^3").strip()
+    factor, dimension, is_divided = 1.0, _NUMBER, False
+    while rest:
+        found = _FACTOR.match(rest)
+        name = found.group(2) if found else rest
+        if found is None or name not in _UNITS:
+            hint = near(name, list(_UNITS))
+            raise BadValue(f"{name!r} in {text!r} is not a known unit. {hint}Known: {', '.join(_UNITS)}")
+        if is_divided and not found.group(1):
             raise BadValue(f"the unit {text!r} is ambiguous: write the divisor last, as in N m s/rad")
-        value, of, power = _factor(part, text)
-        power = -power if divides else power
+        value, of = _UNITS[name]
+        power = int(found.group(3) or 1) * (-1 if found.group(1) else 1)
         factor *= value**power
         dimension = tuple(a + power * b for a, b in zip(dimension, of, strict=True))  # type: ignore[assignment]
-        closed, divides = closed or divides, False
-    if divides:
-        raise BadValue(f"the unit {text!r} ends with a slash")
+        is_divided, rest = is_divided or bool(found.group(1)), rest[found.end() :]
     return factor, dimension
-
-
-def _factor(part: str, text: str) -> tuple[float, Dimension, int]:
-    """Value, dimension and power of a factor such as s^2."""
-    found = _FACTOR.fullmatch(part.replace("²", "^2").replace("³", "^3"))
-    name = found.group(1) if found else part
-    if found is None or name not in _UNITS:
-        hint = near(name, list(_UNITS))
-        raise BadValue(f"{name!r} in {text!r} is not a known unit. {hint}Known: {', '.join(_UNITS)}")
-    value, dimension = _UNITS[name]
-    return value, dimension, int(found.group(2) or 1)

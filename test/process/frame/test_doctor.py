@@ -43,14 +43,6 @@ def test_a_missing_extra_is_no_fault_and_is_named_with_what_it_brings():
     assert PURPOSES["view"] in found.text and "[view]" in found.text
 
 
-def test_extras_of_developers_are_checked_on_request_only():
-    for is_all in (False, True):
-        checks = Checks()
-        check_packages(checks, {"view": ["numpy"], "mutants": ["no-such-package"]}, is_all)
-        names = [check.name for check in checks.done]
-        assert names == (["extra view", "extra mutants"] if is_all else ["extra view"])
-
-
 def test_a_missing_required_package_is_a_fault():
     found = packages_of(_="no-such-package")["no-such-package"]
     assert found.verdict is Verdict.FAILED and "pip install no-such-package" in found.text

@@ -92,8 +92,8 @@ def test_the_command_tells_what_is_in_a_recording(tmp_path, capsys):
 def test_the_command_converts(ending, tmp_path, capsys):
     log = motion("floating")
     out = tmp_path / f"out.{ending}"
-    assert cli.main(["record", "convert", str(log.to_mcap(tmp_path / "run.mcap")), str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == 60
+    assert cli.main(["record", "convert", str(log.to_mcap(tmp_path / "run.mcap")), str(out)]) == 0
+    assert "60 rows" in capsys.readouterr().out
     if ending == "csv":
         assert np.array_equal(np.loadtxt(out, delimiter=",", skiprows=1)[:, 1:11], log.q)
     elif ending == "npz":
