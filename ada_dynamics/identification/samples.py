@@ -162,8 +162,24 @@ def _log_samples(model: Model, log: Log, window: float) -> MotionSamples:
         if name not in log.model.joint_names:
             raise unknown_name("joint of the recording", name, log.model.joint_names)
     q = np.concatenate([log.q[:, log.model.q_index(name)] for name in model.joint_names], axis=1)
-    tau = np.concatenate([log.tau[:, log.model.v_index(name)] for name in model.joint_names], axis=1)
+    held = _centred_efforts(log)
+    tau = np.concatenate([held[:, log.model.v_index(name)] for name in model.joint_names], axis=1)
     return smooth(model, log.t, q, motor_efforts(model, tau), window)
+
+
+def _centred_efforts(log: Log) -> Array:
+    """Efforts at the times of the rows.
+
+    A controller of a simulation holds its efforts from a row on: the acceleration at a row, from positions on both
+    sides, is that of the mean effort. Semi-implicit steps of trees are an exception, because the second difference of
+    their positions is the acceleration that follows the row.
+    """
+    period = float(log.info.get("control_period", 0.0))
+    is_aligned = log.info.get("integrator") == "semi_implicit" and not log.model.loops
+    if is_aligned or len(log) < 2 or period < 0.999 * float(np.min(np.diff(log.t))):
+        return log.tau
+    before = np.concatenate([log.tau[:1], log.tau[:-1]])
+    return np.asarray(0.5 * (before + log.tau))
 
 
 def _state_samples(

@@ -54,7 +54,7 @@ def measured(log: ada.Log, seed: int, count: float = COUNT) -> ada.Log:
     moved = np.isin(np.arange(log.model.nv), [log.model.v_index(name).start for name in log.model.actuated])
     tau = log.tau + TORQUE * moved * rng.normal(size=log.tau.shape)
     q = np.round(log.q / count) * count if count else log.q
-    return ada.Log(log.model, log.t, q, np.zeros_like(log.v), None, tau)
+    return ada.Log(log.model, log.t, q, np.zeros_like(log.v), None, tau, info=log.info)
 
 
 @pytest.fixture(scope="module")
