@@ -147,13 +147,12 @@ def views(
     configurations: Sequence[Array],
     arrows: Sequence[Arrow],
     size: tuple[int, int],
-    margin: float = 0.0,
 ) -> list[Image.Image]:
-    """A robot in configurations, with forces and a margin [m], as the browser view shows it."""
+    """A robot in configurations, with forces, as the browser view shows it."""
     shots = []
     with Page("pictures", port=0) as page:
         scene = Scene(page.server, dynamics.model, dynamics)
-        scene.frame(configurations, margin)
+        scene.frame(configurations)
         with opened(page, size) as picture:
             for q in configurations:
                 scene.show(q, arrows)

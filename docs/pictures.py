@@ -380,10 +380,7 @@ def model(name: str) -> Image.Image:
     """A mechanism of the catalogue in its start configuration, as the browser view shows it."""
     shown = load(name)
     q = start_of(name, shown)
-    drawn = RobotDrawing(Dynamics(shown, q0=q)).at(q)  # the camera is placed by joints, which are within the shapes
-    sizes = [float(np.linalg.norm(np.ptp(points, axis=0))) for points in (drawn.corners(), drawn.joints)]
-    margin = max(0.35 * (sizes[0] - sizes[1]), 0.0)
-    return film.views(Dynamics(shown, q0=q), [q], [], (720, 540), margin)[0].resize((480, 360))
+    return film.views(Dynamics(shown, q0=q), [q], [], (720, 540))[0].resize((480, 360))
 
 
 # --- parts --------------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def lit(self, *args, **named):
 Page.__init__ = lit
 sys.exit(main())
 """
-SCENE = 896  # width of the 3D scene beside the controls [pixel]
+SCENE = 956  # width of the 3D scene beside the controls [pixel]
 # Files of example-robot-data, and positions to start from where zero is no good look.
 FOREIGN_ROBOTS = {
     "panda_description/urdf/panda.urdf": "0 -0.5 0 -2.0 0 1.6 0.8 0.03",

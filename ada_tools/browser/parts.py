@@ -73,6 +73,13 @@ class ShapePart:
         """Unscaled triangles, with `vertices` and `faces`."""
         return self.mesh if self.mesh is not None else unit_solid(self.solid)
 
+    @property
+    def corners(self) -> Array:
+        """Corners of the bounding box in the link frame, (8, 3)."""
+        vertices = np.asarray(self.surface.vertices) * self.scale
+        box = np.stack(np.meshgrid(*np.stack([vertices.min(axis=0), vertices.max(axis=0)]).T), axis=-1).reshape(8, 3)
+        return np.asarray(box @ self.pose[:3, :3].T + self.pose[:3, 3])
+
 
 def parts_of(model: Model) -> list[ShapePart]:
     """Solids of all links, with sticks for bodies without shapes.

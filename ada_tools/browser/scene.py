@@ -145,10 +145,11 @@ class Scene:
         """
         self._is_set_up = True
         seen = []
+        boxes = [(part.link, part.corners) for part in self.parts]
         for q in several:
-            poses = np.array(list(self.dynamics.forward_kinematics(np.asarray(q, dtype=np.float64)).values()))
-            self.batches.move(poses)
-            seen += [poses[:, :3, 3], self.part_positions()]
+            poses = self.dynamics.forward_kinematics(np.asarray(q, dtype=np.float64))
+            seen.append(np.array([pose[:3, 3] for pose in poses.values()]))
+            seen += [corners @ poses[link][:3, :3].T + poses[link][:3, 3] for link, corners in boxes]
         drawn = np.concatenate(seen)
         low, high = drawn.min(axis=0), drawn.max(axis=0)
         centre = 0.5 * (low + high)

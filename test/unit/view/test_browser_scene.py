@@ -57,6 +57,22 @@ def test_solids_are_closed_surfaces_of_the_right_volume_that_face_outwards():
     assert volume(unit_solid("sphere")) == pytest.approx(4 / 3 * np.pi, rel=0.02)  # its chords cut off 1.6 %
 
 
+def test_the_camera_sees_shapes_that_are_far_from_their_link(page):
+    for size in (0.1, 4.0):
+        head = Shape("box", (size, 0.1, 0.1), xyz=(0.5 * size, 0.0, 0.0))
+        arm = (
+            ada.Builder("arm")
+            .link("base")
+            .link("body", 1.0, rod=1.0, visuals=[head])
+            .joint("j", "revolute", "base", "body")
+        )
+        model = arm.build()
+        Scene(page.server, model).frame([model.neutral()])
+        camera = page.server.initial_camera
+        np.testing.assert_allclose(camera.look_at, [0.5 * size, 0.0, 0.0], atol=1e-12)
+    assert np.linalg.norm(camera.position - camera.look_at) > 4.0
+
+
 def test_frames_collision_shapes_and_inertias_are_seen_where_they_are(page):
     model = ada.load("pa10")
     shown = PosePage(page, model, np.full(7, 0.3))
