@@ -2,18 +2,15 @@
 """Opening of device connections by address: real devices, or emulators started on demand.
 
 "dry:" selects an emulator in this process: the complete software runs, and no port is opened. "emulator:" starts one in
-its own process on a pseudo-terminal or local UDP port, which ends with the connection or with this process, optionally
-with faults and settings, as in "emulator:drop=0.1,fx=20".
+its own process on a pseudo-terminal or local UDP port, which ends with the connection or with this process; `ada hw
+fault` sets its faults.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ada_dynamics.errors import InputError, unknown_name
-from ada_hardware.emulation.emulated_link import WIRE_FAULTS, base_name
 from ada_hardware.emulation.emulator import emulator_class, made_emulator
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
@@ -39,7 +36,6 @@ def open_device_stream(device: str, url: str, serial: Serial, settings: object =
     Raises:
         TransportError: no address, the emulator does not start, or as of `open_stream`.
         UnknownDevice: the device is unknown.
-        InputError: unknown fault or setting in the address.
     """
     return _opened(device, url, settings, InProcessStream, lambda found: open_stream(found, serial))
 
@@ -53,14 +49,13 @@ def _opened(device: str, url: str, settings: object, in_process: Callable[..., W
     if is_dry(url):
         return in_process(made_emulator(device, emulator_settings(device, settings)), url=f"{DRY}{device}")
     if is_emulated(url):
-        more, faults = read_address(device, url)
-        started = EmulatorProcess(device, {**emulator_settings(device, settings), **more}, faults=faults)
+        started = EmulatorProcess(device, emulator_settings(device, settings))
         try:
             wire = open_wire(started.url)
         except BaseException:
             started.close()
             raise
-        wire.device, wire.url = started, f"{url if url != EMULATOR else EMULATOR + device} ({started.url})"
+        wire.device, wire.url = started, f"{EMULATOR}{device} ({started.url})"
         return wire
     if not url:
         examples = (*find(device).addresses, EMULATOR, DRY)
@@ -94,53 +89,4 @@ def is_dry(url: str) -> bool:
 
 def is_emulated(url: str) -> bool:
     """Return True for the address of an emulator in a separate process."""
-    return url.startswith(EMULATOR)
-
-
-def read_address(device: str, url: str) -> tuple[dict[str, object], dict[str, float]]:
-    """Parse the settings and faults in the address of an emulator.
-
-    Args:
-        device: name in the registry.
-        url: "emulator:", or "emulator:NAME=VALUE,NAME=VALUE" with names of faults or settings.
-
-    Raises:
-        UnknownDevice: the device is unknown.
-        InputError: unknown fault or setting, or not a number; the message lists the names.
-    """
-    kind = emulator_class(device)
-    known = {one.name for one in fields_of(kind.SETTINGS)}
-    settings: dict[str, object] = {}
-    faults: dict[str, float] = {}
-    for part in url.removeprefix(EMULATOR).split(","):
-        name, sign, text = part.partition("=")
-        if not part:
-            continue
-        is_fault = name in kind.FAULTS or base_name(name) in WIRE_FAULTS
-        if not is_fault and name not in known:
-            names = sorted({*known, *kind.FAULTS, *WIRE_FAULTS})
-            text = f"{url}: {unknown_name(f'fault or setting of an emulated {device}', name, names)}"
-            raise InputError(text, field="url", value=name, allowed=tuple(names))
-        if not sign or not text:
-            raise InputError(
-                f"{url}: {name} has no value; write {EMULATOR}{name}=NUMBER, separated by commas.", field=name
-            )
-        if is_fault:
-            faults[name] = _number(url, name, text)
-        else:
-            settings[name] = _value(text)
-    return settings, faults
-
-
-def _number(url: str, name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{url}: fault {name} is {text!r}, not a number.", field=name, value=text) from None
-
-
-def _value(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return url == EMULATOR

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, unknown_name
+from ada_hardware.emulation.emulated_link import base_name, fault_names
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.pipeline import ForceSensorSettings
 from ada_hardware.force_torque.rdt.calibration import parse_calibration
-from ada_hardware.opening import EMULATOR, emulator_settings, is_dry, is_emulated, read_address
+from ada_hardware.opening import emulator_settings, is_dry, is_emulated
 from ada_hardware.registry import ROBOT, DeviceKind, find
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
@@ -54,7 +55,7 @@ class Target:
     @property
     def is_faultless(self) -> bool:
         """True for an emulator without faults: errors are then caused by the machine or the program."""
-        return not self.is_real and not self.faults and "=" not in self.url
+        return not self.is_real and not self.faults
 
     def with_defaults(self, rules: Mapping[str, object]) -> Target:
         """Return a copy with other defaults of the rules."""
@@ -93,13 +94,14 @@ def target(
     for what, given in (("faults", faults), (f"settings {EMULATOR_PREFIX}...", emulator)):
         if given and url:
             raise InputError(
-                f"{device}: {what} apply to an emulated device; remove the address, or include them in it: "
-                f"emulator:{','.join(f'{name}={value}' for name, value in given.items())}."
+                f"{device}: {what} ({', '.join(given)}) apply to an emulated device; remove the address {url}."
             )
     if "url" in driver:
         raise InputError(f"{device}: give the address with --url {driver['url']}, not as a setting.")
-    if not url:  # check the names of faults before anything is started
-        read_address(device, f"{EMULATOR}{','.join(f'{name}={value}' for name, value in (faults or {}).items())}")
+    known = fault_names(kind.emulator_class())
+    for name in faults or {}:  # before anything is started
+        if name not in known and base_name(name) is None:
+            raise unknown_name(f"fault of an emulated {device}", name, known)
     found = Target(kind, url, driver, rules, emulator, faults or {})
     _check(found)
     return found

@@ -80,7 +80,7 @@ Devices with a driver and an emulator.
 addresses:
   /dev/ttyUSB0                 a serial port; /dev/serial/by-id/... is persistent
   udp://HOST:PORT              over Ethernet; arcnet:arc0 is an ARCNET interface
-  emulator:                    an emulated device in a separate process; with faults: emulator:drop=0.1
+  emulator:                    an emulated device in a separate process; ada hw fault sets its faults
   dry:                         an emulated device inside the driver; no port is opened
 """,
     _add_list_arguments,

@@ -288,13 +288,11 @@ def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal
 def test_each_wire_has_a_device_of_its_own_which_ends_with_it() -> None:
     wires = [
         opening.open_device_stream(STREAM, "emulator:", Serial(), {"greeting": "grüß = Gott"}),
-        opening.open_device_packets(PACKETS, "emulator:deaf=1,greeting=good day"),
+        opening.open_device_packets(PACKETS, "emulator:", {"greeting": "good day"}),
         opening.open_device_packets(PACKETS, "emulator:"),
     ]
     devices = [wire.device for wire in wires]
     assert [one.state()["greeting"] for one in devices] == ["grüß = Gott", "good day", "hello"]
-    assert [one.state()["is_deaf"] for one in devices] == [False, True, False]
-    devices[1].fault("deaf", 0)
     for wire in wires:
         for content in (b"", b"a", bytes(range(200))):
             assert exchanged(wire, content) == frame(content)

@@ -149,7 +149,7 @@ def answer_garbage(master: int) -> None:
         # a busy host gives the emulator its turn late
         (("khr1", "--emulator", "--setting", "emulator.second_id=5", "--setting", "reply_timeout=0.2"), "with ID"),
         (("hexa", "--url", "udp://127.0.0.1:9", "--setting", "connect_timeout=0.1"), "address is right"),
-        (("khr1", "--url", "emulator:silent_board=2"), "board"),
+        (("khr1", "--emulator", "--fault", "silent_board=2"), "board"),
     ],
 )
 def test_a_device_that_does_not_answer_as_expected_fails_the_second_check_with_a_hint(

@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 from setup_world import Running
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from ada_hardware.emulation.control_socket import ask, control_sockets
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_robot.ros.qos import COMMANDS, STATES
 
@@ -96,10 +97,16 @@ def test_a_joint_trajectory_moves_the_emulated_arm(ros, patient):
     running.end()
 
 
+def load(device, axis, value, pids):
+    """Load an emulated sensor that runs in one of the processes."""
+    (socket,) = [one for pid in pids for one in control_sockets(device, pid)]
+    ask(socket, {"fault": axis, "value": value})
+
+
 def test_a_compliant_hand_yields_to_its_emulated_sensor_and_a_killed_command_leaves_nothing_behind(ros, patient):
-    words = ("controller:=compliance", "sensor_url:=emulator:fx=20", patient("pa10"))
-    running = Driven(ros, *EMULATED_ARM, *words)
+    running = Driven(ros, *EMULATED_ARM, "controller:=compliance", patient("pa10"))
     running.controlled()
+    load("netft", "fx", 20.0, running.pids("ada_hardware.emulation"))
     # K_h is 1000 N/m: 20 N along the hand's x axis are 20 mm, and 2 mm of a sensor's counts and the last bit of way.
     ros.wait(lambda: abs(running.signal("shift")[0] - 0.02) < 2e-3, what="20 mm along x")
     wrench = ros.collect(WrenchStamped, "wrench", STATES).newest()
@@ -142,11 +149,11 @@ def test_an_emulated_humanoid_moves_its_arms(ros, patient):
 
 def test_an_emulated_sensor_publishes_its_wrench(ros):
     wrenches = ros.collect(WrenchStamped, "wrench", STATES)
-    words = ("--backend", "emulator", "sensor:=netft", "url:=emulator:fz=-12.5", "--headless", "--duration", "4")
+    words = ("--backend", "emulator", "sensor:=netft", "--headless", "--duration", "6")
     process = ros.start(*ADA, "ft_sensor", *words)
-    last = wrenches.newest()
-    assert last.header.frame_id == "netft"
-    assert abs(last.wrench.force.z + 12.5) < 0.2  # [N] some counts of noise
+    assert wrenches.newest().header.frame_id == "netft"
+    load("netft", "fz", -12.5, descendants(process.pid))
+    wrenches.newest(lambda one: abs(one.wrench.force.z + 12.5) < 0.2)  # [N] some counts of noise
     assert process.wait() == 0, process.output
     assert "messages on /wrench" in process.output and "Traceback" not in process.output
 

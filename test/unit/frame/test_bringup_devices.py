@@ -52,12 +52,12 @@ def test_the_controller_is_the_same_beside_each_backend_but_for_where_the_state_
 @pytest.mark.parametrize(
     ("name", "values", "key", "value"),
     [
-        ("pa10_control", {"backend": "emulator", "url": "emulator:drop=0.1"}, "pa10.driver.url", "emulator:drop=0.1"),
+        ("pa10_control", {"backend": "emulator", "url": "emulator:"}, "pa10.driver.url", "emulator:"),
         ("khr1_bringup", {"port": "dry:"}, "khr1.driver.url", "dry:"),  # tried without its port
         ("khr1_bringup", {"port": "dry:"}, "autostart", "inactive"),
     ],
 )
-def test_an_address_may_hold_faults_of_an_emulated_device_or_open_no_port(name, values, key, value):
+def test_an_address_may_be_that_of_an_emulated_device_or_open_no_port(name, values, key, value):
     assert plan(name, values, BARE).devices[key] == value
 
 

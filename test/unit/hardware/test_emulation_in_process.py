@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from refused import refused
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.errors import InputError
 from ada_hardware import opening, registry
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
-from ada_hardware.opening import read_address
 from ada_hardware.transport import Serial
-from ada_robot.errors import TransportError, UnknownDevice
+from ada_robot.errors import TransportError
 
 
 class Bench(NamedTuple):
@@ -119,22 +117,3 @@ def test_an_address_that_is_not_set_is_refused_with_examples(device: str) -> Non
             open_wire()
         assert caught.value.field == "url"
         assert {*registry.find(device).addresses, "dry:", "emulator:"} == set(caught.value.allowed)
-
-
-@pytest.mark.parametrize(
-    ("device", "url", "error", "field"),
-    [
-        ("pa10", "emulator:pa10", InputError, "url"),
-        ("khr1", "emulator:dead_servos=3", InputError, "url"),
-        ("pa10", "emulator:drops=0.1", InputError, "url"),
-        ("pa10", "emulator:drop", InputError, "drop"),
-        ("pa10", "emulator:drop=", InputError, "drop"),
-        ("pa10", "emulator:drop=much", InputError, "drop"),
-        ("pa11", "emulator:", UnknownDevice, "device"),
-    ],
-)
-def test_an_address_with_a_fault_that_an_emulator_does_not_have_is_refused(
-    device: str, url: str, error: type[Any], field: str
-) -> None:
-    with refused(error, field=field):
-        read_address(device, url)

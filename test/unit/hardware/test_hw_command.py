@@ -38,7 +38,7 @@ KHR1 = ("test", "khr1", "--emulator")
         ((*KHR1, "--setting", "emulator.start=1"), "emulator.start"),
         ((*KHR1, "--fault", "dorp=0.1"), "drop"),
         ((*KHR1, "--fault", "drop=much"), "number"),
-        (("test", "khr1", "--url", "/dev/x", "--fault", "drop=0.1"), "emulator:drop=0.1"),
+        (("test", "khr1", "--url", "/dev/x", "--fault", "drop=0.1"), "remove the address"),
         ((*KHR1, "--joint", "tail"), "'tail'"),
         ((*KHR1, "--duration", "-1"), "positive"),
         ((*KHR1, "--setting", "second_id=0"), "different IDs"),
