@@ -26,7 +26,7 @@ _NUMBERS = ("origin", "axis", "mass", "inertia", "dynamics", "mimic")
 _LOOP_TYPES = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed", "screw")
 _LOOPED = (  # whose joints are all of types that every URDF has
     *("bennett", "five_bar", "four_bar", "hoap2_standing", "ladder", "parallel_gripper"),
-    *("ring", "slider_crank", "stephenson_six_bar", "watt_six_bar"),
+    *("slider_crank", "stephenson_six_bar", "watt_six_bar"),
 )
 
 

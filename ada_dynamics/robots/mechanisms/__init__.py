@@ -10,7 +10,6 @@ from ada_dynamics.robots.mechanisms.linkages import (
     five_bar,
     four_bar,
     ladder,
-    ring,
     slider_crank,
 )
 from ada_dynamics.robots.mechanisms.parallel_robots import delta, hexa, stewart
@@ -23,7 +22,6 @@ __all__ = [
     "four_bar",
     "hexa",
     "ladder",
-    "ring",
     "slider_crank",
     "stewart",
 ]

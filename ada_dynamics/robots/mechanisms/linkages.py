@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkages: four-bar, five-bar, slider-crank and ladder (all planar); a ring."""
+"""Linkages: four-bar, five-bar, slider-crank and ladder, all planar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.rotations import length, turned
 from ada_dynamics.robots.mechanisms.parts import (
     Mechanism,
     X,
@@ -26,7 +25,6 @@ from ada_dynamics.robots.mechanisms.parts import (
     meeting_point,
     positive,
     thin_rod,
-    turned_z,
 )
 
 
@@ -189,44 +187,3 @@ def ladder(n: int = 10, height: float = 0.5, width: float = 0.4, lean: float = 0
         rung = angle_of(corner - top) - 0.5 * np.pi  # a rung lies along +x at angle zero
         pose |= {f"left_{i}": left, f"rung_{i}": folded(rung - left), f"right_{i}": angle_of(corner - foot)}
     return closed(builder, pose)
-
-
-# --- a spatial linkage of one loop ---------------------------------------------------------------------------------
-def ring(n: int = 8, radius: float = 0.5, mass: float = 4.0, base: str = "fixed") -> Mechanism:
-    """Closed chain of n links and n revolute joints with skew axes; mobility n - 6 for n >= 7.
-
-    The joints lie on a circle in the x-y plane. The first one on the x axis is the loop joint `closing` between the
-    last link and the first link, which is the base. All angles are zero at the start.
-
-    Args:
-        n: number of links, at least 4; up to 6 the ring is rigid.
-        radius: radius of the circle [m].
-        mass: mass of the ring [kg].
-        base: joint between world and first link: fixed, floating or floating_euler.
-
-    Raises:
-        InputError: an argument is out of range.
-    """
-    if n < 4:
-        raise InputError(f"n is {n}; a ring needs at least 4 links.", field="n", value=n, allowed=">= 4")
-    positive(radius=radius, mass=mass)
-    step = 2.0 * np.pi / n
-    chord = turned(radius * (turned_z(step) - np.eye(3)), np.array([1.0, 0.0, 0.0]))
-    size = length(chord)
-    bar = box((0.3 * size, size, 0.25 * size), mass / n, 0.5 * chord + 0.05 * size)
-    builder = Builder(f"ring_{n}")
-    for i in range(n):
-        builder.link(f"link_{i}", *bar)
-        if i:
-            ends, turn = (f"link_{i - 1}", f"link_{i}"), (0.0, 0.0, step)
-            builder.joint(f"joint_{i}", "revolute", *ends, chord, turn, axis=_ring_axis(i))
-    ends, turn = (f"link_{n - 1}", "link_0"), (0.0, 0.0, step)
-    builder.loop("closing", "revolute", *ends, chord, turn, np.zeros(3), axis=_ring_axis(0))
-    return closed(builder, {}, base)
-
-
-def _ring_axis(i: int) -> tuple[float, float, float]:
-    """Axis of joint i, different for adjacent and opposite joints."""
-    azimuth, height = 2.4 * i + 0.3, 0.9 * math.sin(1.7 * i + 0.5)
-    across = float(np.sqrt(1.0 - height**2))
-    return (across * float(math.cos(azimuth)), across * float(math.sin(azimuth)), float(height))

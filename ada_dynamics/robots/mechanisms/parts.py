@@ -86,9 +86,9 @@ def hinged(
     builder.link(name, *solid, visuals=visuals).joint(name, "revolute", parent, name, at, axis=axis, **joint)
 
 
-def closed(builder: Builder, pose: Mapping[str, ArrayLike], base: str = "fixed") -> Mechanism:
+def closed(builder: Builder, pose: Mapping[str, ArrayLike]) -> Mechanism:
     """Build a mechanism, whose joints are at zero unless `pose` has their positions."""
-    model = builder.build(base=base)
+    model = builder.build()
     q = model.neutral()
     for joint, own in pose.items():
         q[model.q_index(joint)] = own
@@ -188,7 +188,7 @@ def _turned(k: int, angle: float) -> Array:
     return R
 
 
-turned_y, turned_z = partial(_turned, 1), partial(_turned, 2)  # rotation matrices about y and z
+turned_x, turned_y, turned_z = (partial(_turned, k) for k in range(3))  # rotation matrices about x, y and z
 
 
 # --- shapes -------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.model import Builder, planar_chain
-from ada_dynamics.robots.mechanisms import four_bar, ring
+from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.robots.writers import render, write
 
 CLOSING = {
@@ -169,11 +169,6 @@ def test_loops_that_leave_nothing_to_move_are_a_warning():
     assert found["locked"].severity == "warning"
     assert "2 independent constraints on 2 joint velocities" in found["locked"].message
     assert "over-actuated" not in found
-
-
-def test_a_ring_of_six_askew_joints_is_locked_and_one_of_seven_moves():
-    assert "locked" in findings(urdf(ring(6).model))
-    assert "locked" not in findings(urdf(ring(7).model))
 
 
 def test_single_joints_that_the_loops_hold_are_named():

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 # Motors determine the motion of these.
 DRIVEN = ("five_bar", "slider_crank", "delta", "hexa", "stewart", "parallel_gripper")
 # Redundant conditions, a floating base, quaternions, fewer or more motors than motions.
-OTHERS = ("four_bar", "watt_six_bar", "bennett", "ring", "cassie_leg", "two_feet")
+OTHERS = ("four_bar", "watt_six_bar", "bennett", "cassie_leg", "two_feet")
 FLOATING = ("cassie_leg floating", "random 1", "random 11", "random 5", "random plane 3")
 EVERY = [(name, "independent") for name in (*DRIVEN, *OTHERS, *FLOATING)] + [(name, "actuated") for name in DRIVEN]
 # One of each kind; it takes seconds to compile what a robot needs.

@@ -21,7 +21,7 @@ from ada_dynamics.robots import mechanisms
 
 Array = NDArray[np.float64]
 
-LARGER = ("watt_six_bar", "stephenson_six_bar", "cassie_leg", "stewart", "delta", "hexa", "ring", "two_feet")
+LARGER = ("watt_six_bar", "stephenson_six_bar", "cassie_leg", "stewart", "delta", "hexa", "two_feet")
 NAMES = (
     *("four_bar", "slider_crank", "five_bar", "bennett", "parallel_gripper"),
     *(pytest.param(name, marks=pytest.mark.fuzz) for name in LARGER),

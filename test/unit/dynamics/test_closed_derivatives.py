@@ -32,7 +32,6 @@ MORE = (
     "watt_six_bar",
     "stewart",
     "two_feet",
-    "ring",
 )
 SAME = 1e-9  # beside what the differences themselves are uncertain by
 

@@ -31,7 +31,7 @@ Long = Any  # array of longdouble
 FAR = np.longdouble(1e-5)  # over five points: truncation is 1e-12 where inertias and lengths are badly matched
 SAME = 1e-9
 REGULAR, REDUNDANT = ("four_bar", "five_bar"), ("bennett",)
-MORE = ("cassie_leg", "parallel_gripper", "delta", "hexa", "stewart", "two_feet", "ring", "slider_crank")
+MORE = ("cassie_leg", "parallel_gripper", "delta", "hexa", "stewart", "two_feet", "slider_crank")
 
 
 def equations(dynamics: ada.Dynamics) -> Equations:

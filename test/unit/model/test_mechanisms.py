@@ -48,10 +48,6 @@ ALL: list[tuple[str, Callable[[], Mechanism], int, int]] = [
     ("delta", mechanisms.delta, 3, 18),
     ("ladder_1", lambda: mechanisms.ladder(1), 1, 2),
     ("ladder_10", mechanisms.ladder, 10, 20),
-    ("ring_7", lambda: mechanisms.ring(7), 1, 5),
-    ("ring_8", mechanisms.ring, 2, 5),
-    ("ring_9_floating", lambda: mechanisms.ring(9, base="floating"), 9, 5),
-    ("ring_6", lambda: mechanisms.ring(6), 0, 5),
     ("two_feet", lambda: mechanism("two_feet"), 18, 12),
     ("cassie_leg_floating", lambda: mechanism("cassie_leg", "floating"), 13, 6),
     *(
