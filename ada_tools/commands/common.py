@@ -184,25 +184,9 @@ def make_folder(option: str, path: Path) -> None:
 def _check_file(option: str, path: Path) -> None:
     if path.is_dir():
         raise InputError(f"{option} {path}: it is a folder; give a file.")
-    if path.exists() and not path.is_file():  # opening a device or pipe may block or change it
-        reason = None if os.access(path, os.W_OK) else "permission denied"
-    else:
-        reason = _reason_against(path)
-    if reason:
+    reason = "no such folder" if not path.parent.is_dir() else "permission denied"
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InputError(f"{option} {path}: cannot be written: {reason}.")
-
-
-def _reason_against(path: Path) -> str | None:
-    """Reason why a file cannot be written, found by opening it without changing it."""
-    is_new = not path.exists()
-    try:
-        with path.open("ab"):
-            pass
-        if is_new:
-            path.unlink()
-    except OSError as problem:
-        return problem.strerror or str(problem)
-    return None
 
 
 def print_json(value: object) -> None:

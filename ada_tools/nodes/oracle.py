@@ -121,7 +121,7 @@ class DescribedTree:
             InputError: pinocchio is not installed, or cannot read the description.
         """
         pin = self._pin = pinocchio()
-        root = () if model.floating_joint is None else (_root(pin, model.joints[model.joint_names[0]].kind),)
+        root = () if model.floating_joint is None else (pin.JointModelFreeFlyer(),)
         try:
             self._model = pin.buildModelFromXML(text, *root)
         except Exception as problem:  # of the reader: several types
@@ -134,8 +134,10 @@ class DescribedTree:
         for joint in model.joints.values():
             if not joint.nv and joint.mimic is None:
                 continue
-            if joint.kind == "planar" and joint.axis[2] != 1.0:
-                raise InputError(f"pinocchio reads planar joints with the normal z only, not {joint.name!r}.")
+            if joint.kind == "floating_euler" or (joint.kind == "planar" and joint.axis[2] != 1.0):
+                raise InputError(
+                    f"joint {joint.name!r} cannot be compared: pinocchio reads no such {joint.kind} joint."
+                )
             number = 1 if root and joint.name == model.joint_names[0] else self._model.getJointId(joint.name)
             theirs = self._model.joints[number]
             rows = slice(theirs.idx_v, theirs.idx_v + theirs.nv)
@@ -167,16 +169,6 @@ class DescribedTree:
             at_rest = self._pin.integrate(self._model, self._pin.neutral(self._model), rest)
             h += stiffness * self._pin.difference(self._model, at_rest, x)
         return self.G.T @ (upper + np.triu(upper, 1).T) @ self.G, self.G.T @ h
-
-
-def _root(pin: Any, kind: str) -> Any:
-    """Joint between the world and the root link."""
-    if kind == "floating":
-        return pin.JointModelFreeFlyer()
-    root = pin.JointModelComposite()
-    for part in ("PX", "PY", "PZ", "RZ", "RY", "RX"):
-        root.addJoint(getattr(pin, f"JointModel{part}")())
-    return root
 
 
 class Oracle:
@@ -297,11 +289,11 @@ def state_of_joints(
             raise InputError(text, field=field, value=len(values), allowed=len(names))
     for joint in model.joint_names:
         if names.count(joint) != 1:
-            count = "contains more than once joint" if joint in names else "lacks joint"
-            raise InputError(f"joint state {count} {joint!r} of model {model.name!r}.", field="name", joint=joint)
+            text = f"joint state names joint {joint!r} of model {model.name!r} {names.count(joint)} times."
+            raise InputError(text, field="name", joint=joint)
     order = [names.index(name) for name in model.joint_names]
     q, v, tau = (np.array([values[i] for i in order], dtype=np.float64) for values in given.values())
-    if not all(np.isfinite(x).all() for x in (q, v, tau)):
+    if not np.isfinite([q, v, tau]).all():
         raise InputError("joint state has non-finite values.", field="numbers")
     return q, v, tau
 

@@ -12,7 +12,7 @@ from ada_hardware.self_test.device import EMULATOR_PREFIX, SAFETY, SENSOR_PREFIX
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import fields_of
 from ada_tools.commands.common import print_json, table
-from ada_tools.commands.hardware.arguments import Action, addresses
+from ada_tools.commands.hardware import Action, addresses
 
 
 def _add_list_arguments(parser: argparse.ArgumentParser) -> None:

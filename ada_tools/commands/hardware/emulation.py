@@ -12,7 +12,7 @@ from ada_hardware.emulation.emulated_link import BOTH_WAYS, base_name, fault_nam
 from ada_hardware.registry import DEVICES, find
 from ada_robot.errors import NoAnswer
 from ada_tools.commands.common import print_json
-from ada_tools.commands.hardware.arguments import Action
+from ada_tools.commands.hardware import Action
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from ada_hardware.self_test.device import Plugged, plugged
 from ada_robot.driver import LinkCounts
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_tools.commands.common import seconds, table
-from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
+from ada_tools.commands.hardware import add_device_arguments, chosen_target
 
 NAME = "monitor"
 SUMMARY = "show joint positions or wrench, alarms and communication of a device"

@@ -12,7 +12,7 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.execution import silence_logger
 from ada_hardware.self_test.device import plugged
 from ada_hardware.transport.wires import is_readable
-from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
+from ada_tools.commands.hardware import add_device_arguments, chosen_target
 
 NAME = "service"
 SUMMARY = "manual service functions: brakes, sleep mode, IDs"

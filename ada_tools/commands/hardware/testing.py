@@ -12,7 +12,7 @@ from ada_hardware.self_test.device import Target
 from ada_hardware.self_test.run import EMULATED_SCALE, REAL_SCALE, check_joints, test_device
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_tools.commands.common import print_json, seconds
-from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
+from ada_tools.commands.hardware import add_device_arguments, chosen_target
 
 NAME = "test"
 SUMMARY = "check a device and its communication"
