@@ -92,6 +92,10 @@ def test_the_singular_pose_is_passed_with_the_energy_kept() -> None:
     assert level < 1e-9
 
 
+def test_the_strokes_of_the_hexapod_have_the_lengths_of_the_closed_form() -> None:
+    assert numbers("hexapod_sidecar.py", "largest difference to the closed form:")[0] < 1e-12
+
+
 def test_a_linkage_is_the_same_in_every_spelling_that_can_say_it() -> None:
     same = re.findall(r"same to (\S+) rad/s²", output("convert_loops.py").stdout)
     assert len(same) >= 5
