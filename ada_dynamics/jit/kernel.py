@@ -115,39 +115,34 @@ class Kernel:
             raise InputError(f"{self.signature.name}: kind is {kind!r}; it must be 'single' or 'batch'")
         self._run(kind, lambda backend: 0)
 
-    def single(self, *arrays: Array, out: Any = None) -> Result:
-        """Compute one state of float64 vectors; return new arrays or `out`."""
-        result, status = self.single_status(*arrays, out=out)
+    def single(self, *arrays: Array) -> Result:
+        """Compute one state of float64 vectors."""
+        result, status = self.single_status(*arrays)
         if status:
             self._raise(arrays, status)
         return result
 
-    def single_status(self, *arrays: Array, out: Any = None) -> tuple[Result, int]:
+    def single_status(self, *arrays: Array) -> tuple[Result, int]:
         """Compute one state; return results and status instead of raising an error."""
         inputs = self.signature.check_single(arrays)
-        if out is None:
-            outputs = [np.empty(shape) for _, shape in self.signature.outputs]
-        else:
-            outputs = self.signature.check_out(out, ())
-            if not all(array.flags.c_contiguous for array in outputs):
-                raise InputError(f"{self.signature.name}: out must be contiguous", field="out")
+        outputs = [np.empty(shape) for _, shape in self.signature.outputs]
         status = self._run("single", lambda backend: backend.single(inputs, outputs))
         return self._result(outputs), status
 
-    def batch(self, *arrays: Array, out: Any = None) -> Result:
+    def batch(self, *arrays: Array) -> Result:
         """Compute N states of arrays (N, size) with contiguous rows or columns; results have the same memory order."""
-        result, status = self.batch_status(*arrays, out=out)
+        result, status = self.batch_status(*arrays)
         if status:
             self._raise(arrays, status)
         return result
 
-    def batch_status(self, *arrays: Array, out: Any = None) -> tuple[Result, int]:
+    def batch_status(self, *arrays: Array) -> tuple[Result, int]:
         """Compute N states; return results and the or-ed status of all states instead of raising an error."""
         inputs, count = self.signature.check_batch(arrays)
         columns = _are_columns(inputs)
         if not columns:
             inputs = tuple(array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs)
-        outputs = self._batch_outputs(count, columns) if out is None else self._batch_out(out, inputs, count, columns)
+        outputs = self._batch_outputs(count, columns)
         if count == 0:
             return self._result(outputs), 0
         if count < self.backend.lanes:
@@ -241,19 +236,6 @@ class Kernel:
         if not columns:
             return [np.empty((count, *shape)) for _, shape in self.signature.outputs]
         return [np.moveaxis(np.empty((*shape, count)), -1, 0) for _, shape in self.signature.outputs]
-
-    def _batch_out(self, out: Any, inputs: Sequence[Array], count: int, columns: bool) -> list[Array]:
-        outputs = self.signature.check_out(out, (count,))
-        for (name, _), array in zip(self.signature.outputs, outputs, strict=True):
-            laid_out = np.moveaxis(array, 0, -1) if columns else array
-            if not laid_out.flags.c_contiguous:
-                order = "columns" if columns else "rows"
-                raise InputError(
-                    f"{self.signature.name}: out ({name}) must have contiguous {order}, like inputs", field="out"
-                )
-            if any(np.may_share_memory(array, other) for other in inputs):
-                raise InputError(f"{self.signature.name}: out ({name}) overlaps an input", field="out")
-        return outputs
 
     def _one_by_one(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> tuple[Result, int]:
         """Compute a batch shorter than the lanes with the code for one state."""

@@ -79,17 +79,6 @@ class Signature:
         assert count is not None  # _check_array refused it
         return arrays, count
 
-    def check_out(self, out: Any, leading: tuple[int, ...]) -> list[Array]:
-        """Output arrays of the caller; raises InputError if they cannot be used."""
-        outs = (out,) if len(self.outputs) == 1 and not isinstance(out, (tuple, list)) else tuple(out)
-        if len(outs) != len(self.outputs):
-            raise InputError(f"{self.name}: out must have {len(self.outputs)} arrays, not {len(outs)}", field="out")
-        for (name, shape), array in zip(self.outputs, outs, strict=True):
-            self._check_array(f"out ({name})", array, leading + shape)
-            if not array.flags.writeable:
-                raise InputError(f"{self.name}: out ({name}) is read-only", field=f"out ({name})")
-        return list(outs)
-
     def _refuse_count(self, count: int) -> NoReturn:
         wanted = ", ".join(f"{name}[{size}]" for name, size in self.inputs)
         raise InputError(f"{self.name} requires {len(self.inputs)} arrays ({wanted}), not {count}", value=count)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only compiled kernels have: layouts of batches and outputs in place; `test_kernels` has what all have."""
+"""What only compiled kernels have: layouts of batches; `test_kernels` has what all have."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from jit_examples import TARGETS, close, kernel_of, mixed, square, states
-from refused import refused
+from jit_examples import TARGETS, close, kernel_of, mixed, states
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import trace
@@ -31,7 +30,9 @@ def test_rows_of_every_length_are_turned_into_lanes_and_back_and_nothing_else_is
     function = trace("f", {"x": size, "y": 2}, lambda x, y: {"z": tuple(a + 1.0 for a in x), "w": y[0] - y[1]})
     x, y = states(function, 19)
     z, w = np.full((30, size), 7.0), np.full(30, 7.0)
-    kernel_of(function, host(lanes)).batch(x, y, out=(z[5:24], w[5:24]))
+    kernel = kernel_of(function, host(lanes))
+    code = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * 4, ctypes.c_int64)(kernel.native_address("kernel_rows"))
+    assert code(*(one.ctypes.data for one in (x, y, z[5:], w[5:])), 19) == 0
     assert np.array_equal(z[5:24], x + 1.0) and np.array_equal(w[5:24], y[:, 0] - y[:, 1])
     assert all((one[:5] == 7.0).all() and (one[24:] == 7.0).all() for one in (z, w))
 
@@ -117,34 +118,3 @@ def test_results_too_wide_for_lanes_are_written_state_by_state(room):
         for part, wanted in zip(found, zip(*alone, strict=True), strict=True):
             assert np.array_equal(part, np.array(wanted), equal_nan=True)
     close([found[1]], [batch[1].sum(axis=1)])
-
-
-def test_out_of_a_batch_is_filled_in_either_order():
-    function = square()
-    kernel = kernel_of(function)
-    batch = states(function, 12)
-    for order in "CF":
-        arrays = [np.asarray(array, order=order) for array in batch]
-        out = np.empty((12, 7), order=order)
-        assert kernel.batch(*arrays, out=out) is out
-        assert np.array_equal(out, kernel.batch(*batch))
-
-
-def test_unsuitable_outputs_are_refused():
-    function = square()
-    kernel = kernel_of(function)
-    q, v, tau = states(function, 12)
-    frozen = np.empty((12, 7))
-    frozen.flags.writeable = False
-    for out, field in (
-        (np.empty((12, 6)), "out (a)"),
-        (np.empty((12, 7), dtype=np.float32), "out (a)"),
-        (frozen, "out (a)"),
-        (np.empty((12, 7), order="F"), "out"),
-        (tau, "out"),
-        ((np.empty((12, 7)), np.empty((12, 7))), "out"),
-    ):
-        with refused(InputError, field=field):
-            kernel.batch(q, v, tau, out=out)
-    with refused(InputError, field="out"):
-        kernel.single(q[0], v[0], tau[0], out=np.empty(14)[::2])

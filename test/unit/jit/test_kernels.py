@@ -81,16 +81,6 @@ def test_random_functions_agree_with_the_expressions_in_every_way(made, program,
         close(results, reference(function, batch), 1e-12)
 
 
-def test_out_is_filled_and_may_replace_an_input(made):
-    kernel = made(square())
-    q, v, tau = (array[0] for array in states(square(), 1))
-    wanted, out = kernel.single(q, v, tau), np.empty(7)
-    assert kernel.single(q, v, tau, out=out) is out
-    assert np.array_equal(out, wanted)
-    assert kernel.single(q, v, tau, out=tau) is tau
-    assert np.array_equal(tau, wanted)
-
-
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_threads_do_not_share_what_they_write(make):
     function = square(size=40)

@@ -64,19 +64,3 @@ def test_arrays_of_a_batch_that_do_not_fit_are_told(q: Any, v: Any, field: str) 
         SIGNATURE.check_batch((q, v))
     with refused(InputError, value=3):
         SIGNATURE.check_batch((*good, good[0]))
-
-
-def test_outputs_that_are_given_have_the_shape_of_states_and_can_be_written() -> None:
-    a, b = np.zeros((5, 2, 2)), np.zeros(5)
-    found = SIGNATURE.check_out([a, b], (5,))
-    assert found[0] is a and found[1] is b
-    one = Signature("k", (), (("a", (2,)),))
-    row = a[0, 0]
-    assert one.check_out(row, ())[0] is row and one.check_out((row,), ())[0] is row
-    with refused(InputError, field="out"):
-        SIGNATURE.check_out([a], (5,))
-    with refused(InputError, field="out (b)"):
-        SIGNATURE.check_out([a[:4], b], (4,))
-    b.flags.writeable = False
-    with refused(InputError, field="out (b)"):
-        SIGNATURE.check_out([a, b], (5,))
