@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -301,10 +301,10 @@ class GenericKernel:
         """Return True if code can be compiled."""
         return reason_for_fallback() is None
 
-    def single(self, *arrays: Array, out: Any = None) -> Array:
+    def single(self, *arrays: Array) -> Array:
         """Compute one state."""
         inputs = self.signature.check_single(arrays)
-        result = np.empty(self.signature.outputs[0][1]) if out is None else self.signature.check_out(out, ())[0]
+        result = np.empty(self.signature.outputs[0][1])
         self._run(1, inputs, result, 1)
         return result
 
