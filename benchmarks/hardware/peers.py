@@ -2,7 +2,7 @@
 """The command: `python -m benchmarks.hardware.peers [--trials 4] [--rounds 10000] [--commands 1000000]`.
 
 Every fault of the devices in `test/support/peers`, which share no code with drivers and emulators, random operation and
-invalid commands, judged by the messages on the wire. Trials run in lock step, except those with separate processes.
+invalid commands, judged by the messages on the wire. Trials run in lock step.
 """
 
 from __future__ import annotations

@@ -32,7 +32,3 @@ def recording(path: Path) -> Recording:
         except (McapError, struct.error):
             return Recording(found, False)
     return Recording(found, True)
-
-
-def raw_messages(path: Path, topic: str) -> list[bytes]:
-    return [raw for name, _, raw in recording(path).messages if name == topic]

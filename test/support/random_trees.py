@@ -15,7 +15,6 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import crba, rnea
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.tree import Tree
 
 Array = NDArray[np.float64]
 KINDS = tuple(kind for kind in JOINT_TYPES if not kind.startswith("floating"))  # these two are bases
@@ -129,11 +128,6 @@ def state_of(model: ada.Model, seed: int = 1) -> tuple[Array, Array, Array]:
 def states_of(model: ada.Model, count: int, seed: int = 1) -> tuple[Array, Array, Array]:
     q, v, tau = (np.array(x) for x in zip(*(state_of(model, seed + i) for i in range(count)), strict=True))
     return q, v, tau
-
-
-def links_of(tree: Tree) -> list[str]:
-    """The first link of each body."""
-    return [next(name for name, frame in tree.frames.items() if frame.body == body.index) for body in tree.bodies]
 
 
 def floats(*vectors: Any) -> list[list[float]]:

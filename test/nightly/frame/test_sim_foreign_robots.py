@@ -22,9 +22,6 @@ ROBOTS = {
 }
 ALWAYS = ("panda", "allegro", "a1")
 QUICK, WHOLE = 0.6, 2.0  # [s] of motion
-BOX = """<robot name="box"><link name="box">
-<inertial><mass value="1"/><inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>
-<visual><geometry><box size="0.3 0.2 0.4"/></geometry></visual></link></robot>"""
 SWINGS = 0.2 / 1e-3  # [1/s], at least, of a joint in its stop
 
 
@@ -60,29 +57,3 @@ def test_a_foreign_robot_runs_to_its_end_within_its_limits_and_is_not_thrown(ada
         assert log.contact_wrenches
         assert figures["energy"]["contact"] > 0.0
         assert np.min(log.com[:, 2]) > 0.0
-
-
-@pytest.mark.parametrize("given", ["auto", "off"])
-def test_snapshots_and_films_of_a_robot_that_lies_or_falls_far_are_about_the_robot(tmp_path, given):
-    pytest.importorskip("matplotlib")
-    from PIL import Image, ImageSequence
-
-    from ada_dynamics import load
-    from ada_dynamics.drawing.snapshots import plot_snapshots
-    from ada_dynamics.simulation import Simulation
-    from ada_dynamics.simulation.scene import scene_for
-
-    model = load(BOX, base="floating")
-    scene = scene_for(model, ground=given)
-    log = Simulation(model, scene.q, contact=scene.contact, integrator=scene.integrator).run(1.0)
-    fallen = log.q[0, 2] - log.q[-1, 2]
-    assert fallen == pytest.approx(0.5 * 9.81, abs=0.02) if given == "off" else abs(fallen) < 1e-3
-    drawn = plot_snapshots(log, count=4, plane="3d").axes
-    assert len(drawn) == (4 if given == "off" else 1)
-    for axes in drawn:
-        assert max(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim()), np.ptp(axes.get_zlim())) < 2.5 * 0.4
-    log.animate(tmp_path / "film.gif", plane="xz")
-    with Image.open(tmp_path / "film.gif") as film:
-        frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(film)]
-    for frame in (frames[0], frames[-1]):  # the box is grey on white, and covers its part of the picture
-        assert np.mean(np.any(frame < 240, axis=-1)) > 0.15

@@ -16,7 +16,6 @@ from ada_dynamics.expr import (
     PerLane,
     absolute,
     cos,
-    cost,
     directional,
     evaluate,
     expand,
@@ -38,47 +37,6 @@ from ada_dynamics.expr import (
 def xyz() -> tuple[Expr, Expr, Expr]:
     x, y, z = Graph().vector("q", 3)
     return x, y, z
-
-
-def test_the_same_float_in_all_lanes_is_that_float(xyz):
-    x, y, _ = xyz
-    for value in (pack([2.0, 2.0]), pack([0.0, 0.0]), pack([1.0, 3.0]) * 0.0, pack([1.0, 3.0]) - pack([1.0, 3.0])):
-        assert type(value) is float
-    assert type(pack([0.0, 1.0]) * pack([x, y]) * pack([1.0, 0.0])) is float, "zero in one lane or the other"
-    assert type(pack([0.0, 0.0]) * pack([x, y])) is float
-
-
-def test_the_same_scalar_in_all_lanes_is_that_scalar(xyz):
-    x, _, _ = xyz
-    assert pack([x, x, x]) is x
-    assert extract(x, 2) is x
-    assert lane_sum(x, 3) is 3.0 * x
-
-
-def test_constants_per_lane_merge_as_plain_ones_do(xyz):
-    x, y, _ = xyz
-    lanes = pack([x, y])
-    assert lanes * pack([2.0, 3.0]) is pack([2.0, 3.0]) * lanes
-    assert (lanes * pack([2.0, 4.0])) * pack([0.5, 0.25]) is lanes
-    assert (lanes + pack([1.0, -1.0])) + pack([-1.0, 1.0]) is lanes
-    assert lanes / pack([2.0, 4.0]) is lanes * pack([0.5, 0.25])
-    assert lanes * pack([-2.0, 3.0]) is -(lanes * pack([2.0, -3.0])), "a sign moves outwards"
-    assert (x * pack([1.0, 2.0])).op == "mul", "a scalar meets constants per lane"
-
-
-def test_packing_and_extracting_cancel(xyz):
-    x, y, _ = xyz
-    lanes = pack([x, y, 1.5])
-    assert extract(lanes, 1) is y
-    assert extract(lanes, 2) == 1.5
-    assert extract(pack([1.0, 2.0]), 1) == 2.0
-    turned = sin(lanes)
-    assert pack([extract(turned, lane) for lane in range(3)]) is turned
-    assert pack([extract(-turned, lane) for lane in range(3)]) is -turned
-    assert pack([extract(turned, lane) for lane in (1, 0, 2)]) is not turned
-    assert extract(-turned, 0) is -extract(turned, 0)
-    assert lane_sum(-turned, 3) is -lane_sum(turned, 3)
-    assert lane_sum(pack([1.0, 2.0, 4.0]), 3) == 7.0
 
 
 def test_constants_per_lane_go_through_every_function():
@@ -157,15 +115,6 @@ def test_constants_whose_product_would_vanish_in_a_lane_are_not_multiplied_befor
 
     found = evaluate(trace("f", {"q": 2}, body), q=[1.0, 1e250])
     assert found["y"] == pytest.approx((2.0, -1e-150), rel=1e-14)
-
-
-def test_the_operations_of_every_lane_are_counted():
-    def body(q):
-        turned = sin(pack(q)) * q[0]
-        return {"y": lane_sum(turned, 3), "z": 2.0 * q[1]}
-
-    counted = cost(trace("f", {"q": 3}, body))
-    assert (counted.multiplications, counted.additions, counted.sincos_pairs) == (4, 2, 3)
 
 
 @given(program=programs, lanes=st.integers(2, 4), numbers=constants, seed=st.integers(0, 100))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.errors import InputError
 from ada_experiments import awa_equations
 from ada_experiments.awa_equations import Frame, Samples
 from ada_experiments.awa_simulators import KNOWN, read_settings, soles, walk_here, walk_there
@@ -104,15 +103,6 @@ def test_momenta_add_up_to_the_momentum_of_the_robot(case: Case) -> None:
     assert np.allclose(L - np.cross(com, P), momentum[:, 3:], atol=ROUNDING)
 
 
-def test_motors_refuse_what_the_paper_has_not() -> None:
-    slider = ada.Builder("slider").link("base").link("box", 1.0, inertia=(1, 1, 1))
-    slider.joint("rail", "prismatic", "base", "box")
-    with refused(InputError, joint="rail", value="prismatic"):
-        awa_equations.motors_of(slider.build())
-    with refused(InputError, field="loops"):
-        awa_equations.motors_of(ada.load("four_bar"))
-
-
 def test_pid_is_equation_1_on_a_ramp() -> None:
     T, c, steps = 1e-3, 0.2, 400
     pid = Pid(Gains(), T, 1)
@@ -126,13 +116,6 @@ def test_pid_is_equation_1_on_a_ramp() -> None:
 @pytest.fixture(scope="module")
 def khr1() -> ada.Model:
     return ada.load("khr1")
-
-
-def test_a_walk_refuses_joints_that_are_not_there_and_a_lone_frame(khr1: ada.Model) -> None:
-    with refused(InputError, value="left_nee"):
-        Walk(khr1, [0.0, 1.0], {"left_nee": [0.0, 0.1]})
-    with refused(InputError, field="times"):
-        Walk(khr1, [0.0], {})
 
 
 def test_khr1_settles_alike_in_both_simulators(khr1: ada.Model) -> None:

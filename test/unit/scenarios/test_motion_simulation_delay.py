@@ -27,7 +27,7 @@ from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.programs import LoopSettings
 from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
-from ada_robot.errors import NoAnswer, Refused
+from ada_robot.errors import NoAnswer
 
 Array = NDArray[np.float64]
 STEP = 2e-3
@@ -164,12 +164,6 @@ def test_the_stiffness_of_the_touch_is_identified(pair: RobotPair) -> None:
     assert touch(pair, 2).stiffness == pytest.approx(STIFFNESS, rel=0.01)
 
 
-def test_a_run_is_the_same_each_time(pair: RobotPair) -> None:
-    one, other = (touch(pair, 2, faults={"drop": 0.2, "jitter": 0.003}, seed=4) for _ in range(2))
-    assert np.array_equal(one.force, other.force)
-    assert np.array_equal(one.energy, other.energy)
-
-
 def test_a_silent_table_ends_the_motion(pair: RobotPair) -> None:
     with refused(NoAnswer, field="silence"):
         run(pair, _Dying(STIFFNESS), 0.45)
@@ -184,24 +178,6 @@ class _Dying(SpringTable):
         self.count += 1
         reading = super().exchange(pose, twist)
         return reading if self.count < 30 else reading._replace(is_fresh=False)
-
-
-def test_a_table_that_says_what_is_wrong_ends_the_motion_with_its_words(pair: RobotPair) -> None:
-    class Broken(SpringTable):
-        def exchange(self, pose: Array, twist: Array) -> Reading:
-            return super().exchange(pose, twist)._replace(problem="motor 3 is hot")
-
-    with refused(Refused, value="motor 3 is hot"):
-        run(pair, Broken(STIFFNESS), 0.45)
-
-
-def test_a_table_that_is_never_ready_is_not_waited_for_for_ever(pair: RobotPair) -> None:
-    class Slow(SpringTable):
-        def prepare(self, pose: Array) -> Reading:
-            return super().prepare(pose)._replace(is_ready=False)
-
-    with refused(NoAnswer, field="ready"):
-        run(pair, Slow(STIFFNESS), 0.45, longest_wait=50)
 
 
 def test_steps_that_differ_and_phases_that_cannot_be_are_refused(pair: RobotPair) -> None:

@@ -8,13 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.errors import InputError
 from ada_dynamics.simulation.profiles import constant
 from ada_experiments.motion_simulation.robots import BASE, FREE, SECOND, PairSettings, RobotPair
-from ada_robot.settings import checked
 
 Array = NDArray[np.float64]
 
@@ -93,12 +90,3 @@ def test_a_pushed_pair_moves_as_in_a_simulation_with_that_wrench() -> None:
     sim.step(1)
     second = slice(model.q_index(SECOND + FREE).start, None)
     assert np.allclose(free.q[second], sim.q[second], atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [{"arm_1": [0.0, 1.0]}, {"algorithm": "newton"}, {"step": 0.0}, {"approach": -0.01}, {"link_mass_1": np.nan}],
-)
-def test_wrong_settings_are_refused_by_name(values: dict[str, object]) -> None:
-    with refused(InputError, field=next(iter(values))):
-        checked(PairSettings, values)

@@ -6,11 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.errors import AdaError
-from ada_dynamics.robots.writers.draft import Inexpressible
 
 pytest.importorskip("mujoco")
 
@@ -58,12 +55,3 @@ def test_force_of_the_ground_stays_in_its_cone_and_reaches_it(friction: float) -
     pressing = force[:, 2] > 0.1
     across = np.linalg.norm(force[pressing, :2], axis=1) / force[pressing, 2]
     assert across.max() == pytest.approx(friction, rel=0.02)
-
-
-def test_what_the_twin_cannot_be_is_refused() -> None:
-    with refused(AdaError, field="base"):
-        Twin(swinging_box(base="fixed"), {"box": CORNERS}, 1e-3)
-    with pytest.raises(Inexpressible):
-        Twin(swinging_box(kind="spherical_euler"), {"box": CORNERS}, 1e-3)
-    with refused(AdaError, value="boks"):
-        Twin(swinging_box(), {"boks": CORNERS}, 1e-3)

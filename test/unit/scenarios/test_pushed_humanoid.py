@@ -5,15 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.simulation import Log
 from ada_experiments.arm_in_null_space import momentum_of
-from ada_experiments.push_sweep import read_settings
 from ada_experiments.pushed_humanoid import AT_THE_HAND
-from ada_tools import scenario as scenarios
-from ada_tools.scenario.fields import ScenarioError
 
 
 def test_impulse_of_a_push_is_the_integral_of_its_force() -> None:
@@ -28,9 +24,3 @@ def test_momentum_of_links_adds_up_to_that_of_the_robot() -> None:
     model = builder.joint("turn", "continuous", "base", "arm", (0, 0, 0.3), axis=(0, 0, 1)).build()
     log: Log = ada.Simulation(model, np.zeros(1), np.ones(1), step=1e-3).run(0.1)
     assert momentum_of(log, "arm") == pytest.approx(np.linalg.norm(log.momentum[:, :3], axis=1), rel=1e-9)
-
-
-def test_settings_of_the_sweep_have_units() -> None:
-    scenario = scenarios.load("T6.4").with_changes({"settings.largest": "2 N"})
-    with refused(ScenarioError, field="settings.largest"):
-        read_settings(scenario)

@@ -223,27 +223,6 @@ def test_changes_give_another_scenario_and_leave_the_first_one(read):
     assert scenario.with_changes({"claims.0.limit": 1e-3}).claims[0].limit == 1e-3
 
 
-DOTTED = """<robot name="r"><link name="a"/><link name="b"/>
-<link name="b.c"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="arm" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>
-<joint name="arm.j [1]" type="continuous"><parent link="b"/><child link="b.c"/><axis xyz="0 0 1"/></joint></robot>"""
-
-
-@pytest.mark.parametrize("given", [{}, {"arm": 0.5}, {"arm.j [1]": 0.5}])
-def test_names_with_dots_can_be_changed(tmp_path, given):
-    (tmp_path / "own.urdf").write_text(DOTTED)
-    data = {"name": "own", "model": {"robot": str(tmp_path / "own.urdf")}, "simulation": {"duration": "1 s"}}
-    scenario = scenarios.load(data | ({"start": {"joints": given}} if given else {}))
-    other = scenario.with_changes({"start.joints.arm.j [1]": "0.2 rad", "model.masses.b.c": "3 kg"})
-    assert other.as_data()["start"]["joints"] == given | {"arm.j [1]": "0.2 rad"}
-    model = build_model(other)
-    assert model.links["b.c"].mass == 3.0
-    assert start_state(other, model)[0].tolist() == [given.get("arm", 0.0), 0.2]
-    # Items of lists are numbered as ever.
-    listed = other.with_changes({"start.joints": {"free.1": [0.0, 1.0]}}).with_changes({"start.joints.free.1.0": 2.0})
-    assert listed.as_data()["start"]["joints"]["free.1"] == [2, 1]
-
-
 def test_plain_data_gives_the_same_scenario(read):
     scenario = scenarios.load("T4.2")
     again = scenarios.load(scenario.as_data())

@@ -87,11 +87,3 @@ def test_in_the_lock_itself_time_stands_and_it_is_said():
     s = 0.05 * np.arange(len(motion.t))
     second = 2.0 * np.arctan(np.tan(0.25) * np.exp(-s))
     assert np.abs(motion.q[:, 1] - second).max() < 1e-7 and np.abs(motion.t - (0.5 - second)).max() < 1e-7
-
-
-@pytest.mark.parametrize(
-    ("kind", "q", "duration"), [("spherical", 5, 1.0), ("spherical_euler", 4, -1.0), ("spherical_euler", 3, 1.0)]
-)
-def test_what_cannot_be_marched_is_refused(kind, q, duration):
-    with pytest.raises(ada.InputError):
-        integrate_singularity_consistent(arm(kind), np.zeros(q), np.zeros(4), duration, 0.01)

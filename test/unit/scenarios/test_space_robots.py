@@ -15,7 +15,6 @@ from ada_experiments import space_robots
 from ada_experiments.motion_simulation import motion_table
 from ada_experiments.motion_simulation.robots import FIRST, SECOND, TOUCH, RobotPair
 from ada_experiments.space_robots import ContactRun, SpaceRobotSettings
-from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.scenario import load
 
 STIFFNESS = 9766.0  # [N/m]
@@ -88,18 +87,3 @@ def test_the_force_of_the_log_is_the_spring(touched: ContactRun, pair: RobotPair
     depth = 0.5 - float(-side[:3, 0] @ (tip[:3] - side[:3, 3]))
     assert touched.force[row] == pytest.approx(STIFFNESS * depth, rel=1e-9)
     assert TOUCH in touched.log.contact_wrenches
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"settings.stiffnesses": ["400 N m/rad", "200 N m/rad"]}, "settings.stiffnesses"),
-        ({"settings.aproach": "0.01 m/s"}, "settings"),
-        ({"settings.approach": "0.01 m"}, "settings.approach"),
-        ({"settings.step": 0.0}, "settings.step"),
-        ({"settings.hold.stifness": 1.0}, "settings.hold"),
-    ],
-)
-def test_wrong_settings_are_refused_by_key(change: dict[str, object], field: str) -> None:
-    with refused(ScenarioError, field=field):
-        space_robots.read_settings(load("S1").with_changes(change))

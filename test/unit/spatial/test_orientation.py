@@ -15,7 +15,6 @@ from ada_dynamics.spatial.orientation import (
     to_rpy,
     upper_quaternion,
 )
-from ada_dynamics.spatial.vector import Mat3
 
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
 
@@ -71,19 +70,3 @@ def test_poses_have_their_place_and_turn():
         wanted = np.eye(4)
         wanted[:3, :3], wanted[:3, 3] = turn.as_matrix(), xyz
         assert np.abs(pose - wanted).max() < ROUNDINGS
-
-
-@pytest.mark.parametrize("k", [0, 1, 2])
-def test_a_turn_about_a_coordinate_axis_is_kept_by_its_axis_and_any_other_as_a_matrix(k):
-    turn = ScipyRotation.from_rotvec(0.7 * np.eye(3)[k]).as_matrix()
-    cheap = rot.constant_rotation(Mat3.of(turn.tolist()))
-    assert type(cheap) is rot.AxisRotation
-    assert np.array_equal(np.array(cheap.matrix()), turn)
-    for tilt in np.delete(np.eye(3), k, axis=0):
-        tilted = turn @ ScipyRotation.from_rotvec(1e-9 * tilt).as_matrix()
-        assert type(rot.constant_rotation(Mat3.of(tilted.tolist()))) is rot.MatrixRotation
-    # A reflection and a stretch are no rotation about the axis, whatever stands on it.
-    for i, j in ((1, 1), (1, 2)):
-        wrong = turn.copy()
-        wrong[(k + i) % 3, (k + j) % 3] *= -1.0
-        assert type(rot.constant_rotation(Mat3.of(wrong.tolist()))) is rot.MatrixRotation

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ada_dynamics.model.description import Description
+from ada_dynamics.robots.check import check
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers import read_document
 from ada_dynamics.robots.writers import render
@@ -27,6 +28,13 @@ def _use(robot: Description) -> None:
 
 def _document(data: bytes) -> None:
     _use(read_document(data, "the text"))
+
+
+def _urdf(data: bytes) -> None:
+    text = data.decode("utf-8", "replace")
+    if text.lstrip().startswith("<"):
+        assert str(check(text, base="floating"))
+    _document(data)
 
 
 def _beside(path: Path) -> None:
@@ -109,7 +117,7 @@ _TEXT = ("&a ", "*a", "!!x ", "<<: ", "---\n", "null", "[", "]", "{", "}", "loop
 _LONG = 4096
 
 TARGETS = (
-    Target("urdf", "URDF, with loops in all spellings", _document, _urdf_seeds, _URDF + _XML, longest=_LONG),
+    Target("urdf", "URDF, with loops in all spellings", _urdf, _urdf_seeds, _URDF + _XML, longest=_LONG),
     Target("mjcf", "MJCF", _document, lambda: _texts("mjcf"), _MJCF + _XML, longest=_LONG),
     Target("sdf", "SDFormat", _document, lambda: [_PENDULUM], _SDF + _XML, longest=_LONG),
     Target(
