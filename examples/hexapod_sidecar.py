@@ -51,9 +51,5 @@ q = ada.close_loops(model, {"platform": at}, hold="platform")
 print(q.report())
 strokes = [q[model.q_index(name)][0] for name in model.actuated]
 known = np.linalg.norm(heads @ pose[:3, :3].T + pose[:3, 3] - feet, axis=1) - lengths
-print(
-    "strokes [m]:",
-    np.round(strokes, 6),
-    "largest difference to the closed form:",
-    f"{np.abs(strokes - known).max():.0e}",
-)
+print("strokes [m]:", np.round(strokes, 6))
+print("largest difference to the closed form:", f"{np.abs(strokes - known).max():.0e}", "m")
