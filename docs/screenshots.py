@@ -34,12 +34,12 @@ OPTIONS = (
     "--enable-unsafe-swiftshader",
     "--disable-background-networking",
 )
-# As `python -m ada_tools.nodes.view_node`, with as many frames as a browser without a GPU can draw, with pushes that
-# are seen until one of them is drawn, and nearer to the robot.
+# As `python -m ada_tools.nodes.view_node`, with as many frames as a browser without a GPU can draw, and nearer to the
+# robot.
 VIEW = """
 import sys
-from ada_tools.browser import page, push_panel, scene
-page.RATE, push_panel._SHOWN, scene._AWAY, scene._VIEW[:] = 4.0, 20.0, {away}, {eye}
+from ada_tools.browser import page, scene
+page.RATE, scene._AWAY, scene._VIEW[:] = 4.0, {away}, {eye}
 from ada_tools.nodes.view_node import main
 sys.exit(main())
 """
@@ -80,17 +80,10 @@ def view_pa10() -> bytes:
 
 
 def view_khr1() -> bytes:
-    """The KHR-1 on its feet, pulled by the mouse: contact forces, zero-moment point, support, centre of mass."""
+    """The KHR-1 on its feet: contact forces, zero-moment point, support polygon, centre of mass."""
     with _view(["robot:=khr1"], away=2.8, eye=(0.9, -0.9, 0.5)) as browser:
         until(lambda: "support polygon" in _text(browser), "the boxes of the markers")
-        from selenium.webdriver import ActionChains
-
-        mouse = ActionChains(browser, duration=100)
-        mouse.w3c_actions.pointer_action.move_to_location(SCENE // 2, browser.get_window_size()["height"] // 2)
-        mouse.w3c_actions.pointer_action.pointer_down()
-        mouse.w3c_actions.pointer_action.move_to_location(SCENE // 2 + 60, browser.get_window_size()["height"] // 2)
-        mouse.w3c_actions.pointer_action.pause(1.5)
-        mouse.perform()
+        time.sleep(6.0)
         return bytes(browser.get_screenshot_as_png())
 
 
