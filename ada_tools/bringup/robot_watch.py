@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 
 import rclpy
@@ -57,8 +58,10 @@ class RobotWatch:
         self.topic = self._node.create_subscription(kind, topic, self._take, _QOS, raw=True).topic_name
 
     def look(self, seconds: float) -> None:
-        """Process a message, or wait for a number of seconds."""
-        self._executor.spin_once(timeout_sec=seconds)
+        """Process messages for a number of seconds."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
 
     def close(self) -> None:
         """Destroy the node and its context."""
