@@ -8,8 +8,8 @@
 
 Angles are those of S1 S2 S3 E1 E2 W1 W2 [rad]; at zero the arm is vertical. Lengths: "CE" for the PA10-7CE (robot
 `pa10`), "7C" for the older PA-10-7C (`pa10_7c`). The foot Σ_b is the base frame. The shoulder Σ_a is L_b above it, the
-elbow L_s from there, the wrist L_e from the elbow, and the flange L_w from the wrist (eqs. 2-12). Twists are [linear,
-angular]: body twists of the hand in its own axes, spatial twists at the origin of the base in its axes (section 3).
+elbow L_s from there, the wrist L_e from the elbow, and the flange L_w from the wrist (eqs. 2-12). For the
+Jacobians (section 3) see `Dynamics.jacobian` of the robot description.
 
 The inverse kinematics (eqs. 13-70) is evaluated over generic scalars and without branches. Two steps differ from the
 printed equations for accuracy near singular configurations; they are equal in exact arithmetic:
@@ -57,14 +57,11 @@ __all__ = [
     "Lengths",
     "Solutions",
     "Unreachable",
-    "body_jacobian",
     "feasible",
     "forward",
     "inverse",
     "inverse_batch",
     "joint_limits",
-    "manipulability",
-    "spatial_jacobian",
 ]
 
 JOINTS = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
@@ -204,17 +201,8 @@ def joint_limits(lengths: str | Lengths = "CE") -> tuple[Array, Array]:
 
 
 # --- equations ------------------------------------------------------------------------------------------------------
-class Chain(NamedTuple):
-    """Geometry of one configuration, in base axes."""
-
-    axes: tuple[Vec3, ...]  # joint axes
-    centres: tuple[Vec3, ...]  # a point on each axis: shoulder, elbow, or wrist
-    columns: tuple[Vec3, ...]  # axes of the hand
-    place: Vec3  # origin of the hand
-
-
-def chain(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> Chain:
-    """Compute bTh = bTa aTs1 s1Ts2 ... w1Tw2 w2Th, eqs. 2 and 3."""
+def pose_equations(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
+    """Pose of the hand, bTh = bTa aTs1 s1Ts2 ... w1Tw2 w2Th, 4 x 4 (eqs. 2 and 3)."""
     base, upper, fore = geometry[:3]
     turns = [AxisRotation(k, expr.cos(angle), expr.sin(angle)) for k, angle in zip(AXES, q, strict=True)]
 
@@ -224,38 +212,11 @@ def chain(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> Chain:
             vector = turn.to_parent(vector)
         return vector
 
-    axes = tuple(outwards(UNIT3[k], i) for i, k in enumerate(AXES))
-    shoulder = base * UNIT3[Z]
-    elbow = shoulder + upper * axes[2]
-    wrist = elbow + fore * axes[4]
+    wrist = base * UNIT3[Z] + upper * outwards(UNIT3[Z], 2) + fore * outwards(UNIT3[Z], 4)
     rows = [geometry[3 + 4 * i : 7 + 4 * i] for i in range(3)]
-    columns = [outwards(Vec3(rows[0][j], rows[1][j], rows[2][j]), 7) for j in range(4)]
-    centres = (shoulder,) * 3 + (elbow,) * 2 + (wrist,) * 2
-    return Chain(axes, centres, tuple(columns[:3]), wrist + columns[3])
-
-
-def pose_equations(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
-    """Pose of the hand, 4 x 4."""
-    found = chain(q, geometry)
-    rows = [[*(column[i] for column in found.columns), found.place[i]] for i in range(3)]
-    return {"pose": [*rows, [0.0, 0.0, 0.0, 1.0]]}
-
-
-def body_equations(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
-    """Body Jacobian: column i is hHi times the unit twist about axis i."""
-    found = chain(q, geometry)
-    columns = []
-    for axis, centre in zip(found.axes, found.centres, strict=True):
-        linear = cross(axis, found.place - centre)
-        columns.append([column @ part for part in (linear, axis) for column in found.columns])
-    return {"jacobian": list(map(list, zip(*columns, strict=True)))}
-
-
-def spatial_equations(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
-    """Spatial Jacobian: column i is [r_i x a_i, a_i] for the axis a_i through r_i (appendix, bHh times the body's)."""
-    found = chain(q, geometry)
-    columns = [(*cross(r, a), *a) for a, r in zip(found.axes, found.centres, strict=True)]
-    return {"jacobian": list(map(list, zip(*columns, strict=True)))}
+    *columns, place = (outwards(Vec3(rows[0][j], rows[1][j], rows[2][j]), 7) for j in range(4))
+    columns.append(wrist + place)
+    return {"pose": [*([column[i] for column in columns] for i in range(3)), [0.0, 0.0, 0.0, 1.0]]}
 
 
 # --- numerical values -----------------------------------------------------------------------------------------------
@@ -264,26 +225,6 @@ def kernel_of(law: Callable[..., Any]) -> tuple[Kernel, Callable[..., Any]]:
     """Compile equations; return the kernel, and its function for one state."""
     kernel = compiled_kernel(f"pa10_{law.__name__}", {name: _INPUTS[name] for name in signature(law).parameters}, law)
     return kernel, kernel.python_call(kernel.single)
-
-
-def _run(law: Callable[..., Any], q: ArrayLike, numbers: Geometry) -> Array:
-    """Evaluate a law for one configuration, or a batch of them along the first axis of q."""
-    kernel, single = kernel_of(law)
-    angles = np.asarray(q, dtype=np.float64)
-    found: Array
-    if angles.shape == (7,):
-        found = single(np.ascontiguousarray(angles), numbers.outwards)
-    elif angles.ndim == 2 and angles.shape[1] == 7:
-        every = np.ascontiguousarray(np.broadcast_to(numbers.outwards, (len(angles), 15)))
-        found = kernel.batch(np.ascontiguousarray(angles), every)
-    else:
-        raise InputError(
-            f"PA-10: q has the shape {angles.shape}; give seven angles [rad] ({', '.join(JOINTS)}), or rows of them.",
-            field="q",
-            value=angles.shape,
-            allowed=(7,),
-        )
-    return found
 
 
 def forward(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None = None) -> Array:
@@ -300,29 +241,23 @@ def forward(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None 
     Raises:
         InputError: if a value is not finite, a shape is wrong, or the lengths are unknown.
     """
-    return _run(pose_equations, q, geometry(lengths, hand))
-
-
-def body_jacobian(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None = None) -> Array:
-    """6 x 7 matrix from joint velocities to the hand's twist [linear, angular], at its origin in its axes."""
-    return _run(body_equations, q, geometry(lengths, hand))
-
-
-def spatial_jacobian(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None = None) -> Array:
-    """6 x 7 matrix from joint velocities to the spatial twist, [linear at the base's origin, angular]."""
-    return _run(spatial_equations, q, geometry(lengths, hand))
-
-
-def manipulability(q: ArrayLike, lengths: str | Lengths = "CE") -> Any:
-    """√det(J Jᵀ) of the 6 x 7 Jacobian, 0 in singular configurations; a number, or one per row of q.
-
-    It is equal for all hands and both Jacobians, which differ by transformations of determinant one.
-    """
-    jacobian = _run(spatial_equations, q, geometry(lengths, None))
-    with np.errstate(divide="ignore"):  # for a zero determinant, whose value is correct
-        determinant = np.linalg.det(jacobian @ np.swapaxes(jacobian, -1, -2))
-    found = np.sqrt(np.maximum(determinant, 0.0))
-    return float(found) if jacobian.ndim == 2 else found
+    numbers = geometry(lengths, hand).outwards
+    kernel, single = kernel_of(pose_equations)
+    angles = np.asarray(q, dtype=np.float64)
+    found: Array
+    if angles.shape == (7,):
+        found = single(np.ascontiguousarray(angles), numbers)
+    elif angles.ndim == 2 and angles.shape[1] == 7:
+        every = np.ascontiguousarray(np.broadcast_to(numbers, (len(angles), 15)))
+        found = kernel.batch(np.ascontiguousarray(angles), every)
+    else:
+        raise InputError(
+            f"PA-10: q has the shape {angles.shape}; give seven angles [rad] ({', '.join(JOINTS)}), or rows of them.",
+            field="q",
+            value=angles.shape,
+            allowed=(7,),
+        )
+    return found
 
 
 # --- inverse kinematics -----------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the hand of the PA-10 is and how it moves: against the robot descriptions, pinocchio and differences."""
+"""Where the hand of the PA-10 is: against products of transforms and the robot descriptions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from refused import refused
 
+import ada_dynamics as ada
 from ada_controllers import pa10_kinematics as pa10
-from ada_dynamics import resources
 from ada_dynamics.errors import InputError
 
 TOOL = np.array([[0.0, 0.0, 1.0, 0.02], [1.0, 0.0, 0.0, -0.03], [0.0, 1.0, 0.0, 0.15], [0.0, 0.0, 0.0, 1.0]])
@@ -42,41 +42,12 @@ def test_the_pose_is_the_product_of_the_transforms_of_each_joint(lengths, arm):
         assert pa10.forward(q, lengths, TOOL) == pytest.approx(expected @ TOOL, abs=1e-15)
 
 
-@pytest.mark.parametrize("function", [pa10.forward, pa10.body_jacobian, pa10.spatial_jacobian])
-def test_a_batch_gives_what_each_of_it_gives(function):
-    angles = _angles(13)
-    many = function(angles, "7C", TOOL)
-    for q, found in zip(angles, many, strict=True):
-        assert found == pytest.approx(function(q, "7C", TOOL), abs=1e-15)
-    assert pa10.manipulability(angles) == pytest.approx([pa10.manipulability(q) for q in angles])
-
-
-def test_pinocchio_has_the_same_jacobians():
-    pinocchio = pytest.importorskip("pinocchio")
-    model = pinocchio.buildModelFromUrdf(str(resources.find("urdf", "pa10.urdf")))
-    data = model.createData()
-    frame = model.getFrameId("flange")
-    for q in _angles(10):
-        pinocchio.computeJointJacobians(model, data, q)
-        pinocchio.updateFramePlacements(model, data)
-        for function, axes in (
-            (pa10.body_jacobian, pinocchio.ReferenceFrame.LOCAL),
-            (pa10.spatial_jacobian, pinocchio.ReferenceFrame.WORLD),
-        ):
-            assert function(q) == pytest.approx(pinocchio.getFrameJacobian(model, data, frame, axes), abs=1e-14)
-
-
-def test_manipulability_is_the_product_of_the_singular_values_whatever_the_hand():
-    for q in _angles(10):
-        for jacobian in (pa10.body_jacobian(q, hand=TOOL), pa10.spatial_jacobian(q)):
-            expected = np.prod(np.linalg.svd(jacobian, compute_uv=False))
-            assert pa10.manipulability(q) == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize("q", [[0.1, 0.7, 0.3, 0.0, 0.5, 0.9, 0.2], [0.3, 0.0, 0.0, 1.0, 0.0, 0.0, 0.4], [0.0] * 7])
-def test_manipulability_vanishes_where_the_arm_is_straight_or_all_in_one_plane_of_axes(q):
-    # the determinant is zero to 1e-16, of which this is the root
-    assert pa10.manipulability(q) < 1e-7
+@pytest.mark.parametrize(("lengths", "robot"), [("CE", "pa10"), ("7C", "pa10_7c")])
+def test_the_robot_description_has_the_same_pose_in_a_batch_or_alone(lengths, robot):
+    dynamics, angles = ada.Dynamics(ada.load(robot)), _angles(13)
+    for q, found in zip(angles, pa10.forward(angles, lengths), strict=True):
+        assert found == pytest.approx(pa10.forward(q, lengths), abs=1e-15)
+        assert found == pytest.approx(dynamics.forward_kinematics(q)["flange"], abs=1e-14)
 
 
 @pytest.mark.parametrize(
