@@ -64,16 +64,6 @@ def test_records_in_pieces_of_any_size_come_back(name: str, data: Any, piece: in
 
 
 @EACH
-@given(data=st.data(), noise=st.binary(max_size=300))
-def test_of_two_records_behind_anything_the_second_is_taken(name: str, data: Any, noise: bytes) -> None:
-    kind = STREAMS[name]
-    values, parser = data.draw(kind.counts), kind.parser()
-    parser.feed(noise)
-    found = parser.feed(kind.encode(3, (1,) * 6)) + parser.feed(kind.encode(4, values))
-    assert kind.read(found[-1]) == values
-
-
-@EACH
 @pytest.mark.parametrize("size", [20_000, pytest.param(1_000_000, marks=pytest.mark.fuzz)])
 def test_noise_neither_raises_nor_is_taken_nor_lasts(name: str, size: int) -> None:
     rng, kind = random.Random(size), STREAMS[name]

@@ -12,7 +12,7 @@ from ada_dynamics.robots.mechanisms.parallel_robots import HexaGeometry
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.hexa.emulator import DAMPING, servo_torques
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
-from ada_hardware.hexa.plant import PERIOD, HexaPlant, Probe
+from ada_hardware.hexa.plant import HexaPlant, Probe
 
 TABLE = HexaKinematics()
 POSE, POSITION, RPY = pose_of((0.02, -0.01, -0.52), (0.05, -0.03, 0.04)), (0.02, -0.01, -0.52), (0.05, -0.03, 0.04)
@@ -68,23 +68,6 @@ def test_the_servo_holds_the_pose_to_what_assemble_says():
     closed = ada.close_loops(model, guess)
     np.testing.assert_allclose(plant.pose, ada.Dynamics(model).pose("platform", closed), rtol=0, atol=1e-9)
     np.testing.assert_allclose(plant.pose, TABLE.forward(plant.angles).pose, rtol=0, atol=1e-9)
-
-
-def test_what_motors_give_is_what_energy_gains():
-    plant = HexaPlant()
-    sim, work, t = plant.simulation, 0.0, 0.0
-    start = sum(sim.dynamics.energy(sim.q, sim.v))
-    torques = lambda t: np.array([0.5, -0.4, 0.3, 0.2, -0.3, 0.4]) * math.sin(20.0 * t) - 1.03  # noqa: E731
-    for _ in range(60):
-        told = torques(t)
-        plant.drive(told)
-        before = plant.angles
-        plant.run()
-        work += float(told @ (plant.angles - before))  # exact: torques are constant within a period
-        t += PERIOD
-    gained = sum(sim.dynamics.energy(sim.q, sim.v)) - start
-    assert abs(gained) > 1e-3
-    assert work == pytest.approx(gained, abs=1e-7)  # Runge-Kutta at 0.5 ms, and loops brought back
 
 
 def test_the_wrench_on_the_plate_is_that_on_the_probe_moved_and_turned_round():

@@ -135,28 +135,6 @@ def test_under_torques_the_arm_moves_as_its_rigid_bodies_do():
     assert host.emulator.arm.v == pytest.approx(v, abs=1e-7)
 
 
-def test_braked_axes_clamp_while_one_swings_as_a_pendulum():
-    hanging = [0.0, 0.0, 0.0, math.pi / 2, 0.0, -math.pi / 2 + 0.05, 0.0]  # its mass is behind w1: it hangs pointing up
-    host = Host(start=hanging)
-    host.send(PacketType.START)
-    axes = [BRAKED] * 7
-    axes[5] = TORQUE
-    host.cycle(*axes, times=12)
-    dynamics = ada.Dynamics(ada.load("pa10"))
-    rest = np.array(hanging)
-    rest[5] = -math.pi / 2
-    step = np.zeros(7)
-    step[5] = 1e-5
-    stiffness = (dynamics.gravity(rest + step) - dynamics.gravity(rest - step))[5] / 2e-5
-    period = 2.0 * math.pi * math.sqrt(dynamics.mass_matrix(rest)[5, 5] / stiffness)
-    angles = []
-    for _ in range(round(1.1 * period / 0.002)):
-        angles.append(host.cycle(*axes).axes[5].angle * ANGLE_COUNT + math.pi / 2)
-    assert abs(max(angles[round(0.8 * period / 0.002) :]) - 0.05) < 2e-4  # back after a swing, with its energy
-    others = host.emulator.arm.q[[0, 1, 2, 3, 4, 6]]
-    assert others == pytest.approx(np.array(hanging)[[0, 1, 2, 3, 4, 6]], abs=0.0)
-
-
 def test_an_axis_at_its_limit_says_so_and_goes_no_farther():
     model = ada.load("pa10")
     upper = float(model.joints["w1"].limits.upper)

@@ -95,24 +95,6 @@ def test_torque_that_is_dropped_with_open_brakes_lets_the_arm_fall_and_is_seen()
     assert np.abs(wire.peer.body.q - held).max() > 0.1
 
 
-def test_gravity_is_the_slope_of_the_arms_potential_energy():
-    from peers.pa10_body import ABOVE, CENTRES, MASSES, G
-
-    def height(q):
-        turn, at, energy = np.eye(3), np.zeros(3), 0.0
-        for axis, angle in enumerate(q):
-            at = at + turn @ [0, 0, ABOVE["ce"][axis]]
-            c, s = np.cos(angle), np.sin(angle)
-            about = [[c, -s, 0], [s, c, 0], [0, 0, 1]] if axis % 2 == 0 else [[c, 0, s], [0, 1, 0], [-s, 0, c]]
-            turn = turn @ np.array(about)
-            energy += MASSES[axis] * G * (at + turn @ [0, 0, CENTRES[axis]])[2]
-        return energy
-
-    small = 1e-6 * np.eye(7)
-    slope = [(height(AT + one) - height(AT - one)) / 2e-6 for one in small]
-    assert gravity("ce", AT)[0] == pytest.approx(slope, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("rule", "frame"),
     [

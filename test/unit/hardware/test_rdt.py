@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from refused import refused
 
 from ada_dynamics.clock import ManualClock
@@ -125,22 +122,3 @@ FAR = 0x7000_0000
 ])  # fmt: skip
 def test_lost_late_doubled_and_restarted_records(came: list[int], used: list[int], counts: SequenceCounts) -> None:
     assert watched(came) == (used, counts)
-
-
-@given(st.integers(0, 2**31), st.floats(0.0, 0.4), st.floats(0.0, 0.4), st.floats(0.0, 0.4))
-def test_what_is_used_always_grows_and_nothing_is_counted_twice(
-    seed: int, lost: float, doubled: float, swapped: float
-) -> None:
-    rng = random.Random(seed)
-    came: list[int] = []
-    for one in range(400):
-        if 0 < one < 399 and rng.random() < lost:
-            continue
-        came += [one] * (2 if rng.random() < doubled else 1)
-        if len(came) > 1 and rng.random() < swapped:
-            came[-1], came[-2] = came[-2], came[-1]
-    taken, counts = watched(came)
-    assert taken == sorted(set(taken)) and taken[-1] == max(came)
-    assert len(taken) + counts.late == len(came)
-    assert counts.lost == max(came) - came[0] + 1 - len(taken)
-    assert counts.restarted == 0
