@@ -6,8 +6,7 @@ import sys
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.motion import point_path
-from ada_dynamics.analysis.singularity import singularity_distance, singularity_times
+from ada_dynamics.analysis.linkages import coupler_curve, dead_points, transmission_angle
 
 CRANK, COUPLER, ROCKER, ROD, OUTPUT = 0.3, 0.8, 0.7, 0.7, 0.8  # lengths [m]
 PIVOT, OUTPUT_PIVOT, CORNER = (0.9, 0, 0), (-0.6, 0, 0.2), (-0.3, 0, 0.5)  # on the ground; on the coupler [m]
@@ -30,17 +29,14 @@ q0 = ada.close_loops(model, {"crank": 0.6, "coupler": 0.6, "rocker": -0.1, "rod"
 dyn = ada.Dynamics(model, q0=q0)
 
 crank = q0[0] + np.linspace(0, 2 * np.pi, 361)
-turn = dyn.constraints.complete_position(crank[:, None], ["crank"])
-curve = point_path(dyn, "coupler", turn, CORNER)
-bars = [dyn.pose(link, turn)[:, :3, 2] for link in ("coupler", "rocker")]
-angle = np.degrees(np.arccos(np.abs(np.sum(bars[0] * bars[1], axis=1))))  # of transmission, 40 deg or more if possible
+turn, curve = coupler_curve(dyn, "coupler", "crank", crank, CORNER)
+knee = ("rocker", (0, 0, ROCKER))
+angle = np.degrees(transmission_angle(dyn, turn, ("coupler", (0, 0, 0)), knee, ("rocker", (0, 0, 0))))
 line = np.hypot(PIVOT[0] - CRANK * np.sin(crank), CRANK * np.cos(crank))
 known = np.degrees(np.arccos((COUPLER**2 + ROCKER**2 - line**2) / (2 * COUPLER * ROCKER)))
 print("coupler curve [m]: ", np.ptp(curve[:, 0]).round(3), "wide,", np.ptp(curve[:, 2]).round(3), "high")
 print(f"transmission angle [deg]: {angle.min():.9f}, closed form {np.minimum(known, 180 - known).min():.9f}")
-by_output = ada.Dynamics(robot.actuated(["output"]).build(), q0=q0)
-share = singularity_distance(by_output, "crank", turn).parallel  # of the motor in the motion
-print("dead points by the output, crank at [rad]:", singularity_times(crank, share**2).round(3))
+print("dead points by the output, crank at [rad]:", dead_points(dyn, crank, turn, ["output"]).round(3))
 log = ada.Simulation(model, q0, tau=[3.0, 0, 0, 0, 0]).run(2.0)
 print(
     "the corner of the coupler moves",

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.centroidal import moving_mass
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
@@ -118,13 +117,6 @@ def momentum_rate(dynamics: Dynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike) 
 def mass_of(dynamics: Dynamics) -> float:
     """Mass of the movable bodies [kg]."""
     return float(moving_mass(dynamics.model.tree))
-
-
-def point_path(dynamics: Dynamics, link: str, q: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Position of a point of a link in the world, (3,) or (N, 3) [m]."""
-    require_link(dynamics, link)
-    pose = dynamics.pose(link, q)
-    return np.asarray(pose[..., :3, 3] + pose[..., :3, :3] @ np.asarray(point, dtype=np.float64))
 
 
 # --- revolute loop joints ------------------------------------------------------------------------------------------

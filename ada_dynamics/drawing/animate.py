@@ -15,7 +15,8 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of, point_path
+from ada_dynamics.analysis.linkages import point_path
+from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.drawing.marks import FORCE

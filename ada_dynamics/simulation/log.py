@@ -185,7 +185,7 @@ class Log(NotebookDisplay, LogRows):
 
     def path(self, link: str, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
         """Positions of a point of a link in the world, (N, 3) [m]; the point is in the frame of the link."""
-        from ada_dynamics.analysis.motion import point_path
+        from ada_dynamics.analysis.linkages import point_path
 
         return self._in_parts(lambda rows: point_path(self.dynamics, link, self.q[rows], point), 3)
 

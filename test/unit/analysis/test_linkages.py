@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coupler curves and dead points of a six-bar linkage against triangles."""
+"""Coupler curves, transmission angles and dead points of a six-bar linkage against triangles."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from loop_robots import mechanism
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.motion import point_path
-from ada_dynamics.analysis.singularity import singularity_distance, singularity_times
+from ada_dynamics.analysis.linkages import coupler_curve, dead_points, point_path, transmission_angle
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.edit.parts import Parts
 
 # Lengths of the inner four-bar of `stephenson_six_bar` [m], and the point of the coupler with the outer rods.
 CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.7, 0.9
@@ -35,8 +33,7 @@ def knee(angles: np.ndarray) -> np.ndarray:
 
 
 def test_the_coupler_curve_is_the_circles_one(dynamics: ada.Dynamics) -> None:
-    q = dynamics.constraints.complete_position(ANGLES[:, None], ["crank"])
-    points = point_path(dynamics, "coupler", q, POINT)
+    q, points = coupler_curve(dynamics, "coupler", "crank", ANGLES, POINT)
     pin = CRANK * (np.sin(ANGLES) + 1j * np.cos(ANGLES))
     up = (knee(ANGLES) - pin) / COUPLER  # z of the coupler; its x is -i times that
     expected = pin + up * (-1j * POINT[0] + POINT[2])
@@ -45,19 +42,20 @@ def test_the_coupler_curve_is_the_circles_one(dynamics: ada.Dynamics) -> None:
     assert np.max(dynamics.constraints.closure_error(q)) < 1e-10
 
 
-def test_dead_points_are_those_of_triangles(dynamics: ada.Dynamics) -> None:
-    q = dynamics.constraints.complete_position(ANGLES[:, None], ["crank"])
-    parts = Parts.of(dynamics.model)
-    parts.actuated = ["rocker"]
-    by_rocker = ada.Dynamics(parts.build(), q0=q[0])
-    of_crank, of_rocker = (singularity_distance(d, "coupler", q).parallel for d in (dynamics, by_rocker))
-    assert not len(singularity_times(ANGLES, of_crank**2))
+def test_transmission_angle_and_dead_points_are_those_of_triangles(dynamics: ada.Dynamics) -> None:
+    q = coupler_curve(dynamics, "coupler", "crank", ANGLES)[0]
+    pin = (0.0, 0.0, ROCKER)
+    found = transmission_angle(dynamics, q, ("coupler", (0, 0, 0)), ("rocker", pin), ("rocker", (0, 0, 0)))
+    diagonal = np.abs(GROUND - CRANK * (np.sin(ANGLES) + 1j * np.cos(ANGLES)))
+    angle = np.arccos((COUPLER**2 + ROCKER**2 - diagonal**2) / (2.0 * COUPLER * ROCKER))
+    assert found == pytest.approx(np.minimum(angle, np.pi - angle), abs=1e-10)
+    assert not len(dead_points(dynamics, ANGLES, q))  # by its crank
     # By its rocker it is dead where crank and coupler are on one line: a triangle of sides 0.9, 0.7 and 0.8 ± 0.3.
     dead = []
     for reach, behind in ((COUPLER + CRANK, 0.0), (COUPLER - CRANK, np.pi)):
         above = np.arccos((reach**2 + GROUND**2 - ROCKER**2) / (2.0 * reach * GROUND))
         dead.append((0.5 * np.pi - above + behind - 0.6) % (2.0 * np.pi) + 0.6)
-    assert singularity_times(ANGLES, of_rocker**2) == pytest.approx(sorted(dead), abs=1e-4)  # of a parabola
+    assert dead_points(dynamics, ANGLES, q, ["rocker"]) == pytest.approx(sorted(dead), abs=1e-4)  # of a parabola
 
 
 def test_the_path_of_a_point_over_a_log_is_that_of_its_poses(dynamics: ada.Dynamics) -> None:
