@@ -9,7 +9,9 @@ import multiprocessing
 import resource
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from multiprocessing.connection import Connection
+from operator import attrgetter
 from pathlib import Path
 
 # A process may have, beyond the addresses of its loaded packages:
@@ -23,8 +25,7 @@ _LOADED = (
     "ada_dynamics.drawing.mesh_files",
     "ada_hardware.kondo.motion_file",
     "ada_robot.safety.flight_file",
-    "ada_tools.commands.check",
-    "ada_tools.commands.info",
+    "ada_tools.bringup.nodes",
     "ada_tools.commands.identify",
     "ada_tools.sweep.sweep",
     *("collada", "lxml.etree", "lz4.frame", "mcap.reader", "scipy.spatial", "trimesh", "xacro", "yaml", "zstandard"),
@@ -78,28 +79,23 @@ def _read_within_bounds(how: str, path: Path, answer: Connection) -> None:
     answer.send(said)
 
 
-def _robot(path: Path) -> None:
-    from ada_dynamics.robots.load import load
+EMPTY = "<robot name='r'><link name='a'/></robot>"
 
-    load(path)
+
+def _call(function: str) -> Callable[[Path], None]:
+    """A reader, `module:function`, that is imported in the process."""
+
+    def run(path: Path) -> None:
+        module, _, name = function.partition(":")
+        attrgetter(name)(import_module(module))(path)
+
+    return run
 
 
 def _loops(path: Path) -> None:
     from ada_dynamics.robots.load import load
 
-    load("<robot name='r'><link name='a'/></robot>", loops=path)
-
-
-def _scenario(path: Path) -> None:
-    from ada_tools.scenario.scenario import load
-
-    load(path)
-
-
-def _sweep(path: Path) -> None:
-    from ada_tools.sweep.sweep import load
-
-    load(path)
+    load(EMPTY, loops=path)
 
 
 def _parameters(path: Path) -> None:
@@ -110,35 +106,11 @@ def _parameters(path: Path) -> None:
     unused_parameters(path, ["/dynamics_node"])
 
 
-def _angle_map(path: Path) -> None:
-    from ada_hardware.kondo.angle_map import AngleMap
-
-    AngleMap.read(path)
-
-
-def _log(path: Path) -> None:
-    from ada_dynamics.simulation.log import Log
-
-    Log.load(path)
-
-
-def _flight(path: Path) -> None:
-    from ada_robot.safety.flight_file import read
-
-    read(path)
-
-
-def _mesh(path: Path) -> None:
-    from ada_dynamics.drawing.mesh_files import read_mesh
-
-    read_mesh(path)
-
-
 def _table(path: Path) -> None:
     from ada_dynamics.robots.load import load
     from ada_tools.commands.identify import read
 
-    read(path, load("<robot name='r'><link name='a'/></robot>"))
+    read(path, load(EMPTY))
 
 
 def _motion(path: Path) -> None:
@@ -148,36 +120,29 @@ def _motion(path: Path) -> None:
     read_motion(path, path.with_name(resources.find("config", "khr1_angle_map.yaml").name))
 
 
-def _by_command(*words: str) -> Callable[[Path], None]:
-    """A command of `ada` with the file at its end, whose refusal becomes an AdaError as everywhere."""
+def _reproduce(path: Path) -> None:
+    """A command of `ada`, whose refusal becomes an AdaError."""
+    from ada_dynamics.errors import AdaError
+    from ada_tools.cli import main
 
-    def run(path: Path) -> None:
-        from ada_dynamics.errors import AdaError
-        from ada_tools.cli import main
-
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            code = main([*words, str(path)])
-        if code:
-            raise AdaError(f"[{code}] {said.getvalue()[-1000:]}")
-
-    return run
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = main(["reproduce", str(path)])
+    if code:
+        raise AdaError(f"[{code}] {said.getvalue()[-1000:]}")
 
 
 READERS: dict[str, Callable[[Path], None]] = {
-    "load": _robot,
+    "load": _call("ada_dynamics.robots.load:load"),
     "loops": _loops,
-    "scenario": _scenario,
-    "sweep": _sweep,
+    "scenario": _call("ada_tools.scenario.scenario:load"),
+    "sweep": _call("ada_tools.sweep.sweep:load"),
     "parameters": _parameters,
-    "angle map": _angle_map,
-    "log": _log,
-    "flight": _flight,
-    "mesh": _mesh,
+    "angle map": _call("ada_hardware.kondo.angle_map:AngleMap.read"),
+    "log": _call("ada_dynamics.simulation.log:Log.load"),
+    "flight": _call("ada_robot.safety.flight_file:read"),
+    "mesh": _call("ada_dynamics.drawing.mesh_files:read_mesh"),
     "table": _table,
     "motion": _motion,
-    "ada check": _by_command("check"),
-    "ada info": _by_command("info"),
-    "ada record info": _by_command("record", "info"),
-    "ada reproduce": _by_command("reproduce"),
+    "ada reproduce": _reproduce,
 }

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from device_world import DeviceWorld
@@ -13,23 +10,9 @@ from device_world import DeviceWorld
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.robot import Robot
 from ada_robot.driver import Feedback
-from trials.faults import __main__ as campaign
 from trials.faults import devices
-from trials.faults.case import Case, Outcome
 
 pytest.importorskip("mcap")
-
-
-@pytest.mark.parametrize(
-    "outcome", [Outcome("active", 0.1, []), Outcome("stopped", 0.6, []), Outcome("stopped", 0.1, ["moved"])]
-)
-def test_a_wrong_state_a_late_one_and_an_unsafe_one_fail_the_campaign(tmp_path: Path, outcome: Outcome) -> None:
-    good = Case("good", ("stopped",), 0.5, lambda seed: Outcome("stopped", 0.1, []))
-    bad = good._replace(name="bad", run=lambda seed: outcome)
-    assert campaign.main([], (good,)) == 0
-    assert campaign.main(["--json", str(tmp_path / "lines")], (good, bad)) == 1
-    rows = [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()]
-    assert [row["holds"] for row in rows] == [True, False]
 
 
 def test_an_arm_reports_angles_with_an_offset_and_of_an_axis_that_is_stuck() -> None:

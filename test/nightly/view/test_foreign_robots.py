@@ -8,7 +8,6 @@ import pytest
 from foreign_robots import EIGHT, SHARE, foreign_robot
 
 import ada_dynamics as ada
-from ada_dynamics.drawing.solids import solids_of
 from ada_dynamics.model.elements import PLAIN
 from ada_tools.browser.page import Page
 from ada_tools.browser.parts import parts_of
@@ -86,19 +85,3 @@ def test_a_link_whose_mesh_is_gone_is_drawn_by_what_it_touches_with_or_as_a_stic
         assert record.message.startswith(
             "1 of 1 meshes are not found: package://gone/arm.stl (no package 'gone' in AMENT"
         )
-
-
-def test_snapshots_draw_meshes_as_hulls_that_reach_as_far_as_they_do():
-    pytest.importorskip("scipy", reason="scipy is not installed: pip install '.[tools]'")
-    model = ada.load(foreign_robot("ur5"))
-    parts = {part.link: part for part in parts_of(model)}
-    solids = {solid.link: solid for solid in solids_of(model)}
-    assert set(solids) == {link.name for link in model.links.values() if link.visuals}
-    for link, solid in solids.items():
-        part = parts[link]
-        wanted = box_of((part.mesh.vertices * part.scale) @ part.pose[:3, :3].T + part.pose[:3, 3])
-        size = np.ptp(wanted, axis=0).max()
-        # 48 directions lie 0.26 rad from each other at most, half of which a corner can hide behind
-        np.testing.assert_allclose(box_of(solid.corners), wanted, atol=0.03 * size)
-        assert max(map(max, solid.faces)) < len(solid.corners)
-        assert len(solid.faces) < 200

@@ -255,11 +255,3 @@ def test_whatever_messages_hold_the_follower_judges_and_never_says_what_is_not_f
         point = it.sample(t)
         if point is not None:
             assert np.isfinite(np.array(point[1:])).all()
-
-
-def test_a_trajectory_that_is_over_is_refused():
-    assert offer(follower(), ["a"], [0.0, 1.0], [[0.0], [1.0]], start=5.0, now=10.0).reason is Reason.OLD
-
-
-def test_what_has_to_catch_up_faster_than_the_joint_can_is_refused():
-    assert offer(follower(), ["b"], [0.0, 1.0], [[0.0], [0.9]], start=9.5, now=10.0).reason is Reason.OVER_LIMIT

@@ -15,9 +15,6 @@ from refused import refused
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.delay import (
-    DelayMeter,
-    ForceFilling,
-    first_touch,
     longest_passive_delay,
     predicted,
     smoothed,
@@ -188,48 +185,6 @@ def test_steps_that_differ_and_phases_that_cannot_be_are_refused(pair: RobotPair
         run(pair, SpringTable(STIFFNESS), 0.1, phase=STEP)
 
 
-def test_lost_and_overtaken_answers_are_counted() -> None:
-    meter = DelayMeter(STEP)
-    assert [meter.takes(n) for n in (5, 6, 9, 8, 9, 10)] == [True, True, True, False, False, True]
-    # 7 never came; 8 came late; the second 9 is a copy
-    assert (meter.answers, meter.lost, meter.reordered) == (4, 1, 2)
-
-
-def test_a_late_answer_among_many_does_not_move_the_delay() -> None:
-    meter = DelayMeter(STEP)
-    for i in range(200):
-        now = i * STEP
-        meter.measure(now, now - (0.05 if i % 10 == 3 else 0.004), 1000)
-    assert meter.delay == pytest.approx(0.005, abs=1e-12)
-    assert meter.summary().delay_max == pytest.approx(0.051, rel=1e-9)
-
-
-def taught(stiffness: float) -> ForceFilling:
-    filling = ForceFilling(STEP, 0.05)
-    for i in range(60):
-        place = np.array([0.0, 0.0, -1e-5 * i])
-        filling.sent(i * STEP, place)
-        filling.learn(i * STEP, stiffness * place)
-    return filling
-
-
-def test_a_lost_force_goes_on_along_the_slope() -> None:
-    filling = taught(8000.0)
-    for i in range(60, 64):
-        filling.sent(i * STEP, np.array([0.0, 0.0, -1e-5 * i]))
-    known = np.array([0.0, 0.0, -8000.0 * 1e-5 * 59, 0.0, 0.01, 0.0])
-    found = filling.filled_in(63 * STEP, 59 * STEP, known)
-    assert found[2] == pytest.approx(-8000.0 * 1e-5 * 63, rel=1e-9)
-    assert found[4] / found[2] == pytest.approx(known[4] / known[2])  # the place of the force stays
-    assert filling.filled == 1
-
-
-def test_a_guess_never_pulls() -> None:
-    filling = taught(8000.0)
-    filling.sent(60 * STEP, np.array([0.0, 0.0, 0.01]))  # far away again
-    assert not filling.filled_in(60 * STEP, 59 * STEP, np.array([0.0, 0.0, -4.0, 0.0, 0.0, 0.0])).any()
-
-
 def test_the_peak_is_that_of_the_mean_over_ten_milliseconds():
     t = STEP * np.arange(500)
     slow, swing = np.sin(np.pi * t), np.sin(2.0 * np.pi * 100.0 * t)  # of 1 N in 1 s, and of 10 ms, five steps
@@ -237,11 +192,3 @@ def test_the_peak_is_that_of_the_mean_over_ten_milliseconds():
     assert push.max() > 13.5
     assert smoothed(push, STEP).max() == pytest.approx(10.0, rel=1e-3)  # a mean over whole periods of it leaves nothing
     assert len(smoothed(push[:3], STEP)) == 3
-
-
-def test_a_touch_lasts_over_jumps_and_ends_where_nothing_touches_for_twenty_milliseconds():
-    t, push = 1.0 + STEP * np.arange(200), np.zeros(200)
-    push[50:60] = push[65:80] = push[120:130] = 1.0
-    assert first_touch(t, push, STEP) == pytest.approx((1.0 + 50 * STEP, 1.0 + 80 * STEP))
-    assert first_touch(t, np.zeros(200), STEP) is None
-    assert first_touch(t[:1], np.ones(1), STEP) == pytest.approx((1.0, 1.0 + STEP))

@@ -38,26 +38,6 @@ def test_what_is_no_pose_is_refused(wrong: Array) -> None:
         Mounting(tip_in_lab=wrong)
 
 
-@given(PLACES, TURNS)
-def test_the_plates_pose_leads_back_to_the_face(place: tuple[float, ...], turn: tuple[float, ...]) -> None:
-    mounting, face = Mounting(), pose_of(place, turn)
-    assert np.allclose(mounting.face_pose(mounting.plate_pose(face)), face, atol=1e-11)
-
-
-@given(SIX)
-def test_what_the_sensor_measures_leads_back_to_the_tip(wrench: Array) -> None:
-    mounting = Mounting(sensor_in_lab=pose_of((0.1, -0.2, -0.7), (0.3, -0.2, 0.9)))
-    assert np.allclose(mounting.on_tip(mounting.at_sensor(wrench)), wrench, atol=1e-11)
-
-
-@given(PLACES, TURNS)
-def test_seven_numbers_are_the_pose(place: tuple[float, ...], turn: tuple[float, ...]) -> None:
-    pose = pose_of(place, turn)
-    seven = frames.to_seven(pose)
-    assert np.linalg.norm(seven[3:]) == pytest.approx(1.0, abs=1e-14)
-    assert np.allclose(frames.of_seven(seven), pose, atol=EXACT)
-
-
 @given(SIX, SIX, PLACES, TURNS)
 def test_a_wrench_does_the_same_work_wherever_it_is_given(
     wrench: Array, twist: Array, place: tuple[float, ...], turn: tuple[float, ...]

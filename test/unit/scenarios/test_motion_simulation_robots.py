@@ -52,17 +52,6 @@ def test_the_work_of_the_wrench_is_the_energy_of_the_robots(pair: RobotPair) -> 
     assert pair.energy() - before == pytest.approx(work, rel=2e-3)
 
 
-def test_relative_acceleration_is_the_rate_of_the_velocity_where_no_hold_rings() -> None:
-    soft = RobotPair(PairSettings(hold_stiffness=100.0, hold_damping=10.0))
-    h = soft.settings.step
-    before = soft.relative(WRENCH).twist
-    soft.step(WRENCH)
-    middle = soft.relative(WRENCH).acceleration
-    soft.step(WRENCH)
-    after = soft.relative(WRENCH).twist
-    assert np.allclose((after - before) / (2.0 * h), middle, atol=1e-5)
-
-
 def test_effective_mass_is_force_by_acceleration_with_an_arm_held_hard() -> None:
     hard = RobotPair(PairSettings(link_mass_1=1e4, base_mass_1=1e4))
     alone = hard.relative(np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])).acceleration[2]  # along the axis of the tip
