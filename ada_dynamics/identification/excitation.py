@@ -79,18 +79,13 @@ class Excitation:
             ModelError: the loops cannot be closed along the trajectory.
         """
         model, (y, dy, ddy) = self.dynamics.model, self.joint_trajectory(np.atleast_1d(np.asarray(t, dtype=np.float64)))
+        if model.loops:
+            constraints = self.dynamics.constraints
+            q = constraints.complete_position(y, self.joints, self.start)
+            v = constraints.complete_velocity(q, dy, coordinates=self.joints)
+            return q, v, constraints.complete_acceleration(q, v, ddy, coordinates=self.joints)
         q = np.repeat(self.start[None], len(y), axis=0)
         q[:, [model.q_index(name).start for name in self.joints]] = y
-        if model.loops:
-            pose = self.start
-            for i, row in enumerate(q):
-                guess = pose.copy()
-                for name in self.joints:
-                    guess[model.q_index(name)] = row[model.q_index(name)]
-                pose = np.array(closed_configuration(model, guess, hold=self.joints), dtype=np.float64)
-                q[i] = pose
-            v = self.dynamics.constraints.complete_velocity(q, dy, coordinates=self.joints)
-            return q, v, self.dynamics.constraints.complete_acceleration(q, v, ddy, coordinates=self.joints)
         v, a = np.zeros((len(y), model.nv)), np.zeros((len(y), model.nv))
         columns = [model.v_index(name).start for name in self.joints]
         v[:, columns], a[:, columns] = dy, ddy
@@ -123,7 +118,7 @@ def excitation(
         harmonics: number of harmonics, at least 2.
         acceleration: largest acceleration [rad/s², m/s²]; by default the largest speed is reached in 0.5 s.
         travel: range of unlimited joints to each side of the start [rad, m].
-        evaluations: number of trajectories; mechanisms with loops need a hundred times as long for each.
+        evaluations: number of trajectories.
         seed: seed of the random trajectories.
 
     Raises:
