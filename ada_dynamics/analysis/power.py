@@ -17,9 +17,10 @@ from ada_dynamics.algorithms.passive import lost_efforts
 from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of, energy_of
 from ada_dynamics.analysis.sampled_signals import cumulative_integral, hermite
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.contact import link_wrenches
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, UnknownWorkWarning, invalid
+from ada_dynamics.errors import UnknownWorkWarning, invalid
 from ada_dynamics.model.model import Model
 
 _SAME_CALL = 1e-6  # relative to a control period
@@ -303,23 +304,9 @@ def external_power(dynamics: Dynamics, q: ArrayLike, v: ArrayLike, external: Map
 
 def _contact_power(dynamics: Dynamics, motion: StateTrajectory, v: Array | None = None) -> Any:
     """Power of the contact wrenches of each row, with the velocities of the row or with given ones [W]."""
-    v = motion.v if v is None else v
-    wrenches = getattr(motion, "contact_wrenches", None) or {}
-    known = getattr(motion, "contact_frames", None) or {}
-    missing = [name for name in wrenches if name not in known]
-    if missing:
-        text = f"contact {missing[0]!r} has a wrench without frame: give the log contact_frames."
-        raise InputError(text, field="contact_frames", value=missing[0])
-    total: Any = 0.0
-    for name, wrench in wrenches.items():
-        link, xyz, *other = known[name]
-        w, pose = np.asarray(wrench, dtype=np.float64), dynamics.pose(link, motion.q)
-        at = pose[..., :3, 3] + pose[..., :3, :3] @ np.asarray(xyz, dtype=np.float64)
-        for body, sign in ((link, 1.0), *((partner, -1.0) for partner in other if partner in dynamics.model.links)):
-            V = dynamics.velocity(body, motion.q, v)
-            moving = V[..., :3] + np.cross(V[..., 3:], at - dynamics.pose(body, motion.q)[..., :3, 3])
-            total = total + sign * (_per_row(w[..., :3], moving) + _per_row(w[..., 3:], V[..., 3:]))
-    return total
+    wrenches, frames = getattr(motion, "contact_wrenches", None) or {}, getattr(motion, "contact_frames", None) or {}
+    on_links = link_wrenches(dynamics, motion.q, wrenches, frames)
+    return external_power(dynamics, motion.q, motion.v if v is None else v, on_links)
 
 
 def _held_work(motion: StateTrajectory, efforts: Array) -> Array:

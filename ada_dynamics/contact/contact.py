@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Frame, Tree
 from ada_dynamics.spatial.vector import Vec3
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics import Dynamics
 
 __all__ = [
     "Ball",
@@ -245,36 +249,36 @@ def contact_frames(contact: Contact | None) -> dict[str, ContactFrame]:
     return frames
 
 
-def link_wrenches(log: Any, parts: Iterable[slice]) -> dict[str, Array]:
-    """Sum of external and contact wrenches by link, at the link origin in link axes, each (N, 6) [N, N m].
+def link_wrenches(
+    dynamics: Dynamics, q: Array, wrenches: Mapping[str, Array], frames: Mapping[str, ContactFrame]
+) -> dict[str, Array]:
+    """Sum of contact wrenches by link, at the link origin in link axes, each (N, 6) [N, N m].
 
     Args:
-        log: a `Log` with N rows.
-        parts: slices of its rows that are processed together.
+        dynamics: dynamics of the robot.
+        q: configurations, (N, nq).
+        wrenches: wrench of each contact in world axes, (N, 6).
+        frames: frames of the contacts.
 
     Raises:
         InputError: the frame of a contact is unknown.
     """
-    for name in log.contact_wrenches:
-        if name not in log.contact_frames:
+    total: dict[str, Array] = {}
+    pose_of = cache(lambda link: dynamics.pose(link, q))
+    for name, wrench in wrenches.items():
+        if name not in frames:
             text = (
                 f"the log has no frame of contact {name!r}, so its wrench cannot be transformed to a link; pass "
                 "contact_frames={name: ContactFrame(link, xyz)} to the log."
             )
             raise InputError(text, field="contact_frames", value=name)
-    frames = [log.contact_frames[name] for name in log.contact_wrenches]
-    touched = [frame.link for frame in frames] + [frame.other for frame in frames if frame.other is not None]
-    total = {link: wrench.copy() for link, wrench in log.external.items()}
-    for link in touched:
-        total.setdefault(link, np.zeros((len(log.t), 6)))
-    for rows in parts:
-        poses = {link: log.dynamics.pose(link, log.q[rows]) for link in dict.fromkeys(touched)}
-        for wrench, frame in zip(log.contact_wrenches.values(), frames, strict=True):
-            of_link = poses[frame.link]
-            point = of_link[:, :3, 3] + of_link[:, :3, :3] @ np.asarray(frame.xyz)
-            total[frame.link][rows] += _at_origin(of_link, point, wrench[rows])
-            if frame.other is not None:
-                total[frame.other][rows] -= _at_origin(poses[frame.other], point, wrench[rows])
+        frame = frames[name]
+        pose = pose_of(frame.link)
+        point = pose[:, :3, 3] + pose[:, :3, :3] @ np.asarray(frame.xyz)
+        for link, sign in ((frame.link, 1.0), (frame.other, -1.0)):
+            if link is not None:
+                own = sign * _at_origin(pose_of(link), point, wrench)
+                total[link] = total[link] + own if link in total else own
     return total
 
 

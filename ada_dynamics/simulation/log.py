@@ -222,7 +222,12 @@ class Log(NotebookDisplay, LogRows):
         """External and contact wrenches by link, [f, n] at the origin of the link in its axes, (N, 6)."""
         if not self.contact_wrenches:
             return self.external
-        return link_wrenches(self, self._parts())
+        total = {link: wrench.copy() for link, wrench in self.external.items()}
+        for rows in self._parts():
+            wrenches = {name: wrench[rows] for name, wrench in self.contact_wrenches.items()}
+            for link, wrench in link_wrenches(self.dynamics, self.q[rows], wrenches, self.contact_frames).items():
+                total.setdefault(link, np.zeros((len(self.t), 6)))[rows] += wrench
+        return total
 
     @cached_property
     def _wrenches_and_flags(self) -> tuple[dict[str, Array], UniqueComponents]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,15 +94,12 @@ class JointLoads:
         touching = {name: wrench for name, wrench in state.contact.items() if np.any(wrench)}
         if not touching:
             return state.external
-        moment = SimpleNamespace(  # one state as a motion of length one
-            t=np.array([state.t]),
-            q=state.q[None, :],
-            external={link: wrench[None, :] for link, wrench in state.external.items()},
-            contact_wrenches={name: wrench[None, :] for name, wrench in touching.items()},
-            contact_frames={name: self._frames[name] for name in touching if name in self._frames},
-            dynamics=self._dynamics,
-        )
-        return {link: wrench[0] for link, wrench in link_wrenches(moment, [slice(0, 1)]).items()}
+        rows = {name: wrench[None, :] for name, wrench in touching.items()}
+        found = link_wrenches(self._dynamics, state.q[None, :], rows, self._frames)
+        return {
+            **state.external,
+            **{link: state.external.get(link, 0.0) + wrench[0] for link, wrench in found.items()},
+        }
 
 
 def _at_link(loop: LoopJoint, wrench: Array) -> Array:
