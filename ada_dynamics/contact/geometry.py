@@ -77,66 +77,32 @@ class Material:
         """Check the values."""
         for name, positive in (("stiffness", True), ("slip_speed", True), ("dissipation", False), ("friction", False)):
             set_values(self, **{name: finite_number(getattr(self, name), f"material: {name}", positive=positive)})
-        set_values(self, exponent=_exponent(self.exponent, "material: "))
+        if self.exponent not in EXPONENTS:
+            raise invalid("exponent", self.exponent, "1 (springs) or 1.5 (Hertz)", "material: ")
+        set_values(self, exponent=float(self.exponent))
 
     def law(self) -> Law:
         """Contact law for `algorithms.contact`."""
         return Law(self.stiffness, self.exponent, self.dissipation, self.friction, self.slip_speed)
 
-    def sink(self, load: float) -> float:
-        """Depth of a contact under a static load [m].
-
-        Args:
-            load: normal force of one point [N].
-        """
-        return float((finite_number(load, "load") / self.stiffness) ** (1.0 / self.exponent))
-
     @classmethod
-    def for_weight(
-        cls,
-        mass: float,
-        points: int = 4,
-        step: float = 1e-3,
-        *,
-        sink: float | None = None,
-        friction: float = 0.8,
-        exponent: float = 1.0,
-    ) -> Material:
-        """Stiffest material for the mass of a robot and an explicit time step, or for a given depth.
+    def for_weight(cls, mass: float, points: int = 4, step: float = 1e-3, *, friction: float = 0.8) -> Material:
+        """Stiffest material for the mass of a robot and an explicit time step; contacts sink at least 0.5 mm.
 
         Args:
             mass: mass that the contacts carry [kg].
             points: number of points that share the weight.
             step: time step of an explicit integrator (RK4, RKF45) [s].
-            sink: depth under the weight [m]; 0.5 mm by default, or more if the time step requires it.
             friction: friction coefficient.
-            exponent: exponent of the depth.
-
-        Raises:
-            InputError: a value is invalid, or the depth is too small for the time step.
         """
         mass, step = finite_number(mass, "mass", positive=True), finite_number(step, "step", positive=True)
         friction, points_given = finite_number(friction, "friction"), finite_number(points, "points", positive=True)
-        least = _exponent(exponent) * TURNING * GRAVITY * (step / EXPLICIT_LIMIT) ** 2
-        if sink is None:
-            sink = max(5e-4, 4.0 * least)
-        elif finite_number(sink, "sink", positive=True) < least:
-            text = (
-                f"sink is {sink:g} m: contacts of this stiffness are too fast for an explicit step of {step:g} s. "
-                f"Allow {least:.3g} m or more, take a shorter step, or integrate with 'semi_implicit'."
-            )
-            raise InputError(text, field="sink", value=sink, allowed=f"{least:.3g} m or more")
-        stiffness = mass * GRAVITY / (points_given * sink**exponent)
-        rate = float(np.sqrt(exponent * GRAVITY / sink))
+        sink = max(5e-4, 4.0 * TURNING * GRAVITY * (step / EXPLICIT_LIMIT) ** 2)  # [m]
+        stiffness = mass * GRAVITY / (points_given * sink)
+        rate = float(np.sqrt(GRAVITY / sink))
         dissipation = 2.0 * DAMPING_RATIO * rate / (1.5 * GRAVITY)
         slip_speed = max(LEVER * friction * GRAVITY * step / EXPLICIT_LIMIT, 1e-3)
-        return cls(stiffness, dissipation, friction, slip_speed, exponent)
-
-
-def _exponent(value: float, where: str = "") -> float:
-    if value not in EXPONENTS:
-        raise invalid("exponent", value, "1 (springs) or 1.5 (Hertz)", where)
-    return float(value)
+        return cls(stiffness, dissipation, friction, slip_speed)
 
 
 def _vector(value: object, what: str) -> tuple[float, ...]:

@@ -84,11 +84,10 @@ def test_the_normal_force_never_pulls_and_is_continuous_at_its_onset():
 
 @pytest.mark.parametrize("exponent", [1.0, 1.5])
 def test_a_box_sinks_by_the_closed_form_and_its_contacts_carry_its_weight(exponent):
-    size, material = (0.2, 0.2, 0.1), Material.for_weight(1.0, exponent=exponent, sink=4e-4)
+    size, material = (0.2, 0.2, 0.1), Material(0.25 * G / 4e-4**exponent, exponent=exponent)
     contact = Contact(corners(size), material=material)
     motion = moved(body(1.0, size), state(0.05), np.zeros(6), 1e-3, 3000, contact=contact)
     assert motion.q[-1, 2] == pytest.approx(0.05 - 4e-4, abs=1e-10)
-    assert material.sink(G / 4) == pytest.approx(4e-4)
     np.testing.assert_allclose(motion.world[-1, :, 2], G / 4, rtol=1e-7)
 
 
@@ -350,7 +349,7 @@ def test_a_tripod_loads_its_feet_as_in_mujoco():
         Builder("tripod").link("body", 2.0, com=(0.03, 0.02, 0.05), inertia=(0.02, 0.02, 0.02)).build(base="floating")
     )
     spheres = [ContactSphere(name, "body", xyz, 0.02) for name, xyz in feet.items()]
-    contact = Contact(spheres=spheres, material=Material.for_weight(2.0, points=3, sink=1e-4))
+    contact = Contact(spheres=spheres, material=Material(2.0 * G / (3 * 1e-4)))
     motion = moved(model, state(0.12), np.zeros(6), 1e-3, 4000, "semi_implicit", contact=contact)
     geoms = "".join(f'<geom type="sphere" size="0.02" pos="{x} {y} {z}"/>' for x, y, z in feet.values())
     twin = mujoco.MjModel.from_xml_string(

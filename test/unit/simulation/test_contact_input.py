@@ -60,12 +60,10 @@ def test_a_contact_keeps_its_own_material_and_pairs_theirs():
     assert isinstance(found[1], PairContact) and found[1].other.body == -1
 
 
-def test_a_material_for_a_weight_sinks_as_asked_and_is_as_stiff_as_the_step_allows():
-    for exponent in (1.0, 1.5):
-        material = Material.for_weight(20.0, 8, sink=1e-3, exponent=exponent)
-        assert material.sink(20.0 * 9.81 / 8) == pytest.approx(1e-3)
+def test_a_material_for_a_weight_is_as_stiff_as_the_step_allows():
     slow, fast = Material.for_weight(1.0, step=5e-3), Material.for_weight(1.0, step=1e-4)
-    assert slow.sink(9.81 / 4) > fast.sink(9.81 / 4) == pytest.approx(5e-4)
+    assert slow.stiffness < fast.stiffness == pytest.approx(9.81 / 4 / 5e-4)
+    assert Material.for_weight(20.0, 8).stiffness == pytest.approx(20.0 * 9.81 / 8 / 5e-4)
     assert slow.slip_speed > fast.slip_speed
     default = Material()
     assert Material.for_weight(1.0).stiffness == pytest.approx(default.stiffness, rel=0.02)

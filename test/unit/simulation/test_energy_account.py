@@ -103,7 +103,7 @@ def box(step: float, log_every: int = 1) -> ada.Simulation:
     corners = [(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.05, 0.05)]
     contact = Contact(
         points=[ContactPoint(f"corner_{i}", "box", c) for i, c in enumerate(corners)],
-        material=Material.for_weight(2.0, sink=2e-5, step=1e-4),  # 25 times stiffer than an explicit step follows
+        material=Material(2.5e5, 19.0, slip_speed=2e-3),  # 25 times stiffer than an explicit step follows
     )
     q = np.array([0.0, 0.0, 0.3, *Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_quat()])
     v = np.array([0.5, 0.0, 0.0, 1.0, 2.0, 0.0])

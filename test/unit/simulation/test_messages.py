@@ -44,8 +44,6 @@ def sim(**options):
         (lambda: Material(slip_speed="slow"), "slip_speed is 'slow'"),
         (lambda: Material(exponent=2), "exponent is 2; it must be 1"),
         (lambda: Material.for_weight(0.0), "mass is 0.0"),
-        (lambda: Material.for_weight(1.0, sink=1e-6), "an explicit step of 0.001 s. Allow 1.31e-05 m"),
-        (lambda: Material.for_weight(1.0, exponent=3), "exponent is 3"),
         (lambda: ContactPoint("toe", "foot", (0, 0)), "contact 'toe' of link 'foot': xyz is"),
         (lambda: ContactSphere("toe", "foot", (0, 0, 0), -1.0), "contact 'toe' of link 'foot': radius is -1.0"),
         (lambda: Ball("foot", (0, 0, 0), np.inf), "ball of link 'foot': radius is inf"),
