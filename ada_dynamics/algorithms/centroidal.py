@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Centre of mass, centroidal momentum and zero-moment point, in the world frame."""
+"""Centre of mass and centroidal momentum, in the world frame."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ada_dynamics.algorithms.crba import composite_inertias
 from ada_dynamics.algorithms.kinematics import at_rest, motions, poses, transforms, velocities
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, cross
+from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3
 
 
 def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
@@ -77,26 +77,3 @@ def com_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Se
         total = total + pose.rotation.to_parent(body.inertia.mass * moving.a + moving.spin @ body.inertia.first_moment)
     acceleration: Vec3 = total / moving_mass(tree)
     return acceleration
-
-
-def total_wrench(wrenches: Iterable[tuple[Vec3, Force]]) -> Force:
-    """Sum about the origin of wrenches at points."""
-    total = NO_FORCE
-    for point, wrench in wrenches:
-        total = total + wrench.at(-point)
-    return total
-
-
-def zero_moment_point(wrenches: Iterable[tuple[Vec3, Force]], normal: Vec3, point: Vec3) -> Vec3:
-    """Point of a plane about which the wrenches have no moment along the plane.
-
-    With the total (n, f) about a point of the plane, p = point + (N x n)/(N . f) for the unit normal N.
-
-    Args:
-        wrenches: point of action and wrench about it, in common axes.
-        normal: unit normal of the plane.
-        point: any point of the plane.
-    """
-    n, f = total_wrench(wrenches).at(point)
-    arm: Vec3 = cross(normal, n) / (normal @ f)
-    return point + arm

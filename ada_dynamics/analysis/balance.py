@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Balance on the ground: zero-moment point, support polygon and stability margin.
 
-The ground is a plane with a unit normal and a height along it. Points in the plane have two coordinates along
-`plane_axes(normal)`: x and y for the normal +z.
+The ground is horizontal, with z upwards.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms.centroidal import zero_moment_point
 from ada_dynamics.analysis.motion import dynamics_of, mass_of, momentum_rate
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.shape_contacts import sole_points
@@ -23,8 +21,6 @@ from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.edit.parts import has_free_root
 from ada_dynamics.model.model import Model, link_poses
-from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.vector import Vec3
 
 # Link, point in its frame [m], and the link with the opposite wrench (None for the ground) by contact, such as the
 # `contact_frames` of a log.
@@ -40,29 +36,27 @@ def zmp_of_motion(
     v: ArrayLike,
     a: ArrayLike,
     *,
-    normal: ArrayLike = UP,
     height: float = 0.0,
     external: Mapping[str, ArrayLike] | None = None,
 ) -> Array:
     """Zero-moment point required by a motion, from the rate of momentum (Newton-Euler).
 
     The ground must apply the force ṗ - m g and the moment L̇ about the center of mass; at the zero-moment point the
-    tangential components of the moment vanish. The result is NaN if the motion needs no normal force.
+    horizontal components of the moment vanish. The result is NaN if the motion needs no vertical force.
 
     Args:
         dynamics: dynamics of the robot; fixed bodies are ignored.
         q: configuration(s).
         v: velocities.
         a: accelerations.
-        normal: unit normal of the ground.
-        height: height of the ground along its normal [m].
+        height: height of the ground [m].
         external: wrenches on links other than those of the ground, as for `Dynamics.forward`, (6,) or (N, 6).
 
     Returns:
         Zero-moment point in the world frame, (3,) or (N, 3) [m].
     """
     com, wrench = ground_wrench(dynamics, q, v, a, external)
-    return _zmp([(com, wrench)], normal, height, mass_of(dynamics) * float(np.linalg.norm(dynamics.model.gravity)))
+    return _zmp([(com, wrench)], height, mass_of(dynamics) * float(np.linalg.norm(dynamics.model.gravity)))
 
 
 def ground_wrench(
@@ -86,15 +80,14 @@ def ground_wrench(
 
 
 def zmp_of_wrenches(
-    points: Mapping[str, ArrayLike], wrenches: Mapping[str, ArrayLike], *, normal: ArrayLike = UP, height: float = 0.0
+    points: Mapping[str, ArrayLike], wrenches: Mapping[str, ArrayLike], *, height: float = 0.0
 ) -> Array:
-    """Zero-moment point of the wrenches of the ground; NaN without normal force.
+    """Zero-moment point of the wrenches of the ground; NaN without vertical force.
 
     Args:
         points: reference point of each wrench in the world frame by contact, (3,) or (N, 3).
         wrenches: [force, moment] of the ground on the body in the world frame by contact, (6,) or (N, 6).
-        normal: unit normal of the ground.
-        height: height of the ground along its normal [m].
+        height: height of the ground [m].
 
     Returns:
         Zero-moment point in the world frame, (3,) or (N, 3) [m].
@@ -105,46 +98,18 @@ def zmp_of_wrenches(
         text = f"{what}; give the reference point of each wrench in the world frame."
         raise InputError(text, field="points", value=missing[0] if missing else None)
     pairs = [(np.asarray(points[n], dtype=np.float64), np.asarray(w, dtype=np.float64)) for n, w in wrenches.items()]
-    pressing = sum(w[..., :3] @ _unit(normal) for _, w in pairs)
-    return _zmp(pairs, normal, height, float(np.max(np.abs(pressing), initial=0.0)))
+    pressing = sum(w[..., 2] for _, w in pairs)
+    return _zmp(pairs, height, float(np.max(np.abs(pressing), initial=0.0)))
 
 
-def _zmp(pairs: list[tuple[Array, Array]], normal: ArrayLike, height: float, largest: float) -> Array:
-    """Evaluate `algorithms.centroidal.zero_moment_point` for arrays of states."""
-    N = _unit(normal)
-    pressing = np.asarray(sum(w[..., :3] @ N for _, w in pairs), dtype=np.float64)
-    carries = pressing > _LIFTED * largest
-    lifted = ~carries if largest > 0.0 else np.ones_like(carries)
-    acting = []
-    for i, (point, wrench) in enumerate(pairs):
-        # A force of 1 N avoids a division by zero; the row is set to NaN below.
-        force = np.where(lifted[..., None], N if i == 0 else 0.0, wrench[..., :3])
-        acting.append((_columns(point), Force(_columns(wrench[..., 3:]), _columns(force))))
-    x = zero_moment_point(acting, _columns(N), _columns(N * height))
-    result = np.stack(np.broadcast_arrays(*x), axis=-1)
-    result[lifted] = np.nan
-    return result
-
-
-def _columns(vectors: Array) -> Vec3:
-    return Vec3(vectors[..., 0], vectors[..., 1], vectors[..., 2])
-
-
-def _unit(normal: ArrayLike) -> Array:
-    N = np.asarray(normal, dtype=np.float64)
-    size = float(np.linalg.norm(N)) if N.shape == (3,) else 0.0
-    if not 0.0 < size < np.inf:
-        raise invalid("normal", normal, "a direction of 3 numbers, such as (0, 0, 1)")
-    return N / size
-
-
-def plane_axes(normal: ArrayLike = UP) -> Array:
-    """Two unit vectors (rows) that complete a normal to a right-handed frame; x and y for +z."""
-    N = _unit(normal)
-    nearest = np.eye(3)[0 if abs(N[0]) < 0.9 else 1]
-    first = nearest - N * (N @ nearest)
-    first /= np.linalg.norm(first)
-    return np.array([first, np.cross(N, first)])
+def _zmp(pairs: list[tuple[Array, Array]], height: float, largest: float) -> Array:
+    """Point at which the moment of wrenches about reference points has no horizontal component; NaN without force."""
+    z = np.asarray(sum(w[..., 2] for _, w in pairs), dtype=np.float64)
+    about = np.array([0.0, 0.0, height])
+    moment = np.asarray(sum(w[..., 3:] + np.cross(point - about, w[..., :3]) for point, w in pairs), dtype=np.float64)
+    carries = (z > _LIFTED * largest) & (largest > 0.0)
+    pressing = np.where(carries, z, np.nan)
+    return np.stack([-moment[..., 1] / pressing, moment[..., 0] / pressing, np.where(carries, height, np.nan)], axis=-1)
 
 
 def contact_points(dynamics: Dynamics, q: ArrayLike, contact_frames: ContactFrames) -> dict[str, Array]:
@@ -163,40 +128,34 @@ def contact_points(dynamics: Dynamics, q: ArrayLike, contact_frames: ContactFram
     return found
 
 
-def support_polygon(points: ArrayLike, normal: ArrayLike = UP) -> Array:
-    """Convex hull of the points in contact, in coordinates of the plane, counter-clockwise.
+def support_polygon(points: ArrayLike) -> Array:
+    """Convex hull of the points in contact from above, (x, y), counter-clockwise.
 
     Args:
         points: points in the world frame, (k, 3).
-        normal: normal of the ground.
 
     Returns:
         (n, 2); (0, 2) without contact, (1, 2) for a point, (2, 2) for a line segment.
     """
-    cloud = np.asarray(points, dtype=np.float64).reshape(-1, 3)
-    return convex_hull(cloud @ plane_axes(normal).T)
+    return convex_hull(np.asarray(points, dtype=np.float64).reshape(-1, 3)[:, :2])
 
 
-def support_margins(
-    zmp: ArrayLike, points: Mapping[str, ArrayLike], loaded: Mapping[str, ArrayLike], *, normal: ArrayLike = UP
-) -> Array:
+def support_margins(zmp: ArrayLike, points: Mapping[str, ArrayLike], loaded: Mapping[str, ArrayLike]) -> Array:
     """Signed distance of the zero-moment point to the border of the support polygon.
 
     Args:
         zmp: zero-moment points in the world frame, (N, 3).
         points: positions by contact in the world frame, (N, 3).
-        loaded: contact flag or normal force (contact if positive) by contact, (N,).
-        normal: normal of the ground.
+        loaded: contact flag or vertical force (contact if positive) by contact, (N,).
 
     Returns:
         (N,) [m]: positive inside, negative outside, at most zero for a line segment or a point; NaN without zero-moment
         point; -inf without contact.
     """
-    axes = plane_axes(normal)
-    flat = np.asarray(zmp, dtype=np.float64) @ axes.T
+    flat = np.asarray(zmp, dtype=np.float64)[:, :2]
     if not points:
         return np.where(np.isfinite(flat).all(axis=1), -np.inf, np.nan)
-    spots = np.stack([np.asarray(points[name], dtype=np.float64) @ axes.T for name in points], axis=1)
+    spots = np.stack([np.asarray(points[name], dtype=np.float64)[:, :2] for name in points], axis=1)
     touching = np.stack([np.asarray(loaded[name]) > 0 for name in points], axis=1)
     return np.array([margins(p[None], convex_hull(s[c]))[0] for p, s, c in zip(flat, spots, touching, strict=True)])
 
@@ -205,10 +164,10 @@ class Balance(NamedTuple):
     """Balance along a motion on the ground.
 
     Attributes:
-        zmp: zero-moment point of the contact wrenches, (N, 3) [m]; NaN without normal force.
+        zmp: zero-moment point of the contact wrenches, (N, 3) [m]; NaN without vertical force.
         margin: signed distance of the zero-moment point to the border of the support polygon, (N,) [m].
         points: positions of the contacts with the ground, (N, 3) [m].
-        forces: normal forces of the contacts with the ground, (N,) [N].
+        forces: vertical forces of the contacts with the ground, (N,) [N].
     """
 
     zmp: Array
@@ -216,22 +175,19 @@ class Balance(NamedTuple):
     points: dict[str, Array]
     forces: dict[str, Array]
 
-    def polygon(self, row: int, normal: ArrayLike = UP) -> Array:
+    def polygon(self, row: int) -> Array:
         """Support polygon of one row; see `support_polygon`."""
         touching = [self.points[name][row] for name, force in self.forces.items() if force[row] > 0.0]
-        return support_polygon(np.array(touching), normal)
+        return support_polygon(np.array(touching))
 
 
-def balance_of(
-    motion: Any, *, contact_frames: ContactFrames | None = None, normal: ArrayLike = UP, height: float = 0.0
-) -> Balance:
+def balance_of(motion: Any, *, contact_frames: ContactFrames | None = None, height: float = 0.0) -> Balance:
     """Zero-moment point and support along a motion, from its contact wrenches.
 
     Args:
         motion: a `Log` with contact wrenches.
         contact_frames: link and point of each contact; those of the log by default.
-        normal: normal of the ground.
-        height: height of the ground along its normal [m].
+        height: height of the ground [m].
 
     Raises:
         InputError: the motion has no contacts with the ground, or the frame of a contact is unknown.
@@ -244,9 +200,9 @@ def balance_of(
         text = f"this motion of {motion.model.name!r} has no wrenches of contacts with the ground."
         raise InputError(text, field="contacts", value=motion.model.name)
     points = contact_points(dynamics_of(motion), motion.q, {name: known[name] for name in grounded if name in known})
-    zmp = zmp_of_wrenches(points, grounded, normal=normal, height=height)
-    forces = {name: np.asarray(w, dtype=np.float64)[..., :3] @ _unit(normal) for name, w in grounded.items()}
-    return Balance(zmp, support_margins(zmp, points, forces, normal=normal), points, forces)
+    zmp = zmp_of_wrenches(points, grounded, height=height)
+    forces = {name: np.asarray(w, dtype=np.float64)[..., 2] for name, w in grounded.items()}
+    return Balance(zmp, support_margins(zmp, points, forces), points, forces)
 
 
 # --- convex hulls in the plane -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ada_dynamics.analysis.balance import UP, balance_of, contact_points, plane_axes
+from ada_dynamics.analysis.balance import balance_of, contact_points
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.contact.contact import ContactFrame
@@ -141,7 +141,7 @@ class Marks:
         balance = balance_of(moment, contact_frames=self._frames, height=height)
         if sum(float(force[0]) for force in balance.forces.values()) > _PRESSING * self._weight:
             yield from self._sphere("zmp", 0, balance.zmp[0], _POINT, _ZMP)
-        ring = balance.polygon(0) @ plane_axes(UP) + height * np.array(UP)
+        ring = np.pad(balance.polygon(0), ((0, 0), (0, 1)), constant_values=height)
         if len(ring) > 1:
             yield Mark(
                 "support", 0, MarkKind.LINE, np.concatenate([ring, ring[:1]]), (LINE_WIDTH * self._size,), SUPPORT

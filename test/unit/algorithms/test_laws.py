@@ -9,7 +9,6 @@ from scipy.spatial.transform import Rotation
 
 from ada_dynamics.algorithms import ldl
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, applied_loads, on_body, profile_wrench
-from ada_dynamics.algorithms.centroidal import zero_moment_point
 from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, normal_force, slip_resistance
 from ada_dynamics.algorithms.joint_loads import (
     Servo,
@@ -25,7 +24,6 @@ from ada_dynamics.algorithms.passive import lost_efforts
 from ada_dynamics.model import Builder, Mimic
 from ada_dynamics.model.elements import Bound
 from ada_dynamics.model.tree import WORLD
-from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Mat3, Vec3
@@ -207,19 +205,6 @@ def test_wrenches_on_one_body_add_up_and_those_on_the_world_count_for_nothing():
     assert list(loads) == [1]
     assert tuple(loads[1].force) == (3.0, 1.0, 0.0)
     assert tuple(loads[1].moment) == (0.0, 6.0, 0.5)
-
-
-@pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (0.6, 0.0, 0.8)])
-def test_about_the_zero_moment_point_no_wrench_has_a_moment_along_the_plane(normal):
-    rng = np.random.default_rng(2)
-    points, forces, moments = rng.normal(size=(3, 4, 3))
-    forces += 5.0 * np.array(normal)
-    wrenches = [(Vec3(*p), Force(Vec3(*m), Vec3(*f))) for p, f, m in zip(points, forces, moments, strict=True)]
-    on_plane = np.array([0.3, -0.2, 0.5])
-    found = np.array(zero_moment_point(wrenches, Vec3(*normal), Vec3(*on_plane)))
-    assert (found - on_plane) @ normal == approx(0.0)
-    left = sum(m + np.cross(p - found, f) for p, f, m in zip(points, forces, moments, strict=True))
-    np.testing.assert_allclose(np.cross(normal, left), 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

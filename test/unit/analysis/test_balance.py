@@ -16,7 +16,6 @@ from ada_dynamics.analysis.balance import (
     fixed_feet_of,
     ground_wrench,
     margins,
-    plane_axes,
     support_margins,
     support_polygon,
     zmp_of_motion,
@@ -91,16 +90,6 @@ def test_without_a_pressing_force_there_is_no_point():
     assert np.isnan(zmp_of_wrenches({"a": np.zeros(3)}, {"a": np.zeros(6)})).all()
 
 
-def test_a_slope_has_its_own_plane(box):
-    N = np.array([np.sin(0.2), 0.0, np.cos(0.2)])
-    found = zmp_of_motion(box, box.model.neutral(), np.zeros(6), np.zeros(6), normal=2.0 * N)
-    np.testing.assert_allclose(found @ N, 0.0, atol=1e-12)
-    np.testing.assert_allclose(found, 0.0, atol=1e-12)  # the centre of mass is above the origin
-    axes = plane_axes(N)
-    np.testing.assert_allclose(np.vstack([axes, N]) @ np.vstack([axes, N]).T, np.eye(3), atol=1e-15)
-    np.testing.assert_array_equal(plane_axes(), np.eye(3)[:2])
-
-
 def test_random_hulls_are_convex_and_hold_every_point():
     rng = np.random.default_rng(7)
     for _ in range(20):
@@ -166,8 +155,6 @@ def test_a_log_has_its_balance():
 
 def test_questions_without_ground_are_refused(box):
     rest = np.zeros(6)
-    with refused(InputError, field="normal", value=(0, 0, 0)):
-        zmp_of_motion(box, box.model.neutral(), rest, rest, normal=(0, 0, 0))
     with refused(InputError, field="points", value="a"):
         zmp_of_wrenches({}, {"a": np.zeros(6)})
     with refused(InputError, field="points"):
