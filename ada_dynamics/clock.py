@@ -1,13 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks for timeouts, schedules, waits and ages; tests pass a `ManualClock` and advance it.
-
-def expired(self) -> bool:
-return self._clock.now() - self._received_at > self.timeout
-
-clock = ManualClock()
-watchdog = Watchdog(timeout=0.1, clock=clock)
-clock.advance(0.2)
-"""
+"""Clocks for timeouts, schedules, waits and ages; tests pass a `ManualClock` and advance it."""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,35 +38,27 @@ _PLAIN = (float, int)
 
 def sin(x: S) -> S:
     """Sine of an angle [rad]."""
-    if type(x) is Expr:
-        return sine(x)  # type: ignore[arg-type,return-value]
-    if isinstance(x, _PLAIN):
-        return math.sin(x)  # type: ignore[return-value]
-    if type(x) is PerLane:
-        return lane_by_lane(sin, x)  # type: ignore[no-any-return]
-    return np.sin(x)  # type: ignore[call-overload,no-any-return]
+    return _apply(sine, math.sin, np.sin, x)
 
 
 def cos(x: S) -> S:
     """Cosine of an angle [rad]."""
-    if type(x) is Expr:
-        return cosine(x)  # type: ignore[arg-type,return-value]
-    if isinstance(x, _PLAIN):
-        return math.cos(x)  # type: ignore[return-value]
-    if type(x) is PerLane:
-        return lane_by_lane(cos, x)  # type: ignore[no-any-return]
-    return np.cos(x)  # type: ignore[call-overload,no-any-return]
+    return _apply(cosine, math.cos, np.cos, x)
 
 
 def sqrt(x: S) -> S:
     """Square root."""
+    return _apply(square_root, math.sqrt, np.sqrt, x)
+
+
+def _apply(to_node: Callable[..., Any], to_float: Callable[..., Any], to_array: Callable[..., Any], x: S) -> S:
+    apply = to_float if isinstance(x, _PLAIN) else to_array
     if type(x) is Expr:
-        return square_root(x)  # type: ignore[arg-type,return-value]
-    if isinstance(x, _PLAIN):
-        return math.sqrt(x)  # type: ignore[return-value]
-    if type(x) is PerLane:
-        return lane_by_lane(sqrt, x)  # type: ignore[no-any-return]
-    return np.sqrt(x)  # type: ignore[call-overload,no-any-return]
+        apply = to_node
+    elif type(x) is PerLane:
+        apply = partial(lane_by_lane, partial(_apply, to_node, to_float, to_array))
+    result: S = apply(x)
+    return result
 
 
 def atan2(y: Any, x: Any) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isfinite, isnan
 from typing import NamedTuple
 
@@ -29,8 +30,8 @@ from ada_dynamics.expr.graph import (
 )
 from ada_dynamics.expr.operation_count import cost
 
-_PYTHON_FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0}*{1}", NEG: "-{0}", REC: "1.0/{0}"}
-_PYTHON_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", ATAN2: "atan2({0}, {1})"})
+_FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0} * {1}", NEG: "-{0}", REC: "1.0 / {0}"}
+_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", ATAN2: "atan2({0}, {1})"})
 _PYTHON_SELECT = {"math": "{2} if {0} < {1} else {3}", "numpy": "where({0} < {1}, {2}, {3})"}
 
 
@@ -42,7 +43,7 @@ def python_source(function: Function, namespace: str = "math") -> str:
         namespace: "math" for floats, "numpy" for arrays (an element of an input may then be an array of states).
     """
     function = expand(function)
-    forms = {**_PYTHON_FORMS, SELECT: _PYTHON_SELECT[namespace]}
+    forms = {**_FORMS, SELECT: _PYTHON_SELECT[namespace]}
     lines = [f"def {function.name}({', '.join(function.inputs)}):"]
     for node in function.nodes():
         if node.op not in (VAR, CONST):
@@ -54,11 +55,16 @@ def python_source(function: Function, namespace: str = "math") -> str:
 
 
 def _python_value(value: Scalar) -> str:
+    return _value(value, _python_literal)
+
+
+def _value(value: Scalar, literal: Callable[[float], str]) -> str:
     if not isinstance(value, Expr):
-        return _python_literal(value)
+        return literal(value)
     if value.op is VAR:
         return f"{value.variable[0]}[{value.variable[1]}]"
-    return _python_literal(value.value) if value.op is CONST else f"x{value.index}"
+    # The trailing underscore avoids clashes with names of inputs and outputs.
+    return literal(value.value) if value.op is CONST else f"x{value.index}_"
 
 
 def _python_literal(value: float) -> str:
@@ -66,10 +72,7 @@ def _python_literal(value: float) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-_C_FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0} * {1}", NEG: "-{0}", REC: "1.0 / {0}"}
-_C_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", ATAN2: "atan2({0}, {1})"})
-_C_FORMS[SELECT] = "({0} < {1}) ? {2} : {3}"
-
+_C_FORMS = {**_FORMS, SELECT: "({0} < {1}) ? {2} : {3}"}
 
 # Python identifiers that are not valid as names of C functions or arguments.
 _C_RESERVED = frozenset(
@@ -148,12 +151,7 @@ def _description(function: Function) -> str:
 
 
 def _c_value(value: Scalar) -> str:
-    if not isinstance(value, Expr):
-        return _c_literal(value)
-    if value.op is VAR:
-        return f"{value.variable[0]}[{value.variable[1]}]"
-    # The trailing underscore avoids clashes with names of inputs and outputs.
-    return _c_literal(value.value) if value.op is CONST else f"x{value.index}_"
+    return _value(value, _c_literal)
 
 
 def _c_literal(value: float) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in device memory: results, and arguments of other libraries by `__cuda_array_interface__` or DLPack."""
+"""Arrays in device memory: results, and arguments of other libraries by `__cuda_array_interface__`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Device(Protocol):
 # --- DLPack -----------------------------------------------------------------------------------------------------------
 CPU, CUDA = 1, 2  # device types
 _FLOAT = 2  # data type code
-_NEW, _USED = b"dltensor", b"used_dltensor"
+_NEW = b"dltensor"  # name of a capsule that was not consumed
 
 
 class _Tensor(ctypes.Structure):
@@ -91,9 +91,7 @@ class _Managed(ctypes.Structure):
 _api = ctypes.pythonapi
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, ctypes.c_char_p, c_void_p)(("PyCapsule_New", _api))
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
-_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 _pointer_of_dying = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
-_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _api))
 
 # Exported arrays that consumers still use, by the address of the DLManagedTensor.
 _exported: dict[int, tuple[Any, ...]] = {}
@@ -104,7 +102,7 @@ def _release(address: int) -> None:
 
 
 def _destroy_capsule(capsule: int) -> None:
-    """Release the array of a capsule that was not consumed, which is one whose name is unchanged."""
+    """Release the array of a capsule that was not consumed; a consumer changes its name."""
     if _is_valid(capsule, _NEW):
         _release(_pointer_of_dying(capsule, _NEW) or 0)
 
@@ -123,39 +121,6 @@ def dlpack_capsule(
     place = ctypes.addressof(managed)
     _exported[place] = (managed, extent, steps, owner)
     return _new(place, _NEW, ctypes.cast(_capsule_destructor, c_void_p))
-
-
-class _ImportedTensor:
-    """DLManagedTensor of another library, released with this object."""
-
-    def __init__(self, place: int, deleter: int | None) -> None:
-        self._place, self._deleter = place, deleter
-
-    def __del__(self) -> None:
-        if self._deleter:
-            _Deleter(self._deleter)(self._place)
-
-
-def _by_dlpack(name: str, value: Any) -> ArrayView:
-    """View of an array by DLPack; the array is ready for operations in the default stream."""
-    try:
-        found = value.__dlpack__(stream=1)  # 1 denotes the default stream
-    except (RuntimeError, BufferError) as problem:  # torch raises for a tensor that requires a gradient
-        raise InputError(f"{name} cannot be read: {problem}", field=name) from None
-    place = _pointer(found, _NEW)
-    managed = _Managed.from_address(place)
-    _rename(found, _USED)
-    owner = _ImportedTensor(place, managed.deleter)
-    tensor = managed.tensor
-    if (tensor.code, tensor.lanes) != (_FLOAT, 1) or tensor.bits not in (32, 64):
-        raise InputError(f"{name} must have dtype float64 or float32", field=name)
-    shape = tuple(tensor.shape[: tensor.ndim])
-    if tensor.strides:
-        strides = tuple(tensor.strides[: tensor.ndim])
-    else:
-        strides = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape)))
-    address, dtype = (tensor.data or 0) + tensor.offset, np.dtype(f"f{tensor.bits // 8}")
-    return ArrayView(name, shape, dtype, strides, address, None, owner)
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------
@@ -298,20 +263,18 @@ class ArrayView:
 def on_device(value: Any) -> bool:
     """Return True if a value is an array in GPU memory."""
     try:
-        if hasattr(value, INTERFACE):
-            return True
+        return hasattr(value, INTERFACE)
     except RuntimeError:  # torch raises for a tensor that requires a gradient
         return True
-    return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == CUDA
 
 
 def array_view(name: str, value: Any, device: Device) -> ArrayView:
     """View of an array of another library; raises InputError if it cannot be used."""
     try:
-        described = getattr(value, INTERFACE, None)
+        described = getattr(value, INTERFACE)
     except RuntimeError as problem:
         raise InputError(f"{name} cannot be read: {problem}. Pass {name}.detach()", field=name) from None
-    found = _by_dlpack(name, value) if described is None else _by_interface(name, value, described)
+    found = _view(name, value, described)
     if any(abs(x) > LARGEST for x in (*found.strides, *found.shape)):
         raise invalid(name, (found.shape, found.strides), f"at most {LARGEST} each", "shape and strides of ")
     if prod(found.shape):
@@ -319,7 +282,7 @@ def array_view(name: str, value: Any, device: Device) -> ArrayView:
     return found
 
 
-def _by_interface(name: str, value: Any, described: dict[str, Any]) -> ArrayView:
+def _view(name: str, value: Any, described: dict[str, Any]) -> ArrayView:
     dtype = np.dtype(described["typestr"])
     if dtype not in (np.float64, np.float32):
         raise invalid(name, str(dtype), "float64 or float32", "dtype of ")

@@ -146,7 +146,10 @@ class Kernel:
         if count == 0:
             return self._result(outputs), 0
         if count < self.backend.lanes:
-            return self._one_by_one(inputs, outputs, count)
+            found, status = self._repeat(inputs, count)
+            for out, values in zip(outputs, found, strict=True):
+                out[...] = values
+            return self._result(outputs), status
         return self._result(outputs), self._run("batch", lambda backend: backend.batch(inputs, outputs, count, columns))
 
     def rows_status(self, *arrays: Array, repeats: int = 1) -> tuple[Result, int]:
@@ -157,11 +160,9 @@ class Kernel:
             repeats: number of repetitions, for benchmarks.
         """
         inputs, count = self.signature.check_batch(arrays)
-        inputs = tuple(map(np.ascontiguousarray, inputs))
         if count < 1 or repeats < 1:
             raise InputError(f"{self.signature.name}: at least one row and one repetition are required")
-        outputs = self._batch_outputs(count, False)
-        status = self._run("single", lambda backend: backend.repeat(inputs, outputs, count, repeats))
+        outputs, status = self._repeat(inputs, count, repeats)
         return self._result(outputs), status
 
     def native_repeat(self, *arrays: Array, repeats: int = 1) -> Result:
@@ -237,15 +238,10 @@ class Kernel:
             return [np.empty((count, *shape)) for _, shape in self.signature.outputs]
         return [np.moveaxis(np.empty((*shape, count)), -1, 0) for _, shape in self.signature.outputs]
 
-    def _one_by_one(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> tuple[Result, int]:
-        """Compute a batch shorter than the lanes with the code for one state."""
-        rows = [np.ascontiguousarray(array) for array in inputs]
-        found = [out if out.flags.c_contiguous else np.empty(out.shape) for out in outputs]
-        status = self._run("single", lambda backend: backend.repeat(rows, found, count, 1))
-        for out, values in zip(outputs, found, strict=True):
-            if values is not out:
-                out[...] = values
-        return self._result(outputs), status
+    def _repeat(self, inputs: Sequence[Array], count: int, repeats: int = 1) -> tuple[list[Array], int]:
+        rows = list(map(np.ascontiguousarray, inputs))
+        outputs = self._batch_outputs(count, False)
+        return outputs, self._run("single", lambda backend: backend.repeat(rows, outputs, count, repeats))
 
     def _raise(self, arrays: Sequence[Array], status: int) -> None:
         name = self.signature.name

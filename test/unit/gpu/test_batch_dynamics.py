@@ -310,31 +310,6 @@ def test_an_array_of_a_device_tells_other_libraries_where_it_lies(arm):
     agree(arm.there.forward(found, v, tau), arm.here.forward(np.asarray(found), v, tau))
 
 
-class OnlyDlpack:
-    """An array that another library hands over by DLPack alone."""
-
-    def __init__(self, array) -> None:
-        self.array = array
-
-    def __dlpack__(self, stream=None):
-        return self.array.__dlpack__(stream=stream)
-
-    def __dlpack_device__(self):
-        return (2, 0)
-
-
-def test_arrays_come_and_go_by_dlpack(arm):
-    q, v, tau = arm.placed(*arm.states, columns=True)
-    found = arm.there.forward(*map(OnlyDlpack, (q, v, tau)))
-    agree(found, arm.here.forward(*arm.states))
-    if arm.there.device.name == "host":
-        theirs = np.from_dlpack(found)  # numpy reads what lies in this process
-        assert theirs.ctypes.data == found.block.address
-        expected = np.asarray(found)
-        del found
-        assert np.array_equal(theirs, expected)  # its owner lives as long
-
-
 @pytest.mark.parametrize("columns", [False, True])
 def test_refused_states_by_the_thousand_are_fetched_together(arm, columns):
     floats = [np.tile(x.astype(np.float32), (5, 1)) for x in arm.states]
