@@ -23,7 +23,7 @@ from ada_robot.timing.realtime import raise_process_priority
 _EXAMPLES = """\
 examples:
   python -m ada_hardware.emulation pa10 --listen udp://127.0.0.1:41234
-  python -m ada_hardware.emulation khr1 --listen pty:/tmp/khr1 --fault drop=0.1
+  python -m ada_hardware.emulation khr1 --fault drop=0.1
 
 It prints one line, {"ready": true, "url": ...}; use this url for the driver. `ada hw settings DEVICE` lists settings
 and faults. While it runs, `ada hw fault` sets faults, through a control socket that only its owner can use.
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments, also for `ada hw emulate`."""
     parser.add_argument("device", help="device name, see `ada hw list`, or module:class")
-    parser.add_argument("--listen", default="", help='"pty:", "pty:PATH" (a symbolic link), or udp://HOST:PORT')
+    parser.add_argument("--listen", default="", help="udp://HOST:PORT; serial devices get a pseudo-terminal")
     for name, what in (("setting", "setting of the device"), ("fault", "fault that is active from the start")):
         parser.add_argument(
             f"--{name}", action="append", default=[], metavar="NAME=VALUE", help=f"{what}; can be repeated"

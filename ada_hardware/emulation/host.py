@@ -17,7 +17,6 @@ import struct
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ada_hardware.emulation.emulated_link import EmulatedLink
@@ -27,7 +26,6 @@ from ada_hardware.transport.wires import readable
 from ada_robot.errors import TransportError
 from ada_robot.processes import posix_module
 
-PTY = "pty:"
 ANY_UDP = "udp://127.0.0.1:0"
 _AT_ONCE = 64  # packets read at once, so that a flood does not delay the answers
 _PIECE = 4096  # [bytes]
@@ -80,16 +78,8 @@ class DevicePort(ABC):
 class PtyPort(DevicePort):
     """Pseudo-terminal. Hosts may open and close it repeatedly; each reconnect creates a new terminal."""
 
-    def __init__(self, link: str = "") -> None:
-        """Open a pseudo-terminal.
-
-        Args:
-            link: path of a symbolic link to it, as a permanent address; "": none.
-
-        Raises:
-            TransportError: the link cannot be created.
-        """
-        self._link = Path(link) if link else None
+    def __init__(self) -> None:
+        """Open a pseudo-terminal."""
         self._master = self._slave = -1
         self.reconnect()
 
@@ -111,7 +101,6 @@ class PtyPort(DevicePort):
     def disconnect(self) -> None:  # noqa: D102
         if self._master < 0:
             return
-        self._unlink(os.ttyname(self._slave))
         for descriptor in (self._master, self._slave):
             os.close(descriptor)
         self._master = self._slave = -1
@@ -124,39 +113,7 @@ class PtyPort(DevicePort):
         self._master, self._slave = os.openpty()
         terminals.setraw(self._slave)
         os.set_blocking(self._master, False)
-        path = os.ttyname(self._slave)
-        self.url = str(self._link) if self._link else path
-        if self._link is not None:
-            self._make_link(self._link, path)
-
-    def _make_link(self, link: Path, path: str) -> None:
-        try:
-            if _is_left_over(link, path):
-                link.unlink()
-            link.symlink_to(path)
-        except OSError as problem:
-            self.disconnect()
-            there = f" (a link to {link.readlink()})" if link.is_symlink() else ""
-            raise TransportError(
-                f"{PTY}{link}: cannot create the link: {problem.strerror}{there}. Use another path.",
-                field="link",
-                value=str(link),
-            ) from None
-
-    def _unlink(self, path: str) -> None:
-        """Remove the link if it still points to `path`."""
-        if self._link is not None:
-            with contextlib.suppress(OSError):
-                if self._link.readlink() == Path(path):
-                    self._link.unlink()
-
-
-def _is_left_over(link: Path, path: str) -> bool:
-    """Return True for a link left by a killed emulator: its terminal does not exist, or has the name of the new one."""
-    if not link.is_symlink():
-        return False
-    terminal = link.readlink()
-    return terminal == Path(path) or (terminal.parent == Path(path).parent and not link.exists())
+        self.url = os.ttyname(self._slave)
 
 
 class UdpPort(DevicePort):
@@ -243,19 +200,17 @@ def open_device_port(wire: str, listen: str = "") -> DevicePort:
 
     Args:
         wire: "stream" or "packets".
-        listen: for streams "pty:" or "pty:PATH" (a symbolic link), for packets udp://HOST:PORT; "": "pty:" or a free
-            local port.
+        listen: udp://HOST:PORT for packets; "": a free local port, and for streams a pseudo-terminal.
 
     Raises:
-        TransportError: address of the other kind, or it cannot be opened.
+        TransportError: address for a stream, or it cannot be opened.
     """
-    if wire == "stream" and (not listen or listen.startswith(PTY)):
-        return PtyPort(listen[len(PTY) :])
-    if wire == "packets" and (not listen or listen.startswith("udp:")):
+    if wire == "packets":
         return UdpPort(listen or ANY_UDP)
-    allowed = f"{PTY!r} or {PTY + 'PATH'!r}" if wire == "stream" else "udp://HOST:PORT"
-    text = f"{listen!r}: this device uses {wire}; it can listen on {allowed}."
-    raise TransportError(text, field="listen", value=listen, allowed=allowed)
+    if not listen:
+        return PtyPort()
+    text = f"{listen!r}: this device is on a serial line and gets a pseudo-terminal; give no address."
+    raise TransportError(text, field="listen", value=listen, allowed="")
 
 
 class EmulatorHost:
@@ -278,7 +233,7 @@ class EmulatorHost:
 
         Args:
             emulator: the device.
-            listen: address as of `device_ports.open_device_port`; "": default of the kind of connection.
+            listen: address as of `open_device_port`; "": default of the kind of connection.
             faults: faults of connection and device, by name.
             seed: seed of random faults.
             clock: monotonic time [s].

@@ -21,8 +21,6 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-import numpy as np
-
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.errors import InputError
@@ -354,7 +352,9 @@ class ForceSensor:
         except Refused as refusal:
             text = f"{self.name}: {refusal}"
             raise Refused(text, field=refusal.field, value=refusal.value, allowed=refusal.allowed) from None
-        self._set_zero(zero, is_biased=True)
+        self._pipeline.bias = zero
+        self._pipeline.forget_filter()
+        self._is_biased = True
         return zero.copy()
 
     def _require_usable(self, reading: Reading) -> None:
@@ -367,10 +367,6 @@ class ForceSensor:
             reason = "the tool cannot be subtracted, since the orientation of the sensor is unknown (set_gravity)"
         if reason:
             raise Refused(f"{self.name}: zero not determined: {reason}.", field=field)
-
-    def clear_bias(self) -> None:
-        """Clear the zero."""
-        self._set_zero(np.zeros(6), is_biased=False)
 
     def reset(self) -> None:
         """Clear an exceeded limit and the latched state of the device; enables `on_limit` again.
@@ -389,12 +385,6 @@ class ForceSensor:
         Needed only if tool_mass is set, at least every `motion_timeout` seconds.
         """
         self._gravity = gravity
-
-    def _set_zero(self, zero: Array, *, is_biased: bool) -> None:
-        """Set the zero [N, N m]."""
-        self._pipeline.bias = zero
-        self._pipeline.forget_filter()
-        self._is_biased = is_biased
 
     def _require_open(self) -> None:
         """Check that the sensor is open and connected; raises Refused."""

@@ -78,7 +78,7 @@ class NoPose(InputError, HardwareError):
 
 
 class SingularConfiguration(InputError, HardwareError):
-    """Singular configuration of the first or second kind."""
+    """Singular configuration of the second kind."""
 
 
 class FoundPose(NamedTuple):
@@ -110,13 +110,11 @@ class Jacobians(NamedTuple):
         plate: J_x, 6x6: per leg the rod direction n, and R B x n.
         motors: diagonal of J_q [m/rad].
         size: length that scales the moments of J_x: radius of the ball joints on the plate [m].
-        crank: crank length [m].
     """
 
     plate: Array
     motors: Array
     size: float
-    crank: float
 
     @property
     def forward(self) -> Array:
@@ -132,30 +130,6 @@ class Jacobians(NamedTuple):
             )
             raise SingularConfiguration(text, field="hold", value=self.hold, allowed=SINGULAR)
         return np.asarray(np.linalg.solve(self.plate, np.diag(self.motors)))
-
-    @property
-    def inverse(self) -> Array:
-        """J⁻¹ = J_q⁻¹ J_x.
-
-        Raises:
-            SingularConfiguration: crank and rod of a leg are aligned.
-        """
-        if not self.drive > SINGULAR:
-            leg = int(np.argmin(np.abs(self.motors))) + 1
-            text = (
-                f"HEXA: crank and rod of leg {leg} are aligned (measure {self.drive:.2g} of at most 1, allowed from "
-                f"{SINGULAR:g}): its motor cannot move the plate. Avoid the boundary of the workspace."
-            )
-            raise SingularConfiguration(text, joint=JOINTS[leg - 1], field="drive", value=self.drive, allowed=SINGULAR)
-        return np.asarray(self.plate / self.motors[:, None])
-
-    @property
-    def drive(self) -> float:
-        """Distance from singular configurations of the first kind: smallest sine of the angle between crank and rod.
-
-        At 0 they are aligned (or the rod is parallel to the motor axis) and the plate loses a degree of freedom.
-        """
-        return float(np.min(np.abs(self.motors))) / self.crank
 
     @property
     def hold(self) -> float:
@@ -267,7 +241,7 @@ class HexaKinematics:
                 "`inverse`, or none."
             )
             raise InputError(text, field="q", value=angles.tolist())
-        return Jacobians(rows, motors, self.geometry.plate, self.geometry.crank)
+        return Jacobians(rows, motors, self.geometry.plate)
 
     # --- why there is no solution -------------------------------------------------------------------------------
     def _refuse_reach(self, pose: Array) -> None:

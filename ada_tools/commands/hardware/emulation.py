@@ -92,7 +92,7 @@ Run an emulated device until Ctrl-C. It prints one line of JSON with its address
 settings and faults, `ada hw fault DEVICE` sets faults while it runs.
 
 examples:
-  ada hw emulate khr1 --listen pty:/tmp/khr1           then: ada hw monitor khr1 --url /tmp/khr1
+  ada hw emulate khr1                                  then: ada hw monitor khr1 --url /dev/pts/5
   ada hw emulate pa10 --listen udp://127.0.0.1:41234 --fault drop=0.01
   ada hw emulate netft --setting force_unit=lb
 """,

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
@@ -76,51 +75,6 @@ def test_what_nobody_reads_gets_lost_and_holds_nobody() -> None:
     end.close()
 
 
-def test_a_link_to_a_pseudo_terminal_stays_the_same_and_goes_with_it(tmp_path: Path) -> None:
-    path = tmp_path / "robot"
-    end = PtyPort(str(path))
-    first = path.resolve()
-    assert end.url == str(path)
-    end.disconnect()
-    assert not path.is_symlink()
-    other = PtyPort()  # takes the number that became free
-    end.reconnect()
-    assert end.url == str(path) and path.resolve() != first
-    client = open_stream(str(path), Serial())
-    end.send(b"back")
-    assert client.read(10, LIMIT) == b"back"
-    client.close()
-    end.close()
-    other.close()
-    assert not path.is_symlink()
-
-
-@pytest.mark.parametrize("is_same_number", [False, True])
-def test_a_link_that_a_killed_device_left_is_taken_over(tmp_path: Path, is_same_number: bool) -> None:
-    path = tmp_path / "robot"
-    before = PtyPort()
-    before.close()
-    path.symlink_to(before.url if is_same_number else "/dev/pts/4000000")  # the new terminal gets the free number
-    PtyPort(str(path)).close()
-    assert not path.is_symlink()
-
-
-def test_a_link_that_belongs_to_another_device_or_file_stays(tmp_path: Path) -> None:
-    path = tmp_path / "robot"
-    end = PtyPort(str(path))
-    before = path.readlink()
-    (tmp_path / "file").write_text("somebody's")
-    (tmp_path / "link").symlink_to("file")
-    for place in ("robot", "file", "link", "no folder/robot"):
-        with refused(TransportError, field="link", value=str(tmp_path / place)):
-            PtyPort(str(tmp_path / place))
-    assert path.readlink() == before and (tmp_path / "link").read_text() == "somebody's"
-    path.unlink()
-    path.symlink_to(tmp_path)  # somebody's, made since
-    end.close()
-    assert path.readlink() == tmp_path
-
-
 def test_answers_go_to_whom_the_newest_packet_came_from_also_after_the_cable_was_out() -> None:
     end = UdpPort()
     url = end.url
@@ -142,7 +96,7 @@ def test_answers_go_to_whom_the_newest_packet_came_from_also_after_the_cable_was
 
 
 @pytest.mark.parametrize("wire, listen, field", [
-    ("stream", "udp://127.0.0.1:0", "listen"), ("packets", "pty:", "listen"), ("stream", "com1", "listen"),
+    ("stream", "udp://127.0.0.1:0", "listen"), ("packets", "pty:", "url"), ("stream", "com1", "listen"),
     ("packets", "udp:", "url"), ("packets", "udp://:5", "url"), ("packets", "udp://127.0.0.1", "url"),
 ])  # fmt: skip
 def test_an_address_that_an_emulator_cannot_have_is_refused(wire: str, listen: str, field: str) -> None:
@@ -201,18 +155,15 @@ def test_faults_are_in_force_when_the_call_returns_and_violations_have_their_tim
     port.close()
 
 
-def test_a_pulled_cable_breaks_a_stream_and_comes_back(tmp_path: Path) -> None:
-    with EmulatorProcess(STREAM, listen=f"pty:{tmp_path / 'robot'}", faults={"disconnect": 1}) as device:
+def test_a_pulled_cable_breaks_a_stream_and_comes_back() -> None:
+    with EmulatorProcess(STREAM, faults={"disconnect": 1}) as device:
         device.fault("disconnect", 0)
-        assert device.url == str(tmp_path / "robot")
         stream = open_stream(device.url, Serial())
         assert exchanged(stream, b"a") == frame(b"a")
         device.fault("disconnect", 1)
         with refused(TransportError, field="state", value="gone"):
             exchanged(stream, b"b")
         stream.close()
-        with refused(TransportError, field="port", value=device.url):
-            open_stream(device.url, Serial())
         device.fault("disconnect", 0)
         stream = open_stream(device.url, Serial())
         assert exchanged(stream, b"c") == frame(b"c")
@@ -266,23 +217,20 @@ def test_a_process_that_cannot_start_says_why(name: str, arguments: dict[str, ob
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal.Signals, tmp_path: Path) -> None:
-    link = tmp_path / "echo"
+def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal.Signals) -> None:
     one = subprocess.Popen(
-        [sys.executable, "-m", "ada_hardware.emulation", STREAM, "--listen", f"pty:{link}", "--setting", "greeting=hi"],
+        [sys.executable, "-m", "ada_hardware.emulation", STREAM, "--setting", "greeting=hi"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
     )
     assert one.stdout is not None
-    assert json.loads(one.stdout.readline()) == {"ready": True, "url": str(link)}
-    stream = open_stream(str(link), Serial())
+    stream = open_stream(json.loads(one.stdout.readline())["url"], Serial())
     assert exchanged(stream, b"a") == frame(b"a")
     stream.close()
     one.send_signal(number)
     assert one.wait(LIMIT) == 0
     one.stdout.close()
-    assert not link.is_symlink()
 
 
 def test_each_wire_has_a_device_of_its_own_which_ends_with_it() -> None:

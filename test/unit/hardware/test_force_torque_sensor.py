@@ -106,14 +106,11 @@ def test_the_tool_is_subtracted_while_the_orientation_of_the_sensor_is_known() -
         assert not bench.next().is_compensated and bench.sensor.status().uncompensated > 0
 
 
-def test_the_zero_subtracts_the_present_load_until_it_is_cleared() -> None:
+def test_the_zero_subtracts_the_present_load() -> None:
     with opened() as bench:
         bench.push(LOAD)
         np.testing.assert_allclose(bench.sensor.bias(timeout=LONG), LOAD, atol=1e-5)
         assert np.all(np.abs(bench.next().wrench) < 1e-5) and bench.sensor.status().is_biased
-        bench.sensor.clear_bias()
-        np.testing.assert_allclose(bench.next().wrench, LOAD, atol=1e-5)
-        assert not bench.sensor.status().is_biased
     bench = Bench(bias_at_open=True)
     bench.emulator.set_wrench(LOAD)
     with bench.sensor:
