@@ -149,11 +149,6 @@ class Person:
 
         self.until(clicked, f"the button {text!r} stays long enough")
 
-    def unfold(self, title):
-        """Open a folder of controls."""
-        label = self.browser.find_element("xpath", f"//*[normalize-space(text())={title!r} and not(self::button)]")
-        self.browser.execute_script("arguments[0].click()", label)
-
     def types(self, number, text):
         """Replace what stands in one of the fields for numbers."""
         from selenium.webdriver.common.by import By

@@ -81,25 +81,3 @@ def test_the_library_computes_keeps_its_kernels_and_simulates(tmp_path):
         tmp_path,
     )
     assert int(found) == 101
-
-
-def test_hardware_that_needs_it_refuses_by_name(tmp_path):
-    found = run(
-        """
-        from ada_hardware.transport.wires import Serial
-        from ada_hardware.transport.serial_line import open_port
-        from ada_robot.errors import HardwareError
-        from ada_robot.processes import posix_module
-        try:
-            open_port("COM3", Serial(115200))
-        except HardwareError as problem:
-            print(problem)
-        try:
-            posix_module("grp", "Looking for serial ports")
-        except HardwareError as problem:
-            print(problem)
-        """,
-        tmp_path,
-    )
-    assert "A serial port of this machine needs Linux or macOS: Python has no module termios" in found
-    assert "Devices on UDP" in found and "Looking for serial ports needs Linux or macOS" in found

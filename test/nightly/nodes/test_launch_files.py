@@ -164,18 +164,3 @@ def test_a_required_node_that_ends_by_itself_ends_the_launch_with_1_and_all_othe
     assert process.wait() == 1, process.output
     assert "dynamics_node-1 is required and exited with code" in process.output
     assert not any(Path(f"/proc/{pid}").exists() for pid in started.values())
-
-
-@pytest.mark.ros
-def test_an_unusable_argument_and_a_node_that_fails_end_a_launch_with_the_reason(start_launch, tmp_path):
-    robot = tmp_path / "broken.urdf"
-    robot.write_text("<robot name='broken'><link name='a'/><link name='b'/></robot>")
-    for name, argument, part in (
-        ("pa10_sim", "view_port:=many", "view_port:=many: it must be a port"),
-        ("pa10_sim", "idle:=stand", "Valid options are: ['hold', 'release']"),
-        ("pa10_bringup", "rviz:=false", "url is not set"),
-        ("display", f"robot:={robot}", "dynamics_node-1 is required and exited with code 2"),
-    ):
-        process = start_launch(name, "view:=false", "rviz:=false", argument)
-        assert process.wait() == 1
-        assert part in process.output

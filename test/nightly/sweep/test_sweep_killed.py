@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -129,19 +127,3 @@ def test_a_run_that_ends_its_worker_is_tried_twice_and_no_other_one_suffers(tmp_
     assert rows[7]["error"]["type"] == "WorkerDied"
     assert (tmp_path / "once").exists()
     assert rows[4]["measures"]["deadly"] == 0.4
-
-
-def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:
-    sizes: list[tuple[float, int]] = []
-
-    def note(share: float, text: str) -> None:
-        sizes.append((share, int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")))
-
-    axis = {"start.joints.joint_1": {"from": "10 deg", "to": "60 deg", "count": 2000}}
-    found = sweep.load(
-        {"scenario": "T3.1", "with": {"duration": "2 ms"}, "parameters": axis, "measures": ["energy_drift"]}
-    )
-    with ThreadPoolExecutor(1) as executor:
-        assert sweep.run_sweep(found, tmp_path, executor, progress=note).done == 2000
-    early = max(size for share, size in sizes if share <= 0.3)
-    assert sizes[-1][1] - early < 4 * 2**20

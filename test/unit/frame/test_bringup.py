@@ -110,26 +110,18 @@ def test_the_documentation_names_all_setups_and_arguments():
     ("name", "field", "value"),
     [
         ("pa10_sim", "rviz", "yes"),
-        ("pa10_sim", "robot", "pa10_7"),
         ("closed_chain", "mechanism", "fourbar"),
         ("pa10_sim", "idle", ""),
-        ("pa10_sim", "real_time_factor", "fast"),
-        ("pa10_sim", "real_time_factor", "-1"),
         ("pa10_sim", "real_time_factor", "nan"),
-        ("pa10_sim", "view_port", "80a"),
         ("pa10_sim", "view_port", "65536"),
         ("pa10_sim", "namespace", "2nd"),
-        ("pa10_sim", "namespace", "a//b"),
         ("pa10_sim", "log_level", "loud"),
         ("pa10_sim", "params_file", "/none.yaml"),
         ("pa10_sim", "record", "/none/run.mcap"),
         ("pa10_sim", "base_pose", "here"),
         ("display", "robot", "pa11"),
-        ("display", "robot", "here/none.urdf"),
         ("display", "loops", "none.yaml"),
-        ("robot_control", "goal", "0.4"),
         ("robot_control", "goal", "arm=0.4,arm=0.5"),
-        ("robot_control", "goal", "arm=inf"),
         ("robot_control", "controller", "balance"),
     ],
 )
@@ -222,14 +214,6 @@ def test_robots_with_a_prefix_share_the_transforms_and_rviz_draws_them_in_the_co
     assert plan("pa10_bringup", {**values, "backend": "emulator"}, BARE).devices["base_pose"] == [0.5, -1.0, 0.0, 1.57]
 
 
-def test_with_a_prefix_and_no_place_rviz_draws_in_the_robots_own_world():
-    what = plan("khr1_sim", {"frame_prefix": "left/"}, FULL)
-    assert what.process("rviz2").arguments[-2:] == ("-f", "left/odom")
-    with refused(InputError, field="frame_prefix", value="left_"):  # RViz puts a slash behind a prefix
-        plan("khr1_sim", {"frame_prefix": "left_"}, FULL)
-    assert plan("khr1_sim", {"frame_prefix": "left_"}, BARE).robot["frame_prefix"] == "left_"
-
-
 def test_robot_loops_controller_and_goal_of_a_users_robot_reach_their_nodes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("my.urdf", "my.loops.yaml"):
@@ -242,14 +226,6 @@ def test_robot_loops_controller_and_goal_of_a_users_robot_reach_their_nodes(tmp_
     assert what.process("target_node").given == {"joints": ["left", "right"], "positions": [0.5, -1.0]}
     assert executables(plan("robot_control", {**given, "goal": ""}, BARE)) == ["dynamics_node", "controller_node"]
     assert executables(plan("robot_control", {**given, "controller": "none"}, BARE)) == ["dynamics_node"]
-
-
-def test_paths_are_absolute_so_that_nodes_may_run_elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("arm.urdf").write_text("<robot/>")
-    what = plan("display", {"robot": "arm.urdf", "record": "run.mcap"}, BARE)
-    assert what.robot["robot"] == str(tmp_path / "arm.urdf")
-    assert what.robot["record"] == str(tmp_path / "run.mcap")
 
 
 def test_arguments_that_were_given_win_over_the_file_and_the_others_do_not(tmp_path):
@@ -294,18 +270,13 @@ def test_what_a_file_says_to_nodes_of_others_is_passed_over_and_said(tmp_path, t
 @pytest.mark.parametrize(
     ("key", "node", "is_of_it"),
     [
-        ("/**", "/dynamics_node", True),
         ("/**", "/left/arm/dynamics_node", True),
-        ("/**/dynamics_node", "/dynamics_node", True),
         ("/**/dynamics_node", "/left/arm/dynamics_node", True),
         ("/*/dynamics_node", "/left/dynamics_node", True),
         ("/*/dynamics_node", "/left/arm/dynamics_node", False),
-        ("/*", "/dynamics_node", True),
         ("/*", "/left/dynamics_node", False),
         ("/**/arm/*", "/left/arm/dynamics_node", True),
         ("/left/**/dynamics_node", "/right/dynamics_node", False),
-        ("dynamics_node", "/dynamics_node", True),
-        ("/left/dynamics_node", "/dynamics_node", False),
         ("/dynamics_node/left", "/dynamics_node", False),
         ("/dynamics_nod.", "/dynamics_node", False),
         ("/**" * 60 + "/x", "/a" * 60, False),  # for a regular expression more than a life's work

@@ -10,7 +10,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR
-from ada_tools.bringup import SETUPS, plan
+from ada_tools.bringup import plan
 
 ARM = "udp://127.0.0.1:50000"
 LINE = "/dev/ttyUSB0"
@@ -107,11 +107,6 @@ def test_a_controller_that_gives_way_gets_a_sensor_in_front_of_the_hand():
     assert "netft.topic" not in what.devices
 
 
-def test_each_sensor_of_the_registry_may_be_chosen():
-    choices = {one.name: one.choices for one in SETUPS["ft_sensor"].arguments}
-    assert set(choices["sensor"]) == {name for name, kind in DEVICES.items() if kind.kind == SENSOR}
-
-
 @pytest.mark.parametrize("sensor", [name for name, kind in DEVICES.items() if kind.kind == SENSOR])
 def test_a_sensor_alone_has_the_frame_that_it_is_given(sensor):
     what = plan("ft_sensor", {"sensor": sensor, "backend": "emulator", "frame": "flange"}, FULL)
@@ -147,14 +142,6 @@ def test_a_sensor_alone_has_the_frame_that_it_is_given(sensor):
 def test_what_does_not_fit_the_backend_is_refused(name, values, field):
     with refused(InputError, field=field, value=values.get(field, "")):
         plan(name, values, BARE)
-
-
-def test_an_address_may_stand_in_a_file_of_parameters(tmp_path):
-    file = tmp_path / "own.yaml"
-    file.write_text(f'hardware_node: {{ros__parameters: {{pa10.driver.url: "{ARM}"}}}}')
-    what = plan("pa10_bringup", {"params_file": str(file)}, BARE)
-    assert "pa10.driver.url" not in what.devices
-    assert what.process("hardware_node").params_file == file
 
 
 @pytest.mark.parametrize(("name", "frame"), [("pa10_bringup", "world"), ("khr1_bringup", "world"), ("ft_sensor", "")])

@@ -71,15 +71,6 @@ def test_a_start_pose_chooses_the_way_of_assembly(ada, tmp_path):
         np.testing.assert_allclose(found["pose"]["q"], q, atol=1e-12)
 
 
-def test_loops_that_stay_open_are_shown_with_the_reason(ada, tmp_path):
-    text = write(mechanisms.four_bar().model, tmp_path / "r.urdf", "loop_joint")[0].read_text(encoding="utf-8")
-    (tmp_path / "open.urdf").write_text(text.replace('link="base" xyz="1 0 0"', 'link="base" xyz="9 0 0"'), "utf-8")
-    data = json.loads(ada("info", tmp_path / "open.urdf", "--json"))
-    assert "cannot be closed" in data["loops"]["problem"]
-    assert data["loops"]["loops"][0]["child_xyz"] == [9.0, 0.0, 0.0]
-    assert data["check"]["error"] == 1
-
-
 def test_a_tree_has_no_loops_and_a_start_pose_of_the_wrong_length_is_refused(ada):
     assert json.loads(ada("info", "pa10", "--json"))["loops"] == {}
     assert cli.main(["info", "four_bar", "--start", "1"]) == 2

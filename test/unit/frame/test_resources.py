@@ -27,10 +27,6 @@ def root(tmp_path):
     return data_folder(tmp_path)
 
 
-def test_a_checkout_is_its_own_data_folder(root):
-    assert resources.folder_of(package_folder(root / "ada_dynamics")) == root
-
-
 @pytest.mark.parametrize(
     "site",
     [
@@ -77,8 +73,3 @@ def test_names_are_those_that_find_takes_and_litter_is_no_data(root):
 def test_only_a_file_below_the_folder_has_a_name(root, name):
     with refused(InputError, value=name, allowed=("meshes/foot.stl", "pa10.urdf")):
         resources.find("urdf", name, root)
-
-
-def test_an_unknown_kind_is_refused_with_the_known_ones():
-    with refused(InputError, value="mesh", allowed=("urdf", "config", "launch")):
-        resources.names("mesh")  # type: ignore[arg-type]

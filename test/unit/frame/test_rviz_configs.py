@@ -26,62 +26,11 @@ DISPLAYS = {
     "TF": None,
     "Wrench": "Topic",
 }
-TOOLS = {"Interact", "MoveCamera", "Select", "FocusCamera", "Measure", "SetInitialPose", "SetGoal", "PublishPoint"}
-VIEWS = {"Orbit", "XYOrbit", "TopDownOrtho", "FPS", "ThirdPersonFollower"}
-PANELS = {"Displays", "Help", "Selection", "Time", "Tool Properties", "Transformation", "Views"}
-POLICIES = {
-    "Durability Policy": {"System Default", "Transient Local", "Volatile"},
-    "History Policy": {"System Default", "Keep Last", "Keep All"},
-    "Reliability Policy": {"System Default", "Reliable", "Best Effort"},
-}
-
-
-def problems(content):
-    manager = content.get("Visualization Manager", {})
-    found = [f"panel {panel}" for panel in content.get("Panels", []) if not is_panel(panel)]
-    found += [f"tool {tool}" for tool in manager.get("Tools", []) if plugin(tool) not in TOOLS]
-    view = manager.get("Views", {}).get("Current", {})
-    if plugin(view) not in VIEWS:
-        found.append(f"view {view}")
-    options = manager.get("Global Options", {})
-    if not options.get("Fixed Frame"):
-        found.append("no fixed frame")
-    for display in manager.get("Displays", []):
-        found += display_problems(display)
-    return found
 
 
 def plugin(entry):
     package, _, name = str(entry.get("Class")).partition("/")
     return name if package == "rviz_default_plugins" else None
-
-
-def is_panel(panel):
-    package, _, name = str(panel.get("Class")).partition("/")
-    return package == "rviz_common" and name in PANELS and bool(panel.get("Name"))
-
-
-def display_problems(display):
-    kind, name = plugin(display), display.get("Name")
-    if kind not in DISPLAYS or not name:
-        return [f"display {display.get('Class')} {name}"]
-    found = []
-    if display.get("Enabled") != display.get("Value"):
-        found.append(f"{name}: Enabled and Value differ")
-    if DISPLAYS[kind] is not None:
-        found += topic_problems(name, kind, display.get(DISPLAYS[kind]))
-    return found
-
-
-def topic_problems(name, kind, topic):
-    if not isinstance(topic, dict) or not str(topic.get("Value")).startswith("/"):
-        return [f"{name}: topic {topic}"]
-    found = [f"{name}: {key} {topic.get(key)}" for key, words in POLICIES.items() if topic.get(key) not in words]
-    if not topic.get("Depth", 0) >= 1:
-        found.append(f"{name}: depth {topic.get('Depth')}")
-    if kind == "RobotModel" and topic["Durability Policy"] != "Transient Local":
-        found.append(f"{name}: a latched description is missed")
-    return found
 
 
 def content_of(name):
@@ -91,11 +40,6 @@ def content_of(name):
 def displays_of(name, kind):
     displays = content_of(name)["Visualization Manager"]["Displays"]
     return [display for display in displays if plugin(display) == kind]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_rviz_takes_the_configuration(name):
-    assert problems(content_of(name)) == []
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -10,8 +10,8 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointPath, JointReference, ReferenceRefused, State, make
-from ada_controllers.node.following import Following, Tolerance, first_beyond, tolerances_of
-from ada_controllers.running.control_loop import ControlLoop, LoopSettings, RobotPhase
+from ada_controllers.node.following import Following, Tolerance, tolerances_of
+from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.state_filter import JointStateReader, ReceivedState
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Reason
@@ -224,21 +224,6 @@ def test_a_new_goal_begins_from_the_moving_plan_without_a_step():
     assert arm.following.progress().is_over and not v[-1].any()
 
 
-def test_why_a_trajectory_is_followed_no_longer_is_known():
-    arm = planned()
-    arm.following.trajectory(moving((2.0, 8.0)))
-    arm.run(0.1)
-    arm.following.joints(["s2"], [0.6])
-    assert "another reference" in arm.following.progress().lost
-    arm.following.trajectory(moving((2.0, 8.0)))
-    arm.time += 2.5
-    arm.send(DT)
-    assert "no states for 2.5 s" in arm.following.progress().lost
-    arm.following.trajectory(moving((2.0, 8.0)))
-    arm.loop.robot_is(RobotPhase("stopped", "the emergency stop is pressed"), arm.time)
-    assert "the emergency stop is pressed" in arm.following.progress().lost
-
-
 def message(names, position, velocity, effort=()):
     return SimpleNamespace(name=names, position=position, velocity=velocity, effort=effort)
 
@@ -273,10 +258,3 @@ def test_tolerances_mean_what_they_mean_to_ros2_control():
     for name, value, field in (("elbow", 0.1, "name"), ("a", math.nan, "tolerance")):
         with refused(ReferenceRefused, field=field, joint=name):
             tolerances_of([tolerance(name, value)], ("a",), 0.1)
-
-
-def test_the_first_joint_beyond_its_tolerance_is_named():
-    states = (JointReference(np.array([0.0, 1.0]), np.zeros(2)), JointReference(np.array([0.0, 1.3]), np.ones(2)))
-    assert first_beyond([Tolerance(0.1), Tolerance(0.4)], ("a", "b"), *states) == ""
-    assert "'b'" in first_beyond([Tolerance(0.1), Tolerance(0.2)], ("a", "b"), *states)
-    assert "'a'" in first_beyond([Tolerance(1.0, 0.5)], ("a",), *states)

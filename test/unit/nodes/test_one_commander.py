@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.clock import ManualClock
-from ada_hardware.node.device_status import newest_refusal
 from ada_robot.contract import Command, JointLimit, Mode
-from ada_robot.cycle.messages import Judged, RobotStatus
+from ada_robot.cycle.messages import Judged
 from ada_robot.node.joint_commands import SETTLED, HaltDetector, JointCommands, Lease
 
 A, B = b"a" * 16, b"b" * 16
@@ -133,15 +132,6 @@ def told(heard, cycle, names, positions):
     return cycle.take(heard, demand.values)
 
 
-def test_parts_that_follow_one_another_before_the_robot_has_judged_are_put_together():
-    one = heard()
-    first = one.demand(Command(["a"], position=[0.2]), 0.0, HERE)
-    one.sent(1.0)
-    one.judged(Judged())
-    second = one.demand(Command(["b"], position=[0.4]), 0.0, HERE)
-    assert first.values.tolist() == [0.2, 0.2, 0.3] and second.values.tolist() == [0.2, 0.4, 0.3]
-
-
 @given(st.lists(st.tuples(st.sets(st.sampled_from(NAMES), min_size=1), st.floats(-1.0, 1.0)), max_size=40))
 def test_joints_that_are_not_named_are_never_told_to_move(commands):
     one, cycle = heard(), Cycle()
@@ -152,12 +142,3 @@ def test_joints_that_are_not_named_are_never_told_to_move(commands):
         assert cycle.at[others].tolist() == before[others].tolist()
         near = all(abs(wanted - before[NAMES.index(name)]) <= 0.3 for name in named)
         assert is_taken == near, "whether a part is taken depends on that part alone"
-
-
-@pytest.mark.parametrize(("here", "there", "words"), [(2.0, 1.0, "node"), (1.0, 2.0, "robot")])
-def test_the_newest_reason_is_reported_whoever_refused(here, there, words):
-    one = heard()
-    one.refuse("x", "node")
-    one.refused_at = here
-    assert newest_refusal(RobotStatus(last_refusal="robot", refused_at=there), one) == words
-    assert newest_refusal(RobotStatus(), one) == "node"

@@ -116,21 +116,6 @@ def test_dropped_time_is_logged_at_first_and_when_it_has_doubled():
     assert all("too slow" in text for text in logged)
 
 
-def test_dropped_time_is_not_logged_while_paused():
-    machine, logged = Machine(lambda: 80 * MS), []
-    loop = PlantLoop(
-        plant(robot="planar_3r", idle="release"),
-        lambda snapshot: machine.ns > 8e9 and loop.stop(),
-        paused=True,
-        clock=machine,
-    )
-    status = PhysicsStatus(loop, warn=logged.append)
-    loop.run()
-    assert loop.statistics.summary().slipped_s > 1.0
-    assert status()[:2] == (Level.OK, "paused")
-    assert not logged
-
-
 def test_a_clock_that_is_set_is_followed_forwards_and_back():
     changes = iter([(300, 7_000 * MS), (500, -20_000 * MS)])
     wanted = [next(changes)]

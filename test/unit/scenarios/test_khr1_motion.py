@@ -54,11 +54,8 @@ def test_channels_and_home_are_those_of_table_5():
         ("channel: 2,", "channel: 1,", 20, "map.servos.1.channel"),
         ("sign: -1", "sign: 2", 19, "map.servos.0.sign"),
         ("home: 5,", "home: 500,", 19, "map.servos.0.home"),
-        ("home: 5,", "home: x,", 19, "map.servos.0.home"),
-        ("home: 5,", "", 19, "map.servos.0.home"),
         ("max: 180", "max: -1", 19, "map.servos.0.min"),
         ("left_elbow", "neck_yaw", 22, "map.servos.3.joint"),
-        ("channel: 1,", "chanel: 1,", 19, "map.servos.0"),
         ("servos:", "other:", 18, "map"),
     ],
 )
@@ -89,14 +86,10 @@ def test_a_frame_takes_as_long_as_its_largest_change_at_its_speed(tmp_path, spee
     ("rows", "line", "field", "value"),
     [
         ([row()], None, "frames", 1),
-        ([], None, "frames", 0),
         ([row(), row()], None, "frames", None),  # nothing moves
         ([row(), "1,name,7,0"], 3, "columns", 4),
         ([row(), row(8)], 3, "speed", 8),
-        ([row(), row(1.5)], 3, "speed", 1.5),
-        ([row(), row("fast")], 3, "column 3", "fast"),
         ([row(c14="x"), row()], 2, "column 17", "x"),
-        ([row(c14="nan"), row()], 2, "column 17", "nan"),
         ([row(), row(c14=70)], 3, "column 17", 70.0),  # beyond the servo's range
     ],
 )
@@ -118,15 +111,6 @@ def test_a_motion_is_sampled_from_the_present_configuration_at_the_slowest_speed
     np.testing.assert_allclose(rows[10:, 0], at, atol=1e-12)
     with refused(InputError, joint="tail", allowed=tuple(angles)):
         sampled(times, angles, 0.05, ["tail"])
-
-
-@pytest.mark.parametrize("content", [b'head\n"' + b"x" * 140_000, b"\xff\xfe\x80\x81\xff", None])
-def test_a_file_that_is_missing_binary_or_no_table_is_refused(tmp_path, content):
-    path = tmp_path / "motion.csv"
-    if content is not None:
-        path.write_bytes(content)
-    with refused(MotionError, file=str(path), line=None):
-        read_motion(path, MAP)
 
 
 @pytest.fixture(scope="module")
