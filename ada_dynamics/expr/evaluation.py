@@ -15,7 +15,7 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns, Function, live_guards
 from ada_dynamics.expr.functions import operate
-from ada_dynamics.expr.graph import CONST, EXTRACT, LANE_SUM, PACK, VAR, Expr, Scalar, live_nodes
+from ada_dynamics.expr.graph import CONST, EXTRACT, LANE_SUM, PACK, SELECT, VAR, Expr, Scalar, live_nodes
 from ada_dynamics.expr.lanes import extract, lane_sum, pack
 from ada_dynamics.expr.per_lane import lane_of
 
@@ -42,6 +42,15 @@ def evaluate_nodes(nodes: Sequence[Expr], inputs: Mapping[str, Sequence[Any]]) -
     return known
 
 
+def substitute(function: Function, arguments: Mapping[str, Sequence[Scalar]]) -> dict[str, list[Scalar]]:
+    """Results of a traced function for arguments that may be expressions of another graph."""
+    values = evaluate_nodes(function.nodes(), arguments)
+    return {
+        name: [values[x.index] if isinstance(x, Expr) else x for x in elements]
+        for name, elements in function.outputs.items()
+    }
+
+
 def _value(node: Expr, operands: Sequence[Any]) -> Any:
     if node.op is PACK:
         return pack(operands)
@@ -56,19 +65,24 @@ def written_out(function: Function) -> Function:
     """The same function with explicit elements of all outputs that are columns."""
     if not function.columns:
         return function
-    outputs = {**function.outputs, **{columns.output: _elements(columns) for columns in function.columns}}
+    matrices: dict[str, list[list[Scalar]]] = {}  # by their columns
+    for one in function.columns:
+        operands = matrices[one.source] if one.source else zip(*one.rows, strict=True)
+        made = matrices.setdefault(one.output, [[]] * one.shape[1])
+        made[one.first : one.first + one.count] = _computed(one, operands)
+    elements = {name: tuple(x for row in zip(*found, strict=True) for x in row) for name, found in matrices.items()}
+    outputs = {**function.outputs, **elements}
     return replace(function, outputs={name: outputs[name] for name in function.shapes}, columns=())
 
 
-def _elements(columns: Columns) -> tuple[Scalar, ...]:
+def _computed(columns: Columns, operands: Iterable[Sequence[Scalar]]) -> list[list[Scalar]]:
     nodes, (result,) = columns.each.nodes(), columns.each.outputs.values()
 
     def computed(column: Sequence[Scalar]) -> list[Scalar]:
         values = evaluate_nodes(nodes, {SHARED: columns.shared, COLUMN: column})
         return [values[x.index] if isinstance(x, Expr) else x for x in result]
 
-    found = [computed(column) for column in zip(*columns.rows, strict=True)]
-    return tuple(x for row in zip(*found, strict=True) for x in row)
+    return [computed(column) for column in operands]
 
 
 def expand(function: Function) -> Function:
@@ -121,7 +135,9 @@ def _lanes(node: Expr, operands: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]
     if node.op is CONST:
         return tuple(lane_of(node.value, lane) for lane in range(node.lanes))
     if node.op is PACK:
-        return tuple(operand[0] for operand in operands)
+        return tuple(
+            _unfolded(arg) if arg.op is CONST else operand[0] for arg, operand in zip(node.args, operands, strict=True)
+        )
     if node.op is EXTRACT:
         return (operands[0][node.value],)
     if node.op is LANE_SUM:
@@ -130,6 +146,21 @@ def _lanes(node: Expr, operands: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]
         operate(node.op, *(operand[lane if len(operand) > 1 else 0] for operand in operands))
         for lane in range(node.lanes)
     )
+
+
+def _unfolded(constant: Expr) -> Scalar:
+    """A number that is a constant in one lane only, as a node that is not folded as long as that would round.
+
+    The other lanes, and the code for one state, do the operations one by one.
+    """
+    if constant.value in (0.0, 1.0, -1.0):
+        return constant.value
+    graph, zero = constant.graph, constant.graph.constant(0.0)
+    key = (SELECT, zero.index, zero.index, constant.index, constant.index)
+    found = graph.table.get(key)
+    if found is None:
+        found = graph.table[key] = Expr(graph, SELECT, (zero, zero, constant, constant))
+    return found
 
 
 def _sum_by_halves(lanes: Sequence[Scalar]) -> Scalar:

@@ -29,21 +29,40 @@ SHARED, COLUMN = "shared", "column"
 
 @dataclass(frozen=True)
 class Columns:
-    """A matrix output whose columns are the same function of shared values and of one column each.
+    """Columns of a matrix that are the same function of shared values and of one column each.
 
-    Expanded, n columns have n times as many nodes; as columns they are a vectorized loop of native code.
+    Expanded, n columns have n times as many nodes; as columns they are a vectorized loop of native code. Several groups
+    of columns may compute one matrix, and a matrix may be the source of the columns of a later one; then it is no
+    output, and several matrices may have it as their source in turn.
+
+    Attributes:
+        output: name of the matrix.
+        each: function of the vectors SHARED and COLUMN; its only output is a column.
+        shared: values that all columns share.
+        rows: operands of the columns side by side, row by row.
+        first: column of the matrix at which these start.
+        total: number of columns of the matrix; 0: as many as the rows have.
+        source: earlier matrix whose columns are the operands, in place of rows.
     """
 
     output: str
-    each: Function  # of the vectors SHARED and COLUMN; its only output is a column
+    each: Function
     shared: tuple[Scalar, ...]
-    rows: tuple[tuple[Scalar, ...], ...]  # the columns side by side, row by row
+    rows: tuple[tuple[Scalar, ...], ...]
+    first: int = 0
+    total: int = 0
+    source: str = ""
+
+    @property
+    def count(self) -> int:
+        """Number of these columns."""
+        return self.total if self.source else len(self.rows[0])
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of the output."""
+        """Shape of the matrix."""
         (result,) = self.each.outputs.values()
-        return len(result), len(self.rows[0])
+        return len(result), self.total or self.count
 
     @property
     def values(self) -> list[Scalar]:
@@ -102,6 +121,11 @@ class Function:
         """Nodes on which outputs and guards depend, operands first."""
         return self._nodes.copy()
 
+    @property
+    def sources(self) -> dict[str, tuple[int, int]]:
+        """Shapes of the matrices that are no outputs."""
+        return {one.output: one.shape for one in self.columns if one.output not in self.shapes}
+
     @cached_property
     def _nodes(self) -> list[Expr]:
         return live_nodes(self.values)
@@ -151,7 +175,8 @@ def make_function(
     """
     flat: dict[str, tuple[Scalar, ...]] = {}
     shapes: dict[str, tuple[int, ...]] = {}
-    by_columns = {one.output: one for one in columns}
+    sources = {one.source for one in columns}
+    by_columns = {one.output: one for one in columns if one.output not in sources}
     names = [*outputs, *by_columns]
     if order is not None and sorted(order) != sorted(names):
         raise InputError(

@@ -49,11 +49,11 @@ def rows_in(size: int, width: int) -> str:
     if size == 1 or size < half:
         _unpack(body, size, Lanes(width))
     else:
-        for start in window_starts(size, half):
-            vectors = [_read_window(body, row * size + start, size, width) for row in range(half)]
+        for rows, block in _windows(body, size, width):
+            vectors = [_read_window(body, rows, row * size, size, width) for row in range(half)]
             for column, vector in enumerate(_transpose_halves(body, vectors, width)):
-                body.store(Lanes(width).real, vector, "%block", (start + column) * width)
-    return _definition(rows_in_name(size), "ptr %rows, ptr %block", body)
+                body.store(Lanes(width).real, vector, block, column * width)
+    return _definition(rows_in_name(size), "ptr %rows, ptr %block", body, _inlined(size))
 
 
 def rows_out(size: int, width: int) -> str:
@@ -63,11 +63,29 @@ def rows_out(size: int, width: int) -> str:
     if size == 1 or size < half:
         _pack(body, size, Lanes(width))
     else:
-        for start in window_starts(size, half):
-            columns = [body.load(Lanes(width).real, "%block", (start + c) * width) for c in range(half)]
+        for rows, block in _windows(body, size, width):
+            columns = [body.load(Lanes(width).real, block, c * width) for c in range(half)]
             for row, vector in enumerate(_transpose_halves(body, columns, width)):
-                _write_window(body, vector, row * size + start, size, width)
-    return _definition(rows_out_name(size), "ptr %block, ptr %rows", body)
+                _write_window(body, vector, rows, row * size, size, width)
+    return _definition(rows_out_name(size), "ptr %block, ptr %rows", body, _inlined(size))
+
+
+LONG = 128  # numbers of a row above which its windows are a loop
+
+
+def _inlined(size: int) -> str:
+    return "noinline" if size > LONG else "alwaysinline"
+
+
+def _windows(body: Body, size: int, width: int) -> Iterator[tuple[str, str]]:
+    """Addresses of the rows and of the block at each window of W/2 columns."""
+    half = width // 2
+    if size <= LONG:
+        for start in window_starts(size, half):
+            yield body.element("%rows", start), body.element("%block", start * width)
+        return
+    with body.in_blocks(str(size), half) as start:
+        yield body.element("%rows", start), body.element("%block", body.emit(f"mul i64 {start}, {width}"))
 
 
 def columns_in_name(size: int) -> str:
@@ -132,20 +150,20 @@ def _definition(name: str, parameters: str, body: Body, inlined: str = "alwaysin
     return f"define internal void {name}({parameters}) {inlined} #0 {{\n{body}\n  ret void\n}}\n"
 
 
-def _read_window(body: Body, offset: int, size: int, width: int) -> str:
+def _read_window(body: Body, rows: str, offset: int, size: int, width: int) -> str:
     half = width // 2
     kind = f"<{half} x double>"
-    low = body.load(kind, "%rows", offset)
-    high = body.load(kind, "%rows", offset + half * size)
+    low = body.load(kind, rows, offset)
+    high = body.load(kind, rows, offset + half * size)
     return _shuffle(body, kind, low, high, range(width))
 
 
-def _write_window(body: Body, vector: str, offset: int, size: int, width: int) -> None:
+def _write_window(body: Body, vector: str, rows: str, offset: int, size: int, width: int) -> None:
     half = width // 2
     for part in range(2):
         lanes = range(part * half, (part + 1) * half)
         value = _shuffle(body, f"<{width} x double>", vector, "undef", lanes)
-        body.store(f"<{half} x double>", value, "%rows", offset + part * half * size)
+        body.store(f"<{half} x double>", value, rows, offset + part * half * size)
 
 
 def _transpose_halves(body: Body, vectors: Sequence[str], width: int) -> list[str]:
@@ -215,7 +233,7 @@ def module(function: Function, target: Target, checked: bool = True) -> str:
     Rows: each array has n rows, one per state. Columns: each array has one run of n numbers per element.
     """
     function = fused(function)
-    if result_count(function) > WIDE or len(function.nodes()) > target.limits.huge:
+    if not _has_lanes(function, target):
         return _one_by_one(function, target, checked)
     function = without_lanes(function)  # the lanes are states
     code = block_code(function, target, checked)
@@ -232,9 +250,13 @@ def module(function: Function, target: Target, checked: bool = True) -> str:
 
 def effort(function: Function, target: Target) -> int:
     """Effort of the code generator for a batch module (see `compiler.compile_text`)."""
-    if result_count(function) > WIDE or len(function.nodes()) > target.limits.huge:
-        return scalar.effort(function, target)
-    return 2
+    return scalar.effort(function, target) if result_count(function) > WIDE or not _has_lanes(function, target) else 2
+
+
+def _has_lanes(function: Function, target: Target) -> bool:
+    """Return True if blocks of states fit into memory near the processor; loops over columns write wide results."""
+    most = target.limits.stack // target.lanes if function.columns else WIDE
+    return result_count(function) <= most and len(function.nodes()) <= target.limits.huge
 
 
 def _blocks_together(function: Function, code: Code, target: Target) -> int:

@@ -172,9 +172,8 @@ class Emitter:
         if node.op is not CONST and node.index not in self.names:
             self.names[node.index] = self._instruction(node)
 
-    def reload_variables(self) -> None:
-        """Let later nodes load their variables again, behind a barrier that stops LLVM from reusing loaded values."""
-        self.body.do('call void asm sideeffect "", "~{memory}"()')
+    def forget_variables(self) -> None:
+        """Let later nodes load their variables again."""
         for index in self.variables:
             del self.names[index]
         self.variables.clear()

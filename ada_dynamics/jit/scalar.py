@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from ada_dynamics.expr.evaluation import without_lanes
 from ada_dynamics.expr.function import COLUMN, Columns, Function
-from ada_dynamics.expr.graph import CONST, VAR, Expr, Scalar, live_nodes
+from ada_dynamics.expr.graph import CONST, NEG, VAR, Expr, Scalar, live_nodes
 from ada_dynamics.jit.expressions import (
     Call,
     Emitter,
@@ -46,18 +46,18 @@ from ada_dynamics.jit.target import Target
 
 # --- columns ----------------------------------------------------------------------------------------------------------
 WIDEST = 8  # columns at a time
-PIECE = 128  # nodes between which variables are kept
+PIECE = 32  # nodes of a basic block of the code of columns
+BLOCK = 64  # the same of parts
 
 
 def column_lanes(columns: Columns, target: Target) -> Lanes:
     """Columns per iteration: the vector width, limited by the number of columns."""
-    count = len(columns.rows[0])
-    return Lanes(min(max(target.vector_bits // 64, 2), WIDEST, 1 << (count.bit_length() - 1)))
+    return Lanes(min(max(target.vector_bits // 64, 2), WIDEST, 1 << (columns.count.bit_length() - 1)))
 
 
 def needed(function: Function) -> list[Scalar]:
     """Operands of the columns; all lanes of one value as that value."""
-    return [run.value for columns in function.columns for part in _parts(columns) for run in lane_stores(part)]
+    return [run.value for part in _operands(function) for run in lane_stores(part)]
 
 
 def columns_functions(function: Function, target: Target, lanes: Lanes) -> tuple[str, set[Call], set[int]]:
@@ -65,44 +65,54 @@ def columns_functions(function: Function, target: Target, lanes: Lanes) -> tuple
     texts, called, widths = [], set[Call](), set[int]()
     for name, columns in {_name(function, columns): columns for columns in function.columns}.items():
         kind = lanes if lanes.width > 1 else column_lanes(columns, target)
-        text, calls = _loop(name, columns, target, kind, many=lanes.width > 1)
+        text, calls = _loop(name, columns, target, kind, many=lanes.width > 1, watched=columns.output in function.shapes)
         texts.append(text)
         called |= calls
         widths.add(kind.width)
-    constants = {values: None for columns in function.columns for values in _parts(columns) if _is_constant(values)}
-    for number, values in enumerate(constants):
+    for values, place in _constants(function).items():
         numbers = [f"double {double(float(x))}" for x in values for _ in range(lanes.width)]  # type: ignore[arg-type]
         array = f"[{len(numbers)} x double] [{', '.join(numbers)}]"
-        texts.append(f"{_constant(number)} = private unnamed_addr constant {array}\n")
+        texts.append(f"{place} = private unnamed_addr constant {array}\n")
     return "".join(texts), called, widths
 
 
 def _name(function: Function, columns: Columns) -> str:
     """Name of the loop, which is shared by column groups of the same function and length."""
-    alike = [one.each is columns.each and one.shape == columns.shape for one in function.columns]
+    alike = [
+        one.each is columns.each and (one.shape, one.count) == (columns.shape, columns.count) for one in function.columns
+    ]
     return f"@columns_{alike.index(True)}"
 
 
 def _parts(columns: Columns) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    """Inputs that all columns share, and inputs of each column, row by row."""
+    """Inputs that all columns share, and inputs of each column, row by row; the latter are empty with a source."""
     return columns.shared, tuple(x for row in columns.rows for x in row)
 
 
-def _is_constant(values: Sequence[Scalar]) -> bool:
-    return not any(isinstance(x, Expr) for x in values)
+def _operands(function: Function) -> list[tuple[Scalar, ...]]:
+    """Operands of all columns, without constants; column groups may have the same ones."""
+    every = dict.fromkeys(part for columns in function.columns for part in _parts(columns))
+    return [values for values in every if any(isinstance(x, Expr) for x in values)]
 
 
-def _constant(number: int) -> str:
-    return f"@constant_columns_{number}"
+def _constants(function: Function) -> dict[tuple[Scalar, ...], str]:
+    """Names of the operands that are constant."""
+    every = dict.fromkeys(part for columns in function.columns for part in _parts(columns) if part)
+    constant = (values for values in every if not any(isinstance(x, Expr) for x in values))
+    return {values: f"@constant_columns_{number}" for number, values in enumerate(constant)}
 
 
-def _loop(name: str, columns: Columns, target: Target, kind: Lanes, *, many: bool) -> tuple[str, set[Call]]:
-    body, count = Body(), len(columns.rows[0])
+def _loop(
+    name: str, columns: Columns, target: Target, kind: Lanes, *, many: bool, watched: bool
+) -> tuple[str, set[Call]]:
+    """Text of a loop, one column at a time if `many` states are; numbers that are not finite are `watched` for."""
+    body, count = Body(), columns.count
     bad = body.variable("i1", "false")
+    never = opaque_false(body, "%out")
     with body.repeat(str(count)) if many else body.in_blocks(str(count), kind.width) as first:
         at = body.emit(f"mul i64 {first}, {kind.width}") if many else first
         rows, out = body.element("%rows", at), body.element("%out", at)
-        stride = count * (kind.width if many else 1)
+        stride, out_stride = (size * (kind.width if many else 1) for size in (count, columns.shape[1]))
 
         def load(name: str, position: int) -> str:
             if name == COLUMN:
@@ -114,49 +124,81 @@ def _loop(name: str, columns: Columns, target: Target, kind: Lanes, *, many: boo
 
         emitter, watch = Emitter(body, kind, target, load), NotFinite(body, target)
         for piece in _pieces(columns.each.nodes()):
-            emitter.reload_variables()
+            body.leave_if(never, "false", "i1")
+            emitter.forget_variables()
+            for node in filter(_is_reloaded, piece):
+                emitter.names.pop(node.index, None)
             emitter.emit(piece)
         (result,) = columns.each.outputs.values()
         for position, element in enumerate(result):
+            if isinstance(element, Expr) and _is_reloaded(element):
+                emitter.emit([*element.args, element])
             value = emitter.value(element)
-            watch.watch(kind, value)
-            body.store(kind.real, value, out, position * stride)
+            if watched:
+                watch.watch(kind, value)
+            body.store(kind.real, value, out, position * out_stride)
         bad.update("or", either(body, watch.flags()))
     body.do(f"ret i1 {bad.get()}")
     head = f"define internal i1 {name}(ptr %shared, ptr %rows, ptr %out) noinline #0"
     return f"{head} {{\n{body}\n}}\n", emitter.called
 
 
+def opaque_false(body: Body, pointer: str) -> str:
+    """An i1 that is false, as LLVM cannot know: `leave_if` with it ends a basic block.
+
+    LLVM schedules all instructions of a block together. In long blocks it loads operands long before their use and
+    spills them, and its compile time grows faster than their length.
+    """
+    return body.emit(f"icmp eq ptr {pointer}, null")
+
+
 def _pieces(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:
-    """Pieces of the nodes, each preceded by the variables that it uses.
+    """Nodes of successive basic blocks, each with the variables that it uses, which are loaded anew.
 
     The number of variables exceeds that of registers: one that is loaded at its use is a memory operand of the
     instruction, but one that remains live is spilled and reloaded as a vector.
     """
-    inner = [node for node in nodes if node.op is not VAR]
+    inner = [node for node in nodes if not _is_reloaded(node)]
     for start in range(0, len(inner), PIECE):
-        piece = inner[start : start + PIECE]
-        yield [*dict.fromkeys(x for node in piece for x in node.args if x.op is VAR), *piece]
+        found: dict[Expr, None] = {}
+        for node in inner[start : start + PIECE]:
+            for arg in node.args:
+                if _is_reloaded(arg):
+                    found.update(dict.fromkeys((*arg.args, arg)))
+            found[node] = None
+        yield list(found)
+
+
+def _is_reloaded(node: Expr) -> bool:
+    """Return True for a variable, or a negated one, whose sign is part of the instruction that uses it."""
+    return node.op is VAR or (node.op is NEG and node.args[0].op is VAR)
 
 
 def call_columns(body: Body, function: Function, emitter: Emitter) -> list[str]:
     """Store the operands of the columns and call their loops; return an i1 per loop, set if a number is not finite."""
+    buffers = {}
+    for values in _operands(function):
+        buffers[values] = body.stack(f"[{len(values) * emitter.lanes.width} x double]")
+        store_lanes(emitter, lane_stores(values), buffers[values])
+    return column_calls(body, function, emitter.lanes, buffers)
+
+
+def column_calls(
+    body: Body, function: Function, lanes: Lanes, buffers: Mapping[tuple[Scalar, ...], str]
+) -> list[str]:
+    """Call the loops of all columns, whose operands are in buffers."""
+    buffers = {(): "null", **buffers, **_constants(function)}
+    sources = {name: body.stack(f"[{prod(shape) * lanes.width} x double]") for name, shape in function.sources.items()}
     flags = []
-    buffers: dict[tuple[Scalar, ...], str] = {}  # column groups may have the same operands
-    constants = 0
     for columns in function.columns:
-        for values in _parts(columns):
-            if values in buffers:
-                continue
-            if _is_constant(values):
-                buffers[values] = _constant(constants)
-                constants += 1
-                continue
-            buffers[values] = body.stack(f"[{len(values) * emitter.lanes.width} x double]")
-            store_lanes(emitter, lane_stores(values), buffers[values])
-        places = [buffers[values] for values in _parts(columns)] + [f"%out_{columns.output}"]
-        arguments = ", ".join(f"ptr {place}" for place in places)
-        flags.append(body.emit(f"call i1 {_name(function, columns)}({arguments})"))
+        shared, rows = _parts(columns)
+        out = sources.get(columns.output, f"%out_{columns.output}")
+        places = [
+            buffers[shared],
+            sources[columns.source] if columns.source else buffers[rows],
+            body.element(out, columns.first * lanes.width),
+        ]
+        flags.append(body.emit(f"call i1 {_name(function, columns)}({', '.join(f'ptr {x}' for x in places)})"))
     return flags
 
 
@@ -380,7 +422,7 @@ def block_code(function: Function, target: Target, checked: bool) -> Code:
     """Code for a block of W states; `function` has no lanes of one state."""
     lanes = Lanes(target.lanes)
     parts = _Parts(function, target, lanes, checked)
-    if function.columns or len(parts.nodes) == 1:
+    if len(parts.nodes) == 1:
         text, called, _ = kernel(function, target, lanes, checked)
         return Code(text, [LANES], 0, called)
     return parts.code()
@@ -433,16 +475,27 @@ class _Parts:
         self.function, self.target, self.lanes, self.checked = function, target, lanes, checked
 
     def code(self) -> Code:
-        """All parts."""
+        """All parts, and one that calls the loops over columns."""
         names = [f"{LANES}_{k}" for k in range(len(self.nodes))]
-        texts, calls = zip(*(self.part(k, name) for k, name in enumerate(names)), strict=True)
-        return Code("".join(texts), names, len(self.kept), set().union(*calls))
+        found = [self.part(k, name) for k, name in enumerate(names)]
+        if self.function.columns:
+            names.append(f"{LANES}_columns")
+            found.append(self.columns_part(names[-1]))
+        texts, calls = zip(*found, strict=True)
+        numbers = len(self.kept) + sum(map(len, self.buffers))
+        return Code("".join(texts), names, numbers, set().union(*calls))
 
     @cached_property
     def nodes(self) -> list[list[Expr]]:
-        """Nodes of each part in traced order, in which fewer values are live than in the order for fewest spills."""
+        """Nodes of each part in traced order, in which fewer values are live than in the order for fewest spills.
+
+        Columns have many operands, and the traced order may have had lanes; then each operand is computed for itself.
+        """
         outputs = {x.index for x in self.function.values if isinstance(x, Expr)}
-        nodes = [x for x in self.function.nodes() if x.op is not CONST and (x.op is not VAR or x.index in outputs)]
+        order = self.function.nodes()
+        if self.function.columns:
+            order = hungriest_first([x for x in self.function.values if isinstance(x, Expr)])
+        nodes = [x for x in order if x.op is not CONST and (x.op is not VAR or x.index in outputs)]
         positions = {node.index: i for i, node in enumerate(nodes)}
         last_uses = list(range(len(nodes)))
         for i, node in enumerate(nodes):
@@ -461,6 +514,26 @@ class _Parts:
         args = ((k, arg.index) for k, nodes in enumerate(self.nodes) for node in nodes for arg in node.args)
         needed = dict.fromkeys(index for k, index in args if part.get(index, k) < k)
         return {index: place for place, index in enumerate(needed)}
+
+    @cached_property
+    def buffers(self) -> dict[tuple[Scalar, ...], int]:
+        """First slots of the operands of columns, after those of `kept`; constant operands need none."""
+        found: dict[tuple[Scalar, ...], int] = {}
+        place = len(self.kept)
+        for values in _operands(self.function):
+            found[values] = place
+            place += len(values)
+        return found
+
+    @cached_property
+    def operands(self) -> dict[int, list[int]]:
+        """Slots of each node among the operands of columns."""
+        places: dict[int, list[int]] = {}
+        for values, first in self.buffers.items():
+            for i, x in enumerate(values, first):
+                if isinstance(x, Expr):
+                    places.setdefault(x.index, []).append(i)
+        return places
 
     @cached_property
     def results(self) -> dict[int, list[tuple[str, int]]]:
@@ -482,11 +555,15 @@ class _Parts:
             self._store_constants(emitter)
         if lanes.width == 1:
             self._gather_angles(self.nodes[k], emitter)
-        for node in self.nodes[k]:
+        never = opaque_false(body, pointers_of(self.function)[0])
+        for turn, node in enumerate(self.nodes[k]):
+            if turn % BLOCK == BLOCK - 1:
+                body.leave_if(never, "0")
             self._add(node, emitter)
             value = emitter.value(node)
-            if node.index in self.kept:
-                body.store(lanes.real, value, "%kept", self.kept[node.index] * lanes.width)
+            slots = [self.kept[node.index]] if node.index in self.kept else []
+            for slot in (*slots, *self.operands.get(node.index, ())):
+                body.store(lanes.real, value, "%kept", slot * lanes.width)
             if node.index in guards:
                 failed.append(guard_flag(emitter, node))
             for result, i in self.results.get(node.index, ()):
@@ -499,6 +576,16 @@ class _Parts:
         head = f"define internal i32 @{name}({parameters(self.function, 'ptr %kept')})"
         aligned = f" alignstack({8 * lanes.width})" if lanes.width > 1 else ""
         return f"{head} noinline{aligned} #0 {{\n{body}\n}}\n", emitter.called
+
+    def columns_part(self, name: str) -> tuple[str, set[Call]]:
+        """Text of the function that computes all columns."""
+        body = Body()
+        text, called, _ = columns_functions(self.function, self.target, self.lanes)
+        places = {x: body.element("%kept", i * self.lanes.width) for x, i in self.buffers.items()}
+        flags = column_calls(body, self.function, self.lanes, places)
+        body.do(f"ret i32 {status_of(body, either(body, flags), None) if self.checked else 0}")
+        head = f"define internal i32 @{name}({parameters(self.function, 'ptr %kept')}) noinline #0"
+        return f"{text}{head} {{\n{body}\n}}\n", called
 
     def _gather_angles(self, nodes: Sequence[Expr], emitter: Emitter) -> None:
         angles, needed = first_angles(nodes)
@@ -526,3 +613,7 @@ class _Parts:
             for i, x in enumerate(elements):
                 if not isinstance(x, Expr) or x.op is CONST:
                     emitter.body.store(self.lanes.real, emitter.value(x), f"%out_{name}", i * self.lanes.width)
+        for values, first in self.buffers.items():
+            for i, x in enumerate(values, first):
+                if not isinstance(x, Expr) or x.op is CONST:
+                    emitter.body.store(self.lanes.real, emitter.value(x), "%kept", i * self.lanes.width)
