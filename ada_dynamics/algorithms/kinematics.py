@@ -49,9 +49,6 @@ def moving_outward(
 ) -> Moving:
     """Motion of a body from that of its parent.
 
-    w = Rᵀw_p + w_J,  ẇ = Rᵀẇ_p + Rᵀw_p x w_J + ẇ_J,  a = Rᵀ(a_p + Ψ_p r) + 2 Rᵀw_p x v_J + a_J, with w_J, v_J = S v and
-    ẇ_J, a_J = Ṡ v + S v̇ relative to the parent.
-
     Args:
         body: the body.
         X: its pose in the parent.
@@ -60,10 +57,18 @@ def moving_outward(
         a: accelerations of its joint; None means zero.
         parent: motion of the parent.
     """
-    relative = body.joint.relative_velocity(q, v)
     rate = body.joint.bias(q, v)
     if a is not None:
         rate = rate + body.joint.relative_velocity(q, a)
+    return moved(X, body.joint.relative_velocity(q, v), rate, parent)
+
+
+def moved(X: Transform, relative: Motion, rate: Motion, parent: Moving) -> Moving:
+    """Motion of a frame that moves in a parent, from the pose, the relative velocity S v and its rate Ṡ v + S v̇.
+
+    w = Rᵀw_p + w_J,  ẇ = Rᵀẇ_p + Rᵀw_p x w_J + ẇ_J,  a = Rᵀ(a_p + Ψ_p r) + 2 Rᵀw_p x v_J + a_J, with w_J, v_J = S v and
+    ẇ_J, a_J = Ṡ v + S v̇.
+    """
     carried = X.rotation.to_child(parent.w)
     w = carried + relative.angular
     wd = X.rotation.to_child(parent.wd) + cross(carried, relative.angular) + rate.angular

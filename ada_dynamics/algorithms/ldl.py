@@ -63,7 +63,7 @@ class Factors(NamedTuple):
         """L⁻¹ b."""
         x = list(b)
         for k in reversed(self.order):
-            for i, factor in reversed(self.rows[k].items()):  # those known first come first
+            for i, factor in reversed(list(self.rows[k].items())):  # the first one is known first
                 x[k] = x[k] - factor * x[i]
         return x
 

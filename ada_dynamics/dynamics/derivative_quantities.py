@@ -21,11 +21,13 @@ from ada_dynamics.algorithms import aba, crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
-from ada_dynamics.algorithms.ldl import Factors
+from ada_dynamics.algorithms.ldl import Factors, factorise
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
+from ada_dynamics.algorithms.rnea_derivatives import RneaDerivatives
 from ada_dynamics.constraints.elimination import EliminationPlans
 from ada_dynamics.dynamics.closed_quantities import Solver, digest
+from ada_dynamics.dynamics.derivative_columns import ResidualColumns
 from ada_dynamics.dynamics.quantities import (
     Outputs,
     Quantity,
@@ -34,10 +36,10 @@ from ada_dynamics.dynamics.quantities import (
     of_tree,
     quantity,
     reshape,
-    substitute,
     unit_vectors,
 )
 from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, trace
+from ada_dynamics.expr.evaluation import substitute
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
 from ada_dynamics.expr.per_lane import per_lane
 from ada_dynamics.hybrid import lane_dynamics
@@ -45,10 +47,13 @@ from ada_dynamics.model.tree import WORLD, Tree, for_efforts
 from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 Vectors = Mapping[str, Vector]
-# Without loops: accelerations from efforts by the articulated bodies themselves. Others factorise the mass matrix.
-ARTICULATED = {"aba": aba.forward_dynamics, "lanes": lane_dynamics.forward_dynamics}
 WIDEST = 8  # directions side by side, as many as the widest vectors have lanes
 SHORT = 3  # branches of fewer velocities share a sweep
+# Pairs of a body and a velocity that moves it up to which sweeps over all bodies, for eight velocities side by side,
+# take fewer instructions than composite bodies, although more operations.
+SWEEPS_UP_TO = 100
+# Without loops: accelerations from efforts by the articulated bodies themselves. Others factorise the mass matrix.
+ARTICULATED = {"aba": aba.forward_dynamics, "lanes": lane_dynamics.forward_dynamics}
 
 
 # --- equations and their solution -------------------------------------------------------------------------------------
@@ -119,12 +124,23 @@ def closed_equations(tree: Tree, plans: EliminationPlans, solver: Solver) -> Equ
 def _forward_derivatives(equations: Equations, given: Vectors) -> Traced:
     """∂a/∂q, ∂a/∂v and ∂a/∂τ."""
     n, size = equations.tree.nv, equations.size
+    if not equations.plan.constraint_count and moving_pairs(equations.tree) > SWEEPS_UP_TO:
+        return _open_forward_derivatives(equations, given)
     solved, factors = equations.factorised(given)
     flat = substitute(residual_derivatives(equations.tree, equations.plan).trace(), solved.state)
     changes = Changes(factors, n)
     columns = [changes.columns(name, reshape(flat[name], (size, n))) for name in ("dq", "dv")]
     efforts = [[-1.0 if i == j else 0.0 for j in range(n)] for i in range(size)]  # ∂r/∂τ
     return Traced({}, solved.guards, [*columns, changes.columns("du", efforts)])
+
+
+def _open_forward_derivatives(equations: Equations, given: Vectors) -> Traced:
+    """The same of a large tree."""
+    solved = equations.solve(given)
+    found = RneaDerivatives(equations.tree, given["q"], given["v"], solved.state["a"])
+    columns = ResidualColumns(found, factorise(found.mass_matrix()))
+    by_state = [one for name in ("dq", "dv") for one in columns.solved(name)]
+    return Traced({}, solved.guards, [*by_state, *columns.by_efforts("du")])
 
 
 class Changes:
@@ -197,9 +213,12 @@ def _by_arguments(equations: Equations, by: Vectors, y: Vector) -> Outputs:
 
 
 # --- of inverse dynamics, without loops -------------------------------------------------------------------------------
-def _inverse_derivatives(equations: Equations, given: Vectors) -> Outputs:
+def _inverse_derivatives(equations: Equations, given: Vectors) -> Outputs | Traced:
     """∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M; q changes on the manifold."""
     q, v = given["q"], given["v"]
+    if moving_pairs(equations.tree) > SWEEPS_UP_TO:
+        columns = ResidualColumns(RneaDerivatives(equations.tree, q, v, given["a"]))
+        return Traced({}, (), [one for name in ("dq", "dv", "du") for one in columns.by(name)])
     dq, dv = _by_state(equations.described, kkt.residual(equations.tree, q, v, given["a"])[0], q, v)
     return {"dq": dq, "dv": dv, "du": crba.mass_matrix(equations.tree, q).dense()}
 

@@ -32,8 +32,7 @@ from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.dynamics.arguments import loose_joint, pivot_guards
 from ada_dynamics.errors import ModelError
-from ada_dynamics.expr import Expr, Function, Traced, directional, minimum, trace
-from ada_dynamics.expr.evaluation import evaluate_nodes
+from ada_dynamics.expr import Function, Traced, directional, minimum, trace
 from ada_dynamics.hybrid import cut_selection as hybrid
 from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.model.tree import Tree, for_efforts
@@ -206,15 +205,6 @@ def rate_of(values: Any, shape: tuple[int, ...], tree: Tree, q: Vector, v: Vecto
 def flattened(values: Any) -> list[Scalar]:
     """All scalars of nested values."""
     return [x for part in values for x in flattened(part)] if isinstance(values, (list, tuple)) else [values]
-
-
-def substitute(function: Function, arguments: Mapping[str, Vector]) -> dict[str, list[Scalar]]:
-    """Results of a traced function for arguments that may be expressions of another graph."""
-    values = evaluate_nodes(function.nodes(), arguments)
-    return {
-        name: [values[x.index] if isinstance(x, Expr) else x for x in elements]
-        for name, elements in function.outputs.items()
-    }
 
 
 def reshape(flat: Vector, shape: tuple[int, ...]) -> Any:

@@ -154,7 +154,7 @@ def _unfolded(constant: Expr) -> Scalar:
     The other lanes, and the code for one state, do the operations one by one.
     """
     if constant.value in (0.0, 1.0, -1.0):
-        return constant.value
+        return float(constant.value)
     graph, zero = constant.graph, constant.graph.constant(0.0)
     key = (SELECT, zero.index, zero.index, constant.index, constant.index)
     found = graph.table.get(key)

@@ -84,8 +84,8 @@ def _windows(body: Body, size: int, width: int) -> Iterator[tuple[str, str]]:
         for start in window_starts(size, half):
             yield body.element("%rows", start), body.element("%block", start * width)
         return
-    with body.in_blocks(str(size), half) as start:
-        yield body.element("%rows", start), body.element("%block", body.emit(f"mul i64 {start}, {width}"))
+    with body.in_blocks(str(size), half) as first:
+        yield body.element("%rows", first), body.element("%block", body.emit(f"mul i64 {first}, {width}"))
 
 
 def columns_in_name(size: int) -> str:

@@ -65,7 +65,8 @@ def columns_functions(function: Function, target: Target, lanes: Lanes) -> tuple
     texts, called, widths = [], set[Call](), set[int]()
     for name, columns in {_name(function, columns): columns for columns in function.columns}.items():
         kind = lanes if lanes.width > 1 else column_lanes(columns, target)
-        text, calls = _loop(name, columns, target, kind, many=lanes.width > 1, watched=columns.output in function.shapes)
+        is_result = columns.output in function.shapes
+        text, calls = _loop(name, columns, target, kind, many=lanes.width > 1, watched=is_result)
         texts.append(text)
         called |= calls
         widths.add(kind.width)
@@ -78,9 +79,8 @@ def columns_functions(function: Function, target: Target, lanes: Lanes) -> tuple
 
 def _name(function: Function, columns: Columns) -> str:
     """Name of the loop, which is shared by column groups of the same function and length."""
-    alike = [
-        one.each is columns.each and (one.shape, one.count) == (columns.shape, columns.count) for one in function.columns
-    ]
+    size = columns.shape, columns.count
+    alike = [one.each is columns.each and (one.shape, one.count) == size for one in function.columns]
     return f"@columns_{alike.index(True)}"
 
 
@@ -183,9 +183,7 @@ def call_columns(body: Body, function: Function, emitter: Emitter) -> list[str]:
     return column_calls(body, function, emitter.lanes, buffers)
 
 
-def column_calls(
-    body: Body, function: Function, lanes: Lanes, buffers: Mapping[tuple[Scalar, ...], str]
-) -> list[str]:
+def column_calls(body: Body, function: Function, lanes: Lanes, buffers: Mapping[tuple[Scalar, ...], str]) -> list[str]:
     """Call the loops of all columns, whose operands are in buffers."""
     buffers = {(): "null", **buffers, **_constants(function)}
     sources = {name: body.stack(f"[{prod(shape) * lanes.width} x double]") for name, shape in function.sources.items()}

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.quantities import substitute
 from ada_dynamics.errors import AdaError, InputError, invalid
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.derivatives import directional
+from ada_dynamics.expr.evaluation import substitute
 from ada_dynamics.expr.graph import Expr
 from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature

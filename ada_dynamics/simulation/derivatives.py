@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.arguments import as_array, common_batch
-from ada_dynamics.dynamics.quantities import Quantity, substitute
+from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.expr import Expr, Function, Traced, directional
-from ada_dynamics.expr.evaluation import expand
+from ada_dynamics.expr.evaluation import expand, substitute
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.context import SimulationContext, closed_states

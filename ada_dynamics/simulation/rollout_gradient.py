@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.arguments import as_array
-from ada_dynamics.dynamics.quantities import Quantity, substitute
+from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.expr import Function, Traced, gradient
-from ada_dynamics.expr.evaluation import expand
+from ada_dynamics.expr.evaluation import expand, substitute
 from ada_dynamics.jit.integrator import backward_table
 from ada_dynamics.jit.scalar import SINGLE
 from ada_dynamics.simulation.context import SimulationContext, closed_states

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of the derivatives of the residual of a tree, as loops over the velocities of one branch.
+
+A column has entries for the ancestors and descendants of its joint only. Such an entry is the product of a few numbers
+of the column with a few of the row, which all columns share, so that the code of a group of columns is short. Entries
+between the joints of a group are operands. The code ends with the first half of the solution for the column, in which
+its zeros save work; the second half is one loop over all columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+from ada_dynamics.algorithms.ldl import Factors
+from ada_dynamics.algorithms.rnea_derivatives import RneaDerivatives, leaves, product
+from ada_dynamics.expr import Expr, Function, trace
+from ada_dynamics.expr.function import COLUMN, SHARED, Columns
+from ada_dynamics.spatial.vector import Scalar, is_zero
+
+Vector = Sequence[Scalar]
+Own = Callable[[Vector], list[Scalar]]  # shared values as variables of the function of a column
+CHANGES = "changes"  # columns halfway through their solution
+
+
+class ResidualColumns:
+    """∂r/∂q, ∂r/∂v and ∂r/∂a, or the accelerations' changes K⁻¹(-dr) with them."""
+
+    def __init__(self, found: RneaDerivatives, factors: Factors | None = None) -> None:
+        """Args: derivatives of the joints, and the factors of K, if solutions are asked for."""
+        self.found, self.factors, self.n = found, factors, found.tree.nv
+        values = [x for one in found.coordinates for each in one for x in (*leaves(each.axis), *each.felt)]
+        if factors is not None:
+            self._negative = [-x for x in factors.inverse]
+            values += [*self._negative, *(x for row in factors.rows for x in row.values())]
+        self._shared = tuple(dict.fromkeys(x for x in values if isinstance(x, Expr)))
+        self._places = {x: k for k, x in enumerate(self._shared)}
+        self._functions: dict[Hashable, Function] = {}
+
+    def by(self, variable: str) -> list[Columns]:
+        """∂r/∂(variable)."""
+        return [self._related(group, variable, variable) for group in self.found.groups]
+
+    def solved(self, variable: str) -> list[Columns]:
+        """Changes of the accelerations with a variable, q or v."""
+        return [*(self._related(group, variable, CHANGES) for group in self.found.groups), self._second_half(variable)]
+
+    def by_efforts(self, output: str) -> list[Columns]:
+        """Changes of the accelerations with the efforts: ∂r/∂τ = -1."""
+        columns = []
+        for group in self.found.groups:
+
+            def body(own: Own, column: Vector, group: Sequence[int] = group) -> Vector:
+                return self._first_half(own, dict(zip(group, column, strict=True)))
+
+            rows = [[-1.0 if i == j else 0.0 for j in group] for i in group]
+            columns.append(self._columns(CHANGES, (output, group[0]), rows, body, group[0]))
+        return [*columns, self._second_half(output)]
+
+    def _related(self, group: Sequence[int], variable: str, output: str) -> Columns:
+        found, of_group = self.found, [self.found.coordinates[j][0] for j in group]
+        above = [i for i in range(self.n) if all(found.is_above(i, j) for j in group)]
+        below = [i for i in range(self.n) if all(found.is_above(j, i) for j in group)]
+        among = [i for i in range(self.n) if i not in above and i not in below]
+        entries = {i: found.entries(variable, i, group) for i in among}
+        entries = {i: row for i, row in entries.items() if i == group[0] or not all(map(is_zero, row))}
+        passed = zip(*(leaves(one.passed[variable]) for one in of_group), strict=True) if above else ()
+        changes = zip(*(leaves(one.changes[variable]) for one in of_group), strict=True) if below else ()
+
+        def body(own: Own, column: Vector) -> Vector:
+            left = iter(column)
+            wrench, change = ([next(left) for _ in range(size)] for size in (6 * bool(above), 9 * bool(below)))
+            result = {i: product(own(leaves(found.coordinates[i][0].axis)), wrench) for i in above}
+            result |= {i: product(own(found.coordinates[i][0].felt), change) for i in below}
+            return self._first_half(own, result | dict(zip(entries, left, strict=True)))
+
+        return self._columns(output, group[0], [*passed, *changes, *entries.values()], body, group[0])
+
+    def _columns(
+        self, output: str, key: Hashable, rows: Sequence[Vector], body: Callable[[Own, Vector], Vector], first: int
+    ) -> Columns:
+        """Columns of one function; an operand that is one number in all of them is written into its code."""
+        numbers = [row[0] if all(not isinstance(x, Expr) and x == row[0] for x in row) else None for row in rows]
+        if None not in numbers:
+            numbers[0] = None
+
+        def of_column(own: Own, column: Vector) -> Vector:
+            left = iter(column)
+            return body(own, [next(left) if number is None else number for number in numbers])
+
+        given = tuple(tuple(row) for row, number in zip(rows, numbers, strict=True) if number is None)
+        each = self._function((key, *numbers), len(given), of_column)
+        return Columns(output, each, self._shared, given, first, self.n)
+
+    def _function(self, key: Hashable, size: int, body: Callable[[Own, Vector], Vector]) -> Function:
+        """Function of columns of some size; columns with the same key share it."""
+
+        def traced(shared: Vector, column: Vector) -> dict[str, Vector]:
+            own = lambda values: [shared[self._places[x]] if isinstance(x, Expr) else x for x in values]  # noqa: E731
+            return {"result": body(own, column)}
+
+        if key not in self._functions:
+            self._functions[key] = trace("column", {SHARED: max(len(self._shared), 1), COLUMN: size}, traced)
+        return self._functions[key]
+
+    def _first_half(self, own: Own, column: Mapping[int, Scalar]) -> Vector:
+        """-D⁻¹ L⁻ᵀ of a column, or the column itself without factors."""
+        dense = [column.get(i, 0.0) for i in range(self.n)]
+        if self.factors is None:
+            return dense
+        x = self._factors(own).forward(dense)
+        return [k * y for k, y in zip(own(self._negative), x, strict=True)]
+
+    def _second_half(self, output: str) -> Columns:
+        """L⁻¹ of all columns."""
+        each = self._function("second half", self.n, lambda own, column: self._factors(own).backward(column))
+        return Columns(output, each, self._shared, (), 0, self.n, CHANGES)
+
+    def _factors(self, own: Own) -> Factors:
+        assert self.factors is not None
+        rows = [dict(zip(row, own(list(row.values())), strict=True)) for row in self.factors.rows]
+        return self.factors._replace(rows=rows)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives by composite bodies: those of sweeps over all bodies, for every kind of joint, in calls and batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from random_trees import KINDS, Array, dense_mass, random_tree, sprung_chain, state_of, trees, two_free_bodies
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms.ldl import factorise
+from ada_dynamics.algorithms.rnea_derivatives import BY_Q, BY_V, VARIABLES, RneaDerivatives
+from ada_dynamics.dynamics.derivative_columns import ResidualColumns
+from ada_dynamics.dynamics.derivative_quantities import SWEEPS_UP_TO, moving_pairs, open_equations, residual_derivatives
+from ada_dynamics.expr import Traced, evaluate, trace
+
+
+def by_composites(model: ada.Model, *, solved: bool) -> dict[str, Array]:
+    """∂r/∂q, ∂r/∂v and M, or the changes of the accelerations with q, v and τ."""
+
+    def body(q, v, a):
+        found = RneaDerivatives(model.tree, q, v, a)
+        columns = ResidualColumns(found, factorise(found.mass_matrix()) if solved else None)
+        if not solved:
+            return Traced({}, (), [one for name in VARIABLES for one in columns.by(name)])
+        by_state = [one for name in (BY_Q, BY_V) for one in columns.solved(name)]
+        return Traced({}, (), [*by_state, *columns.by_efforts("du")])
+
+    function = trace("composites", {"q": model.nq, "v": model.nv, "a": model.nv}, body)
+    return evaluate(function, **dict(zip("qva", (x.tolist() for x in state_of(model)), strict=True)))
+
+
+def by_sweeps(model: ada.Model) -> dict[str, Array]:
+    function = residual_derivatives(model.tree, open_equations(model.tree).plan).trace()
+    state = dict(zip("qva", (x.tolist() for x in state_of(model)), strict=True))
+    return {**evaluate(function, **state), "du": dense_mass(model, state_of(model)[0])}
+
+
+def close(found: dict[str, Array], expected: dict[str, Array], tolerance: float) -> None:
+    for name, one in expected.items():
+        assert np.max(np.abs(one - found[name])) < tolerance * max(1.0, np.max(np.abs(one))), name
+
+
+@settings(max_examples=25)
+@given(model=trees(8))
+def test_trees_of_all_joints(model: ada.Model) -> None:
+    close(by_composites(model, solved=False), by_sweeps(model), 1e-12)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sprung_chain(),
+        two_free_bodies(),
+        random_tree(1, KINDS, "floating", is_serial=True),
+        random_tree(2, ["revolute"] * 7 + ["spherical"], "floating_euler", mimics={3: 1, 6: 5}),
+    ],
+    ids=["springs", "free bodies", "serial", "mimics"],
+)
+def test_loads_free_bodies_and_mimics(model: ada.Model) -> None:
+    of_residual = by_sweeps(model)
+    close(by_composites(model, solved=False), of_residual, 1e-12)
+    inverse = np.linalg.inv(of_residual["du"])
+    expected = {"dq": -inverse @ of_residual["dq"], "dv": -inverse @ of_residual["dv"], "du": inverse}
+    close(by_composites(model, solved=True), expected, 1e-10)
+
+
+def test_a_state_has_the_same_bits_in_calls_and_in_batches() -> None:
+    model = random_tree(5, ["revolute", "prismatic"] * 5, "floating", is_serial=True)
+    assert moving_pairs(model.tree) > SWEEPS_UP_TO
+    dynamics, states = ada.Dynamics(model), [np.tile(x, (19, 1)) for x in state_of(model)]
+    for i in (1, 2):
+        states[i] *= np.linspace(0.5, 2.0, 19)[:, None]
+    for method in (dynamics.inverse_derivatives, dynamics.forward_derivatives):
+        batches = method(*states)
+        for k in (0, 7, 18):
+            for one, many in zip(method(*(x[k] for x in states)), batches, strict=True):
+                assert np.array_equal(one, many[k])
