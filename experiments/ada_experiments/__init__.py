@@ -32,6 +32,7 @@ MODULES: tuple[str, ...] = (
     "ada_experiments.pa10_paths",
     "ada_experiments.pa10_trajectory",
     "ada_experiments.space_robots",
+    "ada_experiments.singular_jumps",
     "ada_experiments.spherical_joints",
     "ada_experiments.two_arm_bar",
     "ada_experiments.upright_pose",

@@ -7,6 +7,7 @@ robots, and output of the passivity observer, compared with the bound of an idea
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
+from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.drawing.plots import figure_context, save
 from ada_experiments.hybrid_motion import KNOWN, HybridRig, Network, read_settings
-from ada_experiments.motion_simulation.delay import longest_passive_delay, touches
+from ada_experiments.motion_simulation.delay import PASSIVE_TO, longest_passive_delay, touches
 from ada_experiments.motion_simulation.lock_step import Record
+from ada_experiments.pictures import picture
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -27,7 +30,9 @@ BEARS = 0.0275  # loop delay tolerated by all of them [s]: 27 ms, in steps
 SAYS = 0.02  # fraction of the contact energy above which the observer warns: `LoopSettings.energy_tolerance`
 CLEAR = 0.05  # gain, relative to ½ m_e v² of the approach, that must be detected
 _SHOWN = 0.5  # gain at the ends of the colour scale
-PICTURE = "s3_passivity.png"
+PICTURE, BOUND = "s3_passivity.png", "s3_bound.png"
+DAMPED = 200.0  # dissipation of a probe on which the plate hardly bounces [s/m]
+IDEAL_STEP = 1e-3  # of the ideal spring, by the time √(m_e / k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +68,61 @@ class PassivityMap:
 @experiment("late_loop")
 def late_loop(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Energy of a contact over delay and K_p."""
-    found = passivity_map(scenario, progress)
+    found = passivity_map(scenario, lambda share, text: progress(0.5 * share, text))
+    damped = passivity_map(
+        scenario.with_changes({"settings.probe_dissipation": DAMPED}),
+        lambda share, text: progress(0.5 + 0.5 * share, text),
+    )
     output.mkdir(parents=True, exist_ok=True)
     draw(found, output / PICTURE)
     caption = "Energy gain of a contact over delay and K_p, and what the observer says; ▼: an ideal spring's bound"
+    shares = np.linspace(0.02, 1.6, 80)  # ω T
+    ideal = ideal_gain(shares)
     notes, quantities = _notes(found), quantities_of(found)
-    return Outcome([], [output / PICTURE], [table_of(found)], notes, {PICTURE: caption}, quantities)
+    quantities["ideal_bound"] = Quantity(float(np.interp(0.0, ideal[50:], shares[50:])))
+    inside = damped.delay[None, :] < 0.9 * damped.bound[:, None]
+    quantities["damped_gain"] = Quantity(float(damped.gain[inside].max()))
+    figures = [output / PICTURE, _bound(shares, ideal, found, damped, output / BOUND)]
+    captions = {PICTURE: caption, BOUND: "Energy gain by delay: an ideal spring, and the emulated HEXA with two probes"}
+    return Outcome([], figures, [table_of(found), table_of(damped, "a probe of 200 s/m")], notes, captions, quantities)
+
+
+def ideal_gain(delays: Array) -> Array:
+    """Energy gain of a contact of m_e ẍ = -k [x + T ẋ + ½ T² ẍ](t - T), for delays ω T.
+
+    Time is counted by √(m_e / k), positions by v √(m_e / k) with the speed v of the approach.
+    """
+    lags = np.round(delays / IDEAL_STEP).astype(int)
+    T, count, rows = lags * IDEAL_STEP, int(lags.max()) + 1, np.arange(len(delays))
+    x, v, a, gain = -2.0 * T, np.ones(len(T)), np.zeros(len(T)), np.full(len(T), np.nan)
+    sent = x + T - IDEAL_STEP * ((-np.arange(count)) % count)[:, None]  # poses of the approach, by step modulo count
+    for i in range(round((2.0 * np.pi + 8.0 * T.max()) / IDEAL_STEP)):
+        sent[i % count] = x + T * v + 0.5 * T**2 * a
+        a = -np.maximum(sent[(i - lags) % count, rows], 0.0)
+        v = v + IDEAL_STEP * a
+        x = x + IDEAL_STEP * v
+        is_over = np.isnan(gain) & (v < 0.0) & (x < -2.0 * T - 0.1)
+        gain[is_over] = v[is_over] ** 2 - 1.0
+    return gain
+
+
+def _bound(shares: Array, ideal: Array, found: PassivityMap, damped: PassivityMap, path: Path) -> Path:
+    """Draw energy gains by ω T, and write them as a table beside the figure."""
+    panels, rows = [], []
+    for title, one in (("probe of 20 s/m", found), (f"probe of {DAMPED:g} s/m", damped)):
+        curves = [Series("ideal spring", shares, np.clip(ideal, -1.0, 0.6))]
+        for kp, bound, gain in zip(one.kp, one.bound, one.gain, strict=True):
+            by_bound = PASSIVE_TO * one.delay / bound
+            curves.append(Series(f"K_p = {kp:g}", by_bound, np.clip(gain, -1.0, 0.6), "o"))
+            rows += [
+                (title, kp, delay, share, each) for delay, share, each in zip(one.delay, by_bound, gain, strict=True)
+            ]
+        panels.append(Panel(title, "energy gain", curves, xlabel="ω T", marks=(PASSIVE_TO,)))
+    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("probe", "K_p [N m/rad]", "delay [s]", "omega T", "energy gain"))
+        writer.writerows(rows)
+    return picture(panels, path, "Energy gain of a contact by the delay", 2)
 
 
 def passivity_map(scenario: Scenario, progress: Progress) -> PassivityMap:
@@ -112,7 +166,7 @@ def quantities_of(found: PassivityMap) -> dict[str, Quantity]:
     }
 
 
-def table_of(found: PassivityMap) -> Table:
+def table_of(found: PassivityMap, probe: str = "") -> Table:
     """Energy gains and observer warnings."""
     columns = ("K_p [N m/rad]", "bound [ms]", *(f"{1e3 * delay:.0f} ms" for delay in found.delay))
     rows = [
@@ -120,7 +174,7 @@ def table_of(found: PassivityMap) -> Table:
         for kp, bound, gains, made in zip(found.kp, found.bound, found.gain, found.made, strict=True)
     ]
     return Table(
-        "Energy gain of a contact",
+        f"Energy gain of a contact{', ' if probe else ''}{probe}",
         columns,
         rows,
         "relative to ½ m_e v² of the approach, by delay; *: the observer warns",
