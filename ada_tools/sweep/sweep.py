@@ -45,7 +45,7 @@ IRRELEVANT = ("name", "title", "source", "claims", "statements", "figures", "exp
 _TOP = ("name", "scenario", "with", "parameters", "random", "measures", "keep")
 _RANGE = ("from", "to", "count")
 _AXIS = (*_RANGE, "list", UNIFORM, NORMAL)
-_VARIABLE = ("model", "start", "simulation", "disturbances")
+_VARIABLE = ("model", "start", "simulation", "controller", "disturbances")
 _UNIT_INTERVAL = 2.0**-53  # spacing of the 2^53 numbers in [0, 1)
 
 
