@@ -33,7 +33,7 @@ from ada_dynamics.drawing.robot_drawing import draw_robot as draw_pose
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
-from ada_experiments import awa_own_robot, late_loop, push_sweep, pushed_device
+from ada_experiments import awa_simulators, late_loop, push_sweep, pushed_device
 from ada_tools import scenario as scenarios
 from ada_tools.browser.scene import Arrow
 
@@ -335,8 +335,8 @@ def passivity() -> Figure:
 
 def falls() -> Figure:
     """How far KHR-1 leans with other steps and gains than the paper's, until it lies (A3)."""
-    tried, _ = awa_own_robot.try_all(scenarios.load("A3"), lambda share, what: None)
-    figure: Figure = figure_of(awa_own_robot.tilts(tried), None, 2)
+    tried, _ = awa_simulators.try_all(scenarios.load("A3"), lambda share, what: None)
+    figure: Figure = figure_of(awa_simulators.tilts(tried), None, 2)
     return figure
 
 

@@ -27,19 +27,12 @@ WAYS = ("null space", "null space, sampled", "springs and dampers")
 
 
 class NullSpaceMotion(NamedTuple):
-    """Effect of an arm motion on the base.
+    """Effect of an arm motion on the base."""
 
-    Attributes:
-        log: motion.
-        base: largest displacement or rotation of the base [m, rad].
-        momentum: largest momentum of the base, relative to the largest sum over all links.
-        arm: largest joint rotation [deg].
-    """
-
-    log: Log
-    base: float
-    momentum: float
-    arm: float
+    log: Log  # motion
+    base: float  # largest displacement or rotation of the base [m, rad]
+    momentum: float  # largest momentum of the base, relative to the largest sum over all links
+    arm: float  # largest joint rotation [deg]
 
 
 @experiment("arm_in_null_space")

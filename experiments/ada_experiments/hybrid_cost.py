@@ -28,7 +28,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.model import Model
 from ada_experiments import assembly_program
-from ada_experiments.algorithm_table import SOLVERS, count, traced
+from ada_experiments.operation_counts import SOLVERS, count, traced
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 
 Evaluate: TypeAlias = Callable[[int], None]  # evaluates all states the given number of times

@@ -237,21 +237,13 @@ class Ground:
 
 @dataclass(frozen=True)
 class TwinMotion:
-    """A simulated motion in the coordinates of `ada`.
+    """A simulated motion in the coordinates of `ada`."""
 
-    Attributes:
-        t: (N,) [s].
-        q: (N, nq).
-        v: (N, nv).
-        tau: (N, nv).
-        forces: force of the ground on each link in the world frame, (N, 3) [N].
-    """
-
-    t: Array
-    q: Array
-    v: Array
-    tau: Array
-    forces: dict[str, Array]
+    t: Array  # (N,) [s]
+    q: Array  # (N, nq)
+    v: Array  # (N, nv)
+    tau: Array  # (N, nv)
+    forces: dict[str, Array]  # force of the ground on each link in the world frame, (N, 3) [N]
 
 
 class Twin:

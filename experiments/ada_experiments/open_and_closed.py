@@ -43,19 +43,12 @@ class ArticulatedBody(NamedTuple):
 
 
 class GroundedBody(NamedTuple):
-    """Y connected to the ground.
+    """Y connected to the ground."""
 
-    Attributes:
-        accelerations: of the joints to the ground, T_aᵀ V̇ [rad/s²].
-        slips: largest acceleration of the handles in the constrained directions; zero if the constraints hold.
-        rank: rank of the inverted matrix.
-        size: size of the inverted matrix.
-    """
-
-    accelerations: Array
-    slips: float
-    rank: int
-    size: int
+    accelerations: Array  # of the joints to the ground, T_aᵀ V̇ [rad/s²]
+    slips: float  # largest acceleration of the handles in the constrained directions; zero if the constraints hold
+    rank: int  # rank of the inverted matrix
+    size: int  # size of the inverted matrix
 
 
 @experiment("open_and_closed")

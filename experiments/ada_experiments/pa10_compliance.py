@@ -7,27 +7,27 @@ Document: Yamada, sec. 4.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ada_controllers import PoseReference, State, make
+from ada_controllers.compliance import stiffest_contact
+from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.poses import inverse, wrench_matrix
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import JointServos, Log
+from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.pictures import picture
 from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.run import build_model
 from ada_tools.scenario.scenario import Scenario, settings_of
-
-if TYPE_CHECKING:
-    from ada_controllers.in_simulation import InSimulation
-    from ada_controllers.state import PoseReference
-    from ada_dynamics.simulation import Log
-
 
 _KNOWN = (
     "pose", "stiffness", "gain", "period", "servo_bandwidth", "depths", "wall_stiffness", "noise", "offset", "shares",
@@ -44,8 +44,7 @@ DEAD_BAND = 1.0  # [N] with a moving target
 TURNING = 50.0  # [N m/rad] rotational stiffness
 
 
-@dataclass(frozen=True)
-class Setup:
+class Setup(NamedTuple):
     """Settings of the scenario."""
 
     model: Model
@@ -70,8 +69,6 @@ class Setup:
 @experiment("compliance_on_wall")
 def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Press with several depths, be led away, and look for the stiffest wall on both sides of the limit."""
-    from ada_controllers.compliance import stiffest_contact
-
     use = _setup(scenario)
     progress(0.0, "pressing against the wall")
     log, loop = _press(use, "displaced")
@@ -130,9 +127,6 @@ class _Sensor:
     """Six-axis sensor between arm and hand, with one period delay, offset and noise."""
 
     def __init__(self, use: Setup) -> None:
-        from ada_dynamics.dynamics.poses import inverse, wrench_matrix
-        from ada_dynamics.spatial.orientation import pose_of
-
         self._dynamics, self._use = use.dynamics, use
         self._rng = np.random.default_rng(0)
         self._to_sensor = wrench_matrix(inverse(pose_of(*SENSOR)))
@@ -153,11 +147,6 @@ class _Sensor:
 
 def _press(use: Setup, mode: str) -> tuple[Log, InSimulation]:
     """Press into the wall by each depth in sequence, then retract."""
-    from ada_controllers import make
-    from ada_controllers.in_simulation import InSimulation
-    from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
-    from ada_dynamics.simulation import JointServos
-
     controller = make(
         "compliance",
         use.model,
@@ -195,8 +184,6 @@ def _press(use: Setup, mode: str) -> tuple[Log, InSimulation]:
 
 def _target(use: Setup, depth: float) -> PoseReference:
     """Hand pose at which the ball penetrates the wall by `depth`."""
-    from ada_controllers import PoseReference
-
     pose = use.dynamics.pose(HAND, use.start).copy()
     pose[0, 3] = use.surface - RADIUS + depth
     return PoseReference(pose)
@@ -223,8 +210,6 @@ def _wall_force(log: Log) -> Array:
 # --- ideal robot on walls of different stiffness -------------------------------------------------------------------
 def _swing(use: Setup, wall: float) -> float:
     """Peak-to-peak force by its mean at the end, for a robot that follows its velocity command exactly."""
-    from ada_controllers import State, make
-
     values = {"link": HAND, "gain": use.gain, "stiffness": [use.stiffness] * 3 + [TURNING] * 3}
     controller = make("compliance", use.model, values)
     q, v, late = use.start.copy(), np.zeros(use.model.nv), 0.0
@@ -232,8 +217,6 @@ def _swing(use: Setup, wall: float) -> float:
     target = use.dynamics.pose(HAND, q).copy()
     target[0, 3] += use.depths[-1]
     forces = []
-    from ada_controllers import PoseReference
-
     wanted = PoseReference(target)
     for i in range(400):
         pose = use.dynamics.pose(HAND, q)

@@ -7,7 +7,6 @@ eq. 24 on the wrist positions.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,38 +33,22 @@ _KNOWN = ("lengths", "corner", "opposite", "places", "directions", "offset", "an
 
 REACH_ERROR = 1e-12  # of the returned distance of unreachable poses [m]
 DISTINCT = 1e-3  # [rad]: closer solutions are counted once
-ROUNDS = 5  # timing repetitions; the fastest is used
 
 
 @dataclass(frozen=True)
 class InverseCase:
-    """One choice of the redundant joint, for all poses of the grid.
+    """One choice of the redundant joint, for all poses of the grid."""
 
-    Attributes:
-        lengths: name of the link lengths.
-        text: the given joint.
-        poses: number of poses.
-        within: poses with a reachable wrist by eq. 24.
-        solved: poses with solutions.
-        wrong: poses whose reachability is reported wrongly; poses without solution count only where one must exist.
-        error: largest error of the solutions' poses.
-        distance: largest error of the distance returned for unreachable poses [m].
-        counts: number of poses with 1, 2, ..., 8 solutions that differ by `DISTINCT`.
-        in_limits: poses with a solution within the joint limits.
-        rate: solutions per second.
-    """
-
-    lengths: str
-    text: str
-    poses: int
-    within: int
-    solved: int
-    wrong: int
-    error: float
-    distance: float
-    counts: tuple[int, ...]
-    in_limits: int
-    rate: float
+    lengths: str  # name of the link lengths
+    text: str  # the given joint
+    poses: int  # number of poses
+    within: int  # poses with a reachable wrist by eq. 24
+    solved: int  # poses with solutions
+    wrong: int  # poses whose reachability is reported wrongly; poses without solution count only where one must exist
+    error: float  # largest error of the solutions' poses
+    distance: float  # largest error of the distance returned for unreachable poses [m]
+    counts: tuple[int, ...]  # number of poses with 1, 2, ..., 8 solutions that differ by `DISTINCT`
+    in_limits: int  # poses with a solution within the joint limits
 
 
 @experiment("inverse_kinematics_grid")
@@ -84,8 +67,7 @@ def inverse_kinematics_grid(scenario: Scenario, output: Path, progress: Progress
     progress(0.8, "section through the workspace")
     picture = _section(names[0], output / "y2_workspace.png", part.whole("section", 61))
     captions = {picture.name: "Flange pointing down; solutions within the joint limits, S1 in steps of 5 degrees."}
-    tables = [_table(cases), _speed(cases)]
-    return Outcome([], [picture], tables, captions=captions, quantities=quantities_of(cases))
+    return Outcome([], [picture], [_table(cases)], captions=captions, quantities=quantities_of(cases))
 
 
 def grid_of(corner: Sequence[float], opposite: Sequence[float], places: Sequence[int], directions: int) -> Array:
@@ -139,14 +121,8 @@ def _case(
     from ada_controllers.pa10_kinematics import inverse_batch, joint_limits
 
     found = inverse_batch(grid, value, lengths, joint)
-    solved, angles = np.ascontiguousarray(grid[found.valid]), value[found.valid]
-    seconds = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        inverse_batch(solved, angles, lengths, joint)
-        seconds.append(time.perf_counter() - began)
     within = far <= 0.0
-    # # Poses at the limit of reach are excluded.
+    # Poses at the limit of reach are excluded.
     clear = np.abs(far) > REACH_ERROR
     wrong = (
         np.count_nonzero((found.valid != within)[clear]) if must else np.count_nonzero(found.valid & ~within & clear)
@@ -165,7 +141,6 @@ def _case(
         float(np.abs(found.distance - far)[~within].max(initial=0.0)),
         tuple(np.bincount(_different(q), minlength=9)[1:].tolist()),
         int(np.count_nonzero(inside)),
-        8 * len(q) / min(seconds),
     )
 
 
@@ -230,16 +205,6 @@ def _table(cases: Sequence[InverseCase]) -> Table:
         "largest error",
     )
     return Table("Solutions over the grid", columns, rows)
-
-
-def _speed(cases: Sequence[InverseCase]) -> Table:
-    rows = [(case.lengths, case.text, f"{case.rate / 1e6:.1f}") for case in cases]
-    return Table(
-        "Solutions per second [millions]",
-        ("lengths", "given", "rate"),
-        rows,
-        "one core, whole calls with checks, fastest of several runs, reachable poses",
-    )
 
 
 def _section(lengths: str, path: Path, points: int) -> Path:

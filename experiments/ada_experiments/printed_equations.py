@@ -19,9 +19,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
 from ada_dynamics.spatial.orientation import pose_of
-from ada_experiments.algorithm_table import of_chain
 from ada_experiments.motion_simulation.frames import displaced
 from ada_experiments.motion_simulation.motion_table import plate_mechanics
+from ada_experiments.operation_counts import of_chain
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.scenario import Scenario

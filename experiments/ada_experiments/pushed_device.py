@@ -19,7 +19,6 @@ from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import ManualClock
 from ada_experiments.pictures import picture
-from ada_experiments.push_measures import FALLEN
 from ada_experiments.push_sweep import (
     KNOWN,
     POINTS,
@@ -37,7 +36,7 @@ from ada_experiments.push_sweep import (
     swept,
     table_of,
 )
-from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, FREE, STANDING, robot
+from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, FALLEN, FREE, STANDING, robot
 from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle

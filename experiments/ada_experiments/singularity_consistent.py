@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation of models with Euler joints through gimbal lock by the singularity-consistent method.
+"""T3.7: spherical joint models: Euler angles near their singularity, and quaternions (Takahashi 2012, sec. 8.2, 3).
 
-The velocities are angular velocities instead of rates of Euler angles. The equations of motion are then those of a
-spherical joint with quaternions, which is never singular, and the method applies to the angles alone. Steps have a
-constant length in its parameter s.
+The singularity-consistent method simulates models with Euler joints through gimbal lock. The velocities are angular
+velocities instead of rates of Euler angles. The equations of motion are then those of a spherical joint with
+quaternions, which is never singular, and the method applies to the angles alone. Steps have a constant length in its
+parameter s.
+
+A rod on a ball joint passes the gimbal lock at decreasing distance without losses, with four methods: quaternion; z-y-z
+angles and their rates; the same angles with the singularity-consistent method; and the widely used damped inverse. The
+measure is the required number of fourth-order steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,16 +26,20 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit.parts import with_parts
 from ada_dynamics.model.joints import Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.integrator import explicit_step
 from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.spatial.orientation import upper_quaternion
+from ada_dynamics.spatial.orientation import to_rpy, upper_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.spatial.vector import Vec3, cross
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.scenario import Scenario
 
 MOST_STEPS = 1_000_000
 _EULER = SphericalEuler()
@@ -65,23 +77,14 @@ def consistent_rates(q: Sequence[float], w: Sequence[float]) -> ConsistentRates:
 
 @dataclass(frozen=True, eq=False)
 class SingularityConsistentTrajectory:
-    """A trajectory with constant steps of the parameter s.
+    """A trajectory with constant steps of the parameter s."""
 
-    Attributes:
-        model: model with Euler joints.
-        twin: the same model with quaternion joints, which has the equations of motion.
-        t: times, (N,) [s].
-        q: configurations of the model, (N, nq).
-        w: velocities of the twin, (N, nv), with angular velocities instead of rates of Euler angles.
-        reached: False if the trajectory stops in gimbal lock before its end.
-    """
-
-    model: Model
-    twin: Model
-    t: Array
-    q: Array
-    w: Array
-    reached: bool
+    model: Model  # model with Euler joints
+    twin: Model  # the same model with quaternion joints, which has the equations of motion
+    t: Array  # times, (N,) [s]
+    q: Array  # configurations of the model, (N, nq)
+    w: Array  # velocities of the twin, (N, nv), with angular velocities instead of rates of Euler angles
+    reached: bool  # False if the trajectory stops in gimbal lock before its end
 
     def twin_positions(self) -> Array:
         """Return the configurations of the twin, (N, nq)."""
@@ -174,3 +177,256 @@ def _twin_positions(model: Model, twin: Model, q: Array) -> Array:
         own = q[model.q_index(name)]
         found[twin.q_index(name)] = quaternion_of(own) if model.joints[name].kind == SphericalEuler.kind else own
     return found
+
+
+DISTANCES = (0.3, 0.1, 0.03, 0.01, 0.001)  # [rad] distance of the second angle from its gimbal lock
+SPIN, DURATION = 2.0, 1.0  # [rad/s] rotation past the lock, [s] duration; the passage is at half time
+WANTED = 1e-6  # [rad] allowed error of the final pose
+COARSE, MOST = 25, 400_000  # smallest and largest number of steps
+ORDER = 4  # of all integration methods
+FIXED = 400  # steps for the comparison of errors
+DAMPING = 0.01  # λ of the damped inverse Sᵀ (S Sᵀ + λ² 1)⁻¹
+
+
+class LockPassage(NamedTuple):
+    """A passage of the gimbal lock: the rod with both joint types, its start and its exact final pose."""
+
+    euler: Model
+    quaternion: Model
+    q: Array
+    w: Array
+    end: Array
+
+    @classmethod
+    def passing(cls, distance: float) -> LockPassage:
+        """Create a motion that passes the lock at `distance` at half time, by integrating backwards from there."""
+        euler, quaternion = rod(SphericalEuler.kind), rod(Spherical.kind)
+        third = 0.2
+        # rotation about an axis normal to the second one, so that the second angle is smallest; and about the rod
+        w = SPIN * np.array([math.cos(third), -math.sin(third), 0.0]) + np.array([0.0, 0.0, 1.0])
+        back = _exact(quaternion, quaternion_of(np.array([0.3, distance, third])), -w, 0.5 * DURATION)
+        q, w = back[0], -back[1]
+        return cls(euler, quaternion, q, w, _exact(quaternion, q, w, DURATION)[0])
+
+    def off(self, q: Array) -> float:
+        """Rotation from the exact final pose [rad]."""
+        return float(np.linalg.norm(self.quaternion.difference(self.end, q)))
+
+    def energy_off(self, q: Array, w: Array) -> float:
+        """Change of the energy relative to the kinetic energy at the start."""
+        dynamics = Dynamics(self.quaternion)
+        start, kinetic = sum(dynamics.energy(self.q, self.w)), dynamics.energy(self.q, self.w)[0]
+        return abs(float(sum(dynamics.energy(q, w)) - start)) / float(kinetic)
+
+
+class FinalState(NamedTuple):
+    """Final pose and angular velocity of a run, and its number of steps."""
+
+    q: Array
+    w: Array
+    steps: int
+
+
+Method = Callable[[LockPassage, int], FinalState]
+
+
+def rod(kind: str) -> Model:
+    """A rod on a ball joint, its centre of mass off all axes."""
+    builder = Builder(f"rod_{kind}").link("base").link("rod", 1.0, (0.05, 0.02, 0.4), (0.09, 0.08, 0.03))
+    return builder.joint("ball", kind, "base", "rod").build()
+
+
+def _exact(model: Model, q: Array, w: Array, duration: float) -> tuple[Array, Array]:
+    log = Simulation(model, q, w, integrator="dop853", tolerance=1e-13, step=duration).run(duration)
+    return log.q[-1], log.v[-1]
+
+
+def by_quaternion(rig: LockPassage, steps: int) -> FinalState:
+    """Quaternion, constant time steps."""
+    log = Simulation(rig.quaternion, rig.q, rig.w, integrator="rk4", step=DURATION / steps, log_every=steps).run(
+        DURATION
+    )
+    return FinalState(log.q[-1], log.v[-1], steps)
+
+
+def by_rates(rig: LockPassage, steps: int) -> FinalState:
+    """Angles and their rates, constant time steps."""
+    angles = angles_of(rig.q)
+    rates = np.linalg.solve(_subspace(angles), rig.w)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # large steps are part of the measurement
+        log = Simulation(rig.euler, angles, rates, integrator="rk4", step=DURATION / steps, log_every=steps).run(
+            DURATION
+        )
+    return FinalState(quaternion_of(log.q[-1]), _subspace(log.q[-1]) @ log.v[-1], steps)
+
+
+def by_consistent(rig: LockPassage, steps: int) -> FinalState:
+    """Singularity-consistent method, constant steps of its parameter, which is time far from the lock."""
+    motion = consistent_motion(rig, DURATION / steps)
+    return FinalState(motion.twin_positions()[-1], motion.w[-1], len(motion.t) - 1)
+
+
+def consistent_motion(rig: LockPassage, step: float) -> SingularityConsistentTrajectory:
+    """The whole motion by the singularity-consistent method."""
+    return integrate_singularity_consistent(rig.euler, angles_of(rig.q), rig.w, DURATION, step)
+
+
+def by_damped(rig: LockPassage, steps: int) -> FinalState:
+    """Angles with rates by a damped inverse of S, constant time steps."""
+    dynamics, h, still = Dynamics(rig.quaternion), DURATION / steps, np.zeros(3)
+
+    def rate(x: Array) -> Array:
+        S = _subspace(x[:3])
+        rates = S.T @ np.linalg.solve(S @ S.T + DAMPING**2 * np.eye(3), x[3:])
+        return np.concatenate([rates, dynamics.forward(quaternion_of(x[:3]), x[3:], still)])
+
+    x = np.concatenate([angles_of(rig.q), rig.w])
+    for _ in range(steps):
+        first = rate(x)
+        second = rate(x + 0.5 * h * first)
+        third = rate(x + 0.5 * h * second)
+        x = x + h / 6.0 * (first + 2.0 * second + 2.0 * third + rate(x + h * third))
+    return FinalState(quaternion_of(x[:3]), x[3:], steps)
+
+
+WAYS: dict[str, Method] = {
+    "quaternion": by_quaternion,
+    "consistent": by_consistent,
+    "rates": by_rates,
+    "damped": by_damped,
+}
+
+
+def _subspace(angles: Array) -> Array:
+    return np.array([column.angular for column in _EULER.subspace(angles.tolist())]).T
+
+
+def tried(way: Method, rig: LockPassage, steps: int) -> FinalState | None:
+    """Result of a run, or None if it fails at the lock or diverges."""
+    try:
+        return way(rig, steps)
+    except AdaError:
+        return None
+
+
+def steps_needed(way: Method, rig: LockPassage) -> float:
+    """Fewest steps with an accurate final pose, interpolated by the order; infinite if MOST are not enough."""
+    steps = COARSE
+    while steps <= MOST:
+        end = tried(way, rig, steps)
+        if end is not None and rig.off(end.q) <= WANTED:
+            return float(end.steps * (rig.off(end.q) / WANTED) ** (1.0 / ORDER))
+        steps *= 2
+    return math.inf
+
+
+@experiment("spherical_joints")
+def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """Measure all methods at all distances, the head-on passage, and angles read from a quaternion."""
+    needed: dict[str, list[float]] = {name: [] for name in WAYS if name != "damped"}
+    off: dict[str, list[float]] = {name: [] for name in WAYS}
+    energy: dict[str, list[float]] = {name: [] for name in WAYS}
+    rigs = [LockPassage.passing(distance) for distance in DISTANCES]
+    for i, rig in enumerate(rigs):
+        progress(i / len(rigs), "passage of the singular pose")
+        for name, way in WAYS.items():
+            if name in needed:
+                needed[name].append(steps_needed(way, rig))
+            end = tried(way, rig, FIXED)
+            off[name].append(math.inf if end is None else rig.off(end.q))
+            energy[name].append(math.inf if end is None else rig.energy_off(end.q, end.w))
+    near, far = len(DISTANCES) - 1, DISTANCES.index(0.1)
+    motions = [consistent_motion(rig, DURATION / FIXED) for rig in (rigs[far], rigs[near])]
+    longer = (len(motions[1].t) - len(motions[0].t)) * DURATION / FIXED
+    # sin θ2 is about √(δ² + (ω t)²), so s = ∫ dt / sin θ2 grows by (2/ω) times the ln of the distance ratio
+    foreseen = 2.0 / SPIN * math.log(DISTANCES[far] / DISTANCES[near])
+    head_on = _head_on()
+    growth = {name: steps[near] / steps[far] for name, steps in needed.items()}
+    quantities = {f"{name}_growth": Quantity(value) for name, value in growth.items()}
+    quantities |= {
+        "parameter_growth_error": Quantity(abs(longer / foreseen - 1.0)),
+        "consistent_energy_error": Quantity(energy["consistent"][near]),
+        "damped_least_error": Quantity(min(off["damped"]), "rad"),
+        "head_on_passed": Quantity(float(head_on.reached)),
+        "consistent_off": Quantity(off["consistent"][near], "rad"),
+        "consistent_cost": Quantity(needed["consistent"][near] / needed["quaternion"][near]),
+        "angles_apart": Quantity(angles_apart(), "rad"),
+    }
+    outcome = Outcome(
+        [],
+        tables=[_table(needed, off, energy)],
+        quantities=quantities,
+    )
+    outcome.figures.append(_figure(rigs[near], motions[1], needed, off, output / "spherical_joints.png"))
+    outcome.captions["spherical_joints.png"] = (
+        "Passage at 0.001 rad from the singular pose; cost with quaternion, with Euler angles "
+        "and with the singularity-consistent method"
+    )
+    return outcome
+
+
+def _head_on() -> SingularityConsistentTrajectory:
+    """A rotation about the second axis alone, towards the lock, which it would reach after 0.5 s."""
+    model = Builder("top").link("base").link("top", 1.0, inertia=(0.1, 0.1, 0.1))
+    built = model.joint("ball", SphericalEuler.kind, "base", "top").build(gravity=(0.0, 0.0, 0.0))
+    return integrate_singularity_consistent(built, [0.3, 0.5, 0.0], [0.0, -1.0, 0.0], DURATION, 0.05, most_steps=1000)
+
+
+def angles_apart() -> float:
+    """Largest difference of the angles of three revolute joints from those read from the quaternion of one joint."""
+    body = (1.0, (0.05, 0.02, 0.4), (0.09, 0.08, 0.03))
+    builder = Builder("three_joints").link("base").link("a").link("b").link("rod", *body)
+    for i, (parent, child) in enumerate((("base", "a"), ("a", "b"), ("b", "rod"))):
+        builder.joint(f"turn_{i + 1}", "revolute", parent, child, axis=np.eye(3)[2 - i])
+    angles, rates = np.array([0.1, 0.0, 3.1]), np.array([3.0, -2.0, 4.0])
+    three = builder.build()
+    dynamics = Dynamics(three)
+    R = dynamics.pose("rod", angles)[:3, :3]
+    w = R.T @ dynamics.velocity("rod", angles, rates)[3:]
+    separate = Simulation(three, angles, rates, integrator="dop853", step=1e-3).run(0.5)
+    merged = Simulation(rod(Spherical.kind), upper_quaternion(R), w, integrator="dop853", step=1e-3).run(0.5)
+    read = np.array([to_rpy(np.array(from_quaternion(*q.tolist())))[::-1] for q in merged.q])
+    off = read - separate.q
+    return float(np.max(np.abs(off - 2.0 * np.pi * np.round(off / (2.0 * np.pi)))))
+
+
+def _table(needed: dict[str, list[float]], off: dict[str, list[float]], energy: dict[str, list[float]]) -> Table:
+    columns = ["distance [rad]", *(f"steps, {name}" for name in needed)]
+    columns += [f"{what}, {name}" for what in ("error [rad]", "energy") for name in WAYS]
+    rows = [
+        [distance, *(steps[i] for steps in needed.values()), *(x[i] for found in (off, energy) for x in found.values())]
+        for i, distance in enumerate(DISTANCES)
+    ]
+    note = f"Steps: for an error of the final pose of {WANTED:g} rad. Error, energy: with {FIXED} steps."
+    return Table("Passage of the singular pose", columns, rows, note)
+
+
+def _figure(
+    rig: LockPassage,
+    motion: SingularityConsistentTrajectory,
+    needed: dict[str, list[float]],
+    off: dict[str, list[float]],
+    path: Path,
+) -> Path:
+    from ada_dynamics.drawing.panels import Panel
+    from ada_dynamics.drawing.plots import figure_of
+
+    names = ("z", "y'", "z''")
+    s = np.arange(len(motion.t)) * DURATION / FIXED
+    distance = {"xlabel": "Distance from the lock, log10 of [rad]", "is_logarithmic": True}
+    places = np.log10(DISTANCES)
+    angles = dict(zip(names, np.degrees(motion.q).T, strict=True))
+    figure_of(
+        [
+            Panel.of("Euler angle over time", "[deg]", motion.t, angles),
+            Panel.of("Euler angle over the parameter", "[deg]", s, angles, xlabel="s [s]"),
+            Panel.of("Time over the parameter", "[s]", s, {"t": motion.t}, xlabel="s [s]"),
+            Panel.of("Angular velocity", "[rad/s]", motion.t, dict(zip("xyz", motion.w.T, strict=True))),
+            Panel.of(f"Steps for an error of {WANTED:g} rad", "[-]", places, needed, **distance),
+            Panel.of(f"Error with {FIXED} steps", "[rad]", places, off, **distance),
+        ],
+        path,
+        2,
+    )
+    return path

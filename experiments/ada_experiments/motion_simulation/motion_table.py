@@ -188,15 +188,10 @@ def stiffness_along(jacobian: Array, kp: float, direction: ArrayLike) -> float:
 
 
 class PlateMechanics(NamedTuple):
-    """Plate-level mechanics of a HEXA at one pose, [linear, angular] in base axes at the plate origin.
+    """Plate-level mechanics of a HEXA at one pose, [linear, angular] in base axes at the plate origin."""
 
-    Attributes:
-        jacobian: J of eq. 12: plate velocity per motor velocity.
-        mass: mass matrix of the moving parts, 6x6.
-    """
-
-    jacobian: Array
-    mass: Array
+    jacobian: Array  # J of eq. 12: plate velocity per motor velocity
+    mass: Array  # mass matrix of the moving parts, 6x6
 
     def stiffness(self, kp: float) -> Array:
         """K of eq. 15 for motors of stiffness K_p; D for their damping K_d."""

@@ -10,12 +10,17 @@ from ada_controllers import make
 from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.analysis.balance import soles_of
 from ada_dynamics.simulation.profiles import half_sine
-from ada_experiments import awa_own_robot
-from ada_experiments.hand_on_wall import WallSettings, bearable
-from ada_experiments.leaning_humanoid import CHAINS, controller_of, leaning, pushed, tip_of
-from ada_experiments.push_measures import phase, time_of_fall, trunk_angles
-from ada_experiments.pushed_humanoid import AT_THE_HAND, heights_of_corners, on_free_feet
-from ada_experiments.upright_pose import eigenvalues, reaching
+from ada_experiments import awa_simulators
+from ada_experiments.balance_limits import eigenvalues, reaching
+from ada_experiments.hand_on_wall import CHAINS, WallSettings, bearable, controller_of, leaning, pushed, tip_of
+from ada_experiments.pushed_humanoid import (
+    AT_THE_HAND,
+    heights_of_corners,
+    on_free_feet,
+    phase,
+    time_of_fall,
+    trunk_angles,
+)
 from ada_tools.scenario.scenario import load
 
 ROTATION = {"strategy": "upper_body_rotation"}
@@ -71,10 +76,10 @@ def test_a_fall_is_told_from_a_walk_and_cut_where_the_body_lies() -> None:
     pytest.importorskip("mujoco")
     changes = [{"step": "10 ms"}, {"control_period": "5 ms", "td": "0.2 s", "pace": "2"}]
     scenario = load("A3").with_changes({"settings.changes": changes, "settings.rest": "0 s"})
-    (plain, falls, both), logs = awa_own_robot.try_all(scenario, lambda share, text: None)
+    (plain, falls, both), logs = awa_simulators.try_all(scenario, lambda share, text: None)
     assert [one.change.text for one in (falls, both)] == ["step 10 ms", "control every 5 ms, T_d 0.2 s, pace 2"]
     assert max(plain.tilts) < 5.0 and min(falls.tilts) > 90.0 and max(both.tilts) < 20.0
     assert both.ours.t[-1] == pytest.approx(plain.ours.t[-1] / 2.0, abs=0.02)
-    for panel in awa_own_robot.tilts([plain, falls, both]):
+    for panel in awa_simulators.tilts([plain, falls, both]):
         assert 80.0 <= panel.series[1].y[-1] < 120.0 and panel.series[1].x[-1] < 5.0
     assert [len(log.t) for log in logs] == [len(one.ours.t) for one in (plain, falls, both)]

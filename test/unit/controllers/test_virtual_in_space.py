@@ -21,7 +21,7 @@ from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import with_loops
 from ada_experiments import two_arm_bar as arms
-from ada_experiments.leaning_humanoid import chain_over, leaning
+from ada_experiments.hand_on_wall import chain_over, leaning
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_experiments.chain_measures import rhombus_angle
 from ada_experiments.engines import Comparison, other_engines
+from ada_experiments.motion_measures import rhombus_angle
 from ada_tools import scenario as scenarios
 
 pytest.importorskip("pinocchio")

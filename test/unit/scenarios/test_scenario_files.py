@@ -9,7 +9,7 @@ from refused import refused
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_experiments.chain_measures import rhombus_angle
+from ada_experiments.motion_measures import rhombus_angle
 from ada_tools import scenario as scenarios
 from ada_tools.scenario import ScenarioError
 from ada_tools.scenario.run import build_model, start_state
