@@ -45,7 +45,7 @@ class Case:
 CASES = (
     Case(mechanisms.four_bar, call=25.0, native=50.0, batch=300.0),
     Case(robots.four_bar_2_1, call=25.0, native=50.0, batch=300.0),
-    Case(mechanisms.slider_crank),
+    Case(partial(robots.of_catalogue, "slider_crank")),
     Case(mechanisms.five_bar),
     Case(mechanisms.hexa, native=25.0, batch=100.0),
     Case(robots.rus6, native=25.0, batch=100.0),

@@ -27,6 +27,18 @@ def mechanism(name, base=None):
     return mechanisms.Mechanism(model, start_of(name, model))
 
 
+def slider_crank(crank=0.3, rod=0.7, masses=(0.5, 1.0, 0.8), angle=0.7, height=0.0):
+    """The slider-crank of the catalogue with other lengths, in the x-z plane: a crank, a rod, and a slider along +x."""
+    robot, y, moments = Builder("slider_crank").link("base"), (0, 1, 0), np.array([0.005, 0.0125, 0.0125]) / 12.0
+    robot.link("crank", masses[0], rod=crank).joint("crank", "revolute", "base", "crank", axis=y)
+    robot.link("rod", masses[1], rod=rod).joint("rod", "revolute", "crank", "rod", (0, 0, crank), axis=y)
+    robot.link("slider", masses[2], inertia=masses[2] * moments)
+    robot.joint("slider", "revolute", "rod", "slider", (0, 0, rod), axis=y)
+    robot.loop("guide", "prismatic", "base", "slider", (0, 0, height), axis=(1, 0, 0))
+    t = np.arccos((height - crank * np.cos(angle)) / rod)  # of both solutions the one with the larger x
+    return mechanisms.Mechanism(robot.actuated(["crank"]).build(), np.array([angle, t - angle, -t]))
+
+
 def rotation(rng):
     """A random rotation; often a multiple of 90 deg, as in real robots."""
     if rng.random() < 0.4:

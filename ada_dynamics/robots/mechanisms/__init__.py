@@ -10,7 +10,6 @@ from ada_dynamics.robots.mechanisms.linkages import (
     five_bar,
     four_bar,
     ladder,
-    slider_crank,
 )
 from ada_dynamics.robots.mechanisms.parallel_robots import delta, hexa, stewart
 from ada_dynamics.robots.mechanisms.parts import Mechanism
@@ -22,6 +21,5 @@ __all__ = [
     "four_bar",
     "hexa",
     "ladder",
-    "slider_crank",
     "stewart",
 ]

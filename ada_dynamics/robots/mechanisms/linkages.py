@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkages: four-bar, five-bar, slider-crank and ladder, all planar."""
+"""Linkages: four-bar, five-bar and ladder, all planar."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,13 +11,10 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.robots.mechanisms.parts import (
     Mechanism,
-    X,
     Y,
     along,
     angle_of,
-    angle_with,
     as_many,
-    box,
     closed,
     folded,
     hinged,
@@ -113,41 +109,6 @@ def five_bar(
         pose[f"{name}_rod"] = folded(angle_of(point - elbow) - pose[f"{name}_crank"])
     builder.loop("tip", "revolute", "left_rod", "right_rod", (0.0, 0.0, b), child_xyz=(0.0, 0.0, c), axis=Y)
     return closed(builder.actuated(["left_crank", "right_crank"]), pose)
-
-
-def slider_crank(
-    crank: float = 0.3,
-    rod: float = 0.7,
-    masses: Sequence[float] = (0.5, 1.0, 0.8),
-    angle: float = 0.7,
-    *,
-    height: float = 0.0,
-) -> Mechanism:
-    """Slider-crank: a crank at the origin, a rod and a slider along +x, in the x-z plane; mobility 1.
-
-    Joints `crank`, `rod` and `slider` turn about +y, rods lie along +z at angle zero; `guide` is the prismatic loop
-    joint between the base and the slider. With crank = rod the assembly mode can change where both are upright.
-
-    Args:
-        crank: length of the crank [m].
-        rod: length of the rod [m].
-        masses: masses of crank, rod and slider [kg].
-        angle: angle of the crank [rad].
-        height: height of the guide above the crank's pivot [m].
-
-    Raises:
-        InputError: a length or mass is not positive, or the rod does not reach the guide.
-    """
-    positive(crank=crank, rod=rod, masses=masses)
-    m1, m2, m3 = as_many("masses", masses, 3)
-    builder = Builder("slider_crank").link("base")
-    hinged(builder, "crank", "base", (0.0, 0.0, 0.0), thin_rod(crank, m1))
-    hinged(builder, "rod", "crank", (0.0, 0.0, crank), thin_rod(rod, m2))
-    hinged(builder, "slider", "rod", (0.0, 0.0, rod), box((0.1, 0.05, 0.05), m3))
-    builder.loop("guide", "prismatic", "base", "slider", (0.0, 0.0, height), axis=X)
-    # crank cos(angle) + rod cos(t) = height; of both solutions the one with the larger x.
-    t = angle_with("the slider-crank", rod, 0.0, height - crank * float(math.cos(angle)), 1)
-    return closed(builder.actuated(["crank"]), {"crank": angle, "rod": t - angle, "slider": -t})
 
 
 def ladder(n: int = 10, height: float = 0.5, width: float = 0.4, lean: float = 0.2) -> Mechanism:

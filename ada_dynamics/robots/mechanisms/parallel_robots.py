@@ -111,7 +111,7 @@ def _with_platform(
 BASE_RADIUS, PLATE_RADIUS, ROD_SPACING = 0.2, 0.05, 0.1  # [m]
 
 
-def delta(position: ArrayLike = (0.03, -0.05, -0.6), mass: float = 0.3) -> Mechanism:
+def delta(position: ArrayLike = (0.03, -0.05, -0.6)) -> Mechanism:
     """DELTA robot: a plate translated by three cranks with two parallel rods each; mobility 3.
 
     A rod has a universal joint at the crank and a spherical one at the plate. The plate is a floating link of the tree
@@ -120,7 +120,6 @@ def delta(position: ArrayLike = (0.03, -0.05, -0.6), mass: float = 0.3) -> Mecha
 
     Args:
         position: position of the plate [m].
-        mass: mass of the plate [kg].
 
     Raises:
         InputError: the legs do not reach the plate.
@@ -138,7 +137,7 @@ def delta(position: ArrayLike = (0.03, -0.05, -0.6), mass: float = 0.3) -> Mecha
     for turn in turns:
         middle = np.array([PLATE_RADIUS, 0.0, 0.0])
         plate.append(bar(turned(turn, middle + half), turned(turn, middle - half), 0.009, OUTPUT))
-    builder, (_, p), pose = _with_platform("delta", ceiling, disc(0.06, 0.01, mass), plate, position)
+    builder, (_, p), pose = _with_platform("delta", ceiling, disc(0.06, 0.01, 0.3), plate, position)
     for arm, turn in zip(arms, turns, strict=True):
         arm.add_crank(builder, "base", ROD_SPACING)
         angle, knee = arm.pose(p + turned(turn, np.array([PLATE_RADIUS, 0.0, 0.0])))
@@ -236,30 +235,17 @@ def hexa(
     return closed(builder.actuated([f"{arm.name}_crank" for arm in arms]), pose)
 
 
-def stewart(
-    base_radius: float = 0.5,
-    platform_radius: float = 0.3,
-    position: ArrayLike = (0.02, -0.03, 0.7),
-    rpy: ArrayLike = (0.05, -0.08, 0.1),
-    mass: float = 10.0,
-) -> Mechanism:
+def stewart(position: ArrayLike = (0.02, -0.03, 0.7), rpy: ArrayLike = (0.05, -0.08, 0.1)) -> Mechanism:
     """Gough-Stewart platform on six legs of a universal, a prismatic and a spherical joint (6-UPS); mobility 6.
 
     The platform is a floating link of the tree (joint `platform`); leg i has the joints `leg_i_hip` and `leg_i_slide`
     with the motor, and the loop joint `leg_i_ball`. At slide position 0 the leg is 0.4 m long.
 
     Args:
-        base_radius: radius of the circle of the hips [m].
-        platform_radius: radius of the circle of the balls [m].
         position: position of the platform [m].
         rpy: orientation of the platform [rad].
-        mass: mass of the platform [kg].
-
-    Raises:
-        InputError: a radius or the mass is not positive.
     """
-    positive(base_radius=base_radius, platform_radius=platform_radius, mass=mass)
-    sleeve = 0.4
+    base_radius, platform_radius, mass, sleeve = 0.5, 0.3, 10.0, 0.4  # of the hips, of the balls [m]; [kg]; [m]
     # pairs on the base split between pairs on the platform
     hips = [base_radius * _radial(azimuth) for azimuth in np.radians([-12.0, 12.0, 108.0, 132.0, 228.0, 252.0])]
     tips = [platform_radius * _radial(azimuth) for azimuth in np.radians([-48.0, 48.0, 72.0, 168.0, 192.0, 288.0])]

@@ -60,12 +60,6 @@ def cylinder(length: float, radius: float, mass: float, axis: int = 2) -> SolidB
     return SolidBody(mass, com, np.diag(inertia))
 
 
-def box(sizes: ArrayLike, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> SolidBody:
-    """Solid box with a given centre of mass."""
-    square = np.asarray(sizes, dtype=float) ** 2
-    return SolidBody(mass, np.asarray(com, dtype=float), np.diag(mass / 12.0 * (square.sum() - square)))
-
-
 def disc(radius: float, thickness: float, mass: float) -> SolidBody:
     """Solid disc about the origin, perpendicular to z."""
     inertia = mass * np.array([radius**2 / 4.0 + thickness**2 / 12.0] * 2 + [radius**2 / 2.0])

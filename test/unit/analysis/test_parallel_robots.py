@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loop_robots import slider_crank
 from refused import refused
 
 import ada_dynamics as ada
@@ -67,7 +68,7 @@ def test_a_rhombus_on_one_line_loses_a_condition_of_its_loop():
 @pytest.mark.parametrize("angle", [0.3, 1.1, 2.4])
 def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
     crank, rod = 0.3, 0.7
-    model, q = mechanisms.slider_crank(crank, rod, angle=angle)
+    model, q = slider_crank(crank, rod, angle=angle)
     dynamics = ada.Dynamics(model, q0=q)
     t = q[0] + q[1]
     of_rod = -crank * np.sin(angle) / (rod * np.sin(t))  # dt/dθ

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from loop_robots import mechanism
+from loop_robots import mechanism, slider_crank
 from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 from refused import refused
@@ -246,7 +246,7 @@ def _isosceles_slider_crank(angle: float) -> tuple[list[float], list[float], flo
     M θ̈ = τ + B ω² cos θ sin θ + G sin θ with M = A + B cos² θ; joint angles θ, π - 2 θ, θ + const.
     """
     length, (m1, m2, m3), speed = 0.5, (0.5, 1.0, 0.8), 1.3
-    model, q = mechanisms.slider_crank(length, length, (m1, m2, m3), angle)
+    model, q = slider_crank(length, length, (m1, m2, m3), angle)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         v = speed * np.array([1.0, -2.0, 1.0])

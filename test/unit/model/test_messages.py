@@ -130,7 +130,6 @@ ROWS = {
     "mechanisms": [
         (lambda: mechanisms.four_bar((1.0, 1.0, 1.0, -1.0)), "lengths is .* positive"),
         (lambda: mechanisms.four_bar((1.0, 0.1, 0.1, 1.0)), "four-bar linkage cannot be closed"),
-        (lambda: mechanisms.slider_crank(0.7, 0.3, angle=0.0), "slider-crank cannot be closed"),
         (lambda: mechanisms.five_bar(tip=(3.0, 0.0)), "left arm of the five-bar linkage cannot be closed"),
         (lambda: mechanisms.hexa(position=(0, 0, -2)), "leg 'leg_1' cannot be closed"),
         (lambda: mechanisms.ladder(3, lean=-1.5), "cell 1 of the ladder cannot be closed"),
