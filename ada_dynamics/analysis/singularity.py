@@ -142,22 +142,12 @@ def _freedoms(dynamics: Dynamics, joint: LoopJoint, q: Array) -> Array:
     return np.stack(columns, axis=-1) if columns else np.zeros((*q.shape[:-1], 6, 0))
 
 
-def constraint_conditioning(dynamics: Dynamics, q: ArrayLike, every: int = 1) -> Array:
-    """Ratio of the smallest and largest singular value of the mass-weighted constraint Jacobian; 0 if singular.
+def constraint_conditioning(dynamics: Dynamics, q: ArrayLike) -> Array:
+    """Ratio of the smallest and largest singular value of the mass-weighted constraint Jacobian, (N,); 0 if singular.
 
-    See `Dynamics.constraints.state`. The evaluation takes some 0.1 ms per configuration; `every` skips configurations.
-
-    Args:
-        dynamics: dynamics of the robot; without loops the result is 1.
-        q: configurations, (N, nq).
-        every: evaluate each n-th state only.
-
-    Returns:
-        (ceil(N / every),).
+    See `Dynamics.constraints.state`. The evaluation takes some 0.1 ms per configuration. Without loops the result is 1.
     """
-    if every < 1:
-        raise invalid("every", every, "at least 1")
-    return np.array([dynamics.constraints.state(state).sigma for state in np.atleast_2d(q)[::every]])
+    return np.array([dynamics.constraints.state(state).sigma for state in np.atleast_2d(q)])
 
 
 # --- types of singular configurations -------------------------------------------------------------------------------
@@ -258,7 +248,7 @@ def _rank_of_link(dynamics: Dynamics, link: str, moved: Callable[[Array], Array]
 
 
 # --- along a motion -------------------------------------------------------------------------------------------------
-def singularity_times(t: ArrayLike, measure: ArrayLike, share: float = SMALL_MINIMUM) -> Array:
+def singularity_times(t: ArrayLike, measure: ArrayLike) -> Array:
     """Times at which a non-negative measure reaches zero: its minima below a fraction of its largest value.
 
     A measure such as det(J Jᵀ) is quadratic in the distance to a singular configuration, so the time of a minimum is
@@ -267,7 +257,6 @@ def singularity_times(t: ArrayLike, measure: ArrayLike, share: float = SMALL_MIN
     Args:
         t: times, (N,).
         measure: values, (N,).
-        share: largest ratio of a minimum and the largest value.
     """
     times, values = np.asarray(t, dtype=np.float64), np.asarray(measure, dtype=np.float64)
     if times.ndim != 1 or times.shape != values.shape:
@@ -275,7 +264,7 @@ def singularity_times(t: ArrayLike, measure: ArrayLike, share: float = SMALL_MIN
     if len(times) < 3:
         return np.zeros(0)
     inner = values[1:-1]
-    low = (inner <= values[:-2]) & (inner < values[2:]) & (inner < share * np.max(values))
+    low = (inner <= values[:-2]) & (inner < values[2:]) & (inner < SMALL_MINIMUM * np.max(values))
     return np.array([_vertex(times[i : i + 3], values[i : i + 3]) for i in np.flatnonzero(low)])
 
 

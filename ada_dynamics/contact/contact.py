@@ -147,7 +147,6 @@ class Contact:
         links: Iterable[str] | None = None,
         *,
         q: Array | None = None,
-        ground: Ground | None = None,
         material: Material | None = None,
     ) -> Contact:
         """Corner points of the boxes that a robot stands on; see `shape_contacts.sole_points`.
@@ -156,12 +155,10 @@ class Contact:
             model: model with boxes as collision shapes, or else as visual shapes.
             links: names of the feet; by default the links whose boxes are lowest at q.
             q: configuration in which the soles face the ground; neutral by default.
-            ground: plane of the ground.
             material: material of all points; `Material.for_weight` of the model by default.
         """
-        ground = ground or Ground()
-        points = sole_points(model, links, model.neutral() if q is None else q, ground.normal)
-        return cls(points, ground=ground, material=material or Material.for_weight(model.total_mass))
+        points = sole_points(model, links, model.neutral() if q is None else q, Ground().normal)
+        return cls(points, material=material or Material.for_weight(model.total_mass))
 
 
 # --- frames of links ------------------------------------------------------------------------------------------------

@@ -58,9 +58,7 @@ class JointStops:
         model: Model,
         step: float = 1e-3,
         *,
-        damping: float = 1.0,
         q: Array | None = None,
-        without: Sequence[str] = (),
         is_implicit: bool = False,
     ) -> JointStops:
         """Stops whose stiffness suits the time step: the frequency of each joint in its stop is 0.2 / step.
@@ -73,9 +71,7 @@ class JointStops:
         Args:
             model: model whose joints have limits.
             step: time step of the integrator [s].
-            damping: d of all joints.
             q: configuration at which inertias are computed; neutral by default.
-            without: joints without stops.
             is_implicit: True for the integrator semi_implicit.
 
         Raises:
@@ -90,14 +86,14 @@ class JointStops:
         beyond = {} if is_implicit else limit_violations(model, _pose(model, q))
         joints: dict[str, tuple[float, float]] = {}
         for body in model.tree.bodies:
-            if body.name in without or not model.joints[body.name].bounds:
+            if not model.joints[body.name].bounds:
                 continue
             # a mimic joint contributes multiplier² times its stiffness
-            squared = min((SHARE_OF_STEP / step) ** 2, 1.0 / max(step * damping * beyond.get(body.name, 0.0), TINY))
+            squared = min((SHARE_OF_STEP / step) ** 2, 1.0 / max(step * beyond.get(body.name, 0.0), TINY))
             followed = float(inertia[body.v].min()) * squared / (body.multiplier**2 or 1.0)
             least = sliding if body.joint.slides() else turning
-            joints[body.name] = (max(followed, least), damping)
-        return cls(damping=damping, joints=joints, without=without)
+            joints[body.name] = (max(followed, least), 1.0)
+        return cls(joints=joints)
 
     def resolve(self, model: Model, tree: Tree | None = None) -> tuple[Stop, ...]:
         """Stops in the form of `algorithms.joint_loads`.

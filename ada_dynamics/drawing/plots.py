@@ -40,7 +40,6 @@ def plot_log(
     *,
     joints: Sequence[str] | None = None,
     columns: int | None = None,
-    title: str | None = None,
 ) -> Any:
     """Plot a motion over time.
 
@@ -51,7 +50,6 @@ def plot_log(
             the closure error of loops.
         joints: names of the joints to draw, at most 8; by default those with the largest range of motion.
         columns: panels per row; by default 2, or 3 for 7 panels or more.
-        title: title of the figure.
 
     Returns:
         The matplotlib Figure.
@@ -60,7 +58,7 @@ def plot_log(
         InputError: a panel or joint is unknown or has no data, matplotlib is not installed, or the file cannot be
             written.
     """
-    return figure_of(panels_for(log, panels, joints), path, columns, title=title)
+    return figure_of(panels_for(log, panels, joints), path, columns)
 
 
 def panels_for(

@@ -201,18 +201,13 @@ def select_plane(poses: Sequence[PlacedRobot], plane: str | None) -> str:
     return "xz" if spread[1] <= 1e-6 * float(np.max(spread)) else SPACE
 
 
-def bounding_cube(poses: Sequence[PlacedRobot], least: float = 0.1) -> tuple[Array, float]:
-    """Center and half side of a cube that contains all geometries.
-
-    Args:
-        poses: geometries of the robot.
-        least: smallest half side [m].
-    """
+def bounding_cube(poses: Sequence[PlacedRobot]) -> tuple[Array, float]:
+    """Center and half side of a cube that contains all geometries, at least 0.1 m."""
     every = np.vstack([pose.corners() for pose in poses])
     if not len(every):
         return np.zeros(3), 1.0
     low, high = every.min(axis=0), every.max(axis=0)
-    return 0.5 * (low + high), max(0.5 * float(np.max(high - low)) * 1.06, least)
+    return 0.5 * (low + high), max(0.5 * float(np.max(high - low)) * 1.06, 0.1)
 
 
 def half_extent(poses: Sequence[PlacedRobot]) -> float:

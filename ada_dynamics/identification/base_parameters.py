@@ -18,6 +18,7 @@ from ada_dynamics.arrays import Array
 
 _PIVOT_RATIO = 0.1  # pivot relative to the largest one, above which columns are selected by their names
 _ROUNDING = 1e-7  # magnitude of a coefficient that is a rounding error
+_DEPENDENT = 1e-8  # remainder of a dependent column, relative to its length
 _BLOCKS = 40  # parts of the recording whose errors are assumed independent
 _LOST = 0.1  # component of a base parameter in directions that are not excited
 # Combinations are named after armatures and masses only if no other parameter remains, after masses last; parameters in
@@ -45,23 +46,20 @@ class BaseParameters(NamedTuple):
         return tuple(k for k, row in zip(self.leading, self.combine, strict=True) if np.count_nonzero(row) == 1)
 
 
-def base_parameters(
-    Y: Array, names: Sequence[str], last: Collection[str] = (), tolerance: float = 1e-8
-) -> BaseParameters:
+def base_parameters(Y: Array, names: Sequence[str], last: Collection[str] = ()) -> BaseParameters:
     """Compute the base parameters from a regressor.
 
     Args:
         Y: regressor in any number of states, (..., P).
         names: names of the parameters.
         last: parameters that should not name a combination.
-        tolerance: remainder of a dependent column, relative to its length.
     """
     rows = Y.reshape(-1, Y.shape[-1])
     R = np.linalg.qr(rows, mode="r") if len(rows) > rows.shape[1] else rows
     lengths = np.linalg.norm(R, axis=0)
-    seen = lengths > tolerance * np.max(lengths, initial=0.0)
+    seen = lengths > _DEPENDENT * np.max(lengths, initial=0.0)
     unit = np.where(seen, R / np.where(seen, lengths, 1.0), 0.0)
-    chosen = sorted(_independent(unit, _name_ranks(names, last), tolerance))
+    chosen = sorted(_independent(unit, _name_ranks(names, last)))
     combine = np.zeros((len(chosen), len(names)))
     if chosen:
         combine = np.linalg.lstsq(unit[:, chosen], unit, rcond=None)[0] * lengths / lengths[chosen][:, None]
@@ -85,16 +83,16 @@ def _name_ranks(names: Sequence[str], last: Collection[str]) -> Array:
     return np.asarray(np.argsort(np.argsort(ranks, kind="stable"), kind="stable"), dtype=np.float64)
 
 
-def _independent(unit: Array, order: Array, tolerance: float) -> list[int]:
+def _independent(unit: Array, order: Array) -> list[int]:
     """Columns that span the column space, by Gram-Schmidt with pivoting and ranked names."""
     left = unit.copy()
     chosen: list[int] = []
     while True:
         sizes = np.linalg.norm(left, axis=0)
         largest = float(np.max(sizes, initial=0.0))
-        if largest <= tolerance or len(chosen) == min(unit.shape):
+        if largest <= _DEPENDENT or len(chosen) == min(unit.shape):
             return chosen
-        candidates = np.flatnonzero(sizes >= max(_PIVOT_RATIO * largest, tolerance))
+        candidates = np.flatnonzero(sizes >= max(_PIVOT_RATIO * largest, _DEPENDENT))
         k = int(candidates[np.argmin(order[candidates])])
         direction = left[:, k] / sizes[k]
         for _ in range(2):  # the second pass removes rounding errors

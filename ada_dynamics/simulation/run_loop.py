@@ -31,16 +31,15 @@ class RunLoop:
         self,
         context: SimulationContext,
         recorders: Sequence[RowReceiver] = (),
-        progress: Callable[[float], None] | None = None,
     ) -> None:
         """Initialize the loop.
 
         Args:
             context: context of the simulation.
             recorders: receivers of the rows and events, in this order.
-            progress: callback with the elapsed simulated time [s].
         """
-        self.context, self.recorders, self.progress = context, recorders, progress
+        self.context, self.recorders = context, recorders
+        self.progress: Callable[[float], None] | None = None  # called with the elapsed simulated time [s]
         self.integrator = context.integrator
         self.begin = context.t
         self._steps_here = 0  # since the run began

@@ -14,7 +14,6 @@ from ada_dynamics import Builder, Dynamics, Simulation, close_loops
 from ada_dynamics.analysis.motion import LoopJointMotion, revolute_loops
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import (
-    constraint_conditioning,
     gram_determinant,
     loop_jacobian,
     loop_singularity_measure,
@@ -107,7 +106,6 @@ def test_minima_away_from_zero_and_ends_are_no_passings():
         (lambda arm: singularity_measure(arm, "link_2", np.zeros(2), rows=[7]), {"field": "rows", "value": (7,)}),
         (lambda arm: singularity_measure(arm, "base", np.zeros(2)), {"field": "J", "value": 0.0}),
         (lambda arm: loop_singularity_measure(arm, "closing", np.zeros(2)), {"loop": "closing"}),
-        (lambda arm: constraint_conditioning(arm, np.zeros(2), every=0), {"field": "every", "value": 0}),
         (lambda arm: gram_determinant(np.zeros(3)), {"field": "J", "value": (3,)}),
         (lambda arm: singularity_times([0.0, 1.0], [0.0]), {"field": "times", "value": (2,)}),
     ],
