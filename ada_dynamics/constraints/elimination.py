@@ -191,12 +191,10 @@ class TreeSearch:
         self.order.append(self.tree.nv + c)
         return True
 
-    def _pivots(self, c: int) -> list[float]:
-        return [-float(sweep.coupling.diagonal(c)) for sweep in self.sweeps]
-
     def _share(self, c: int) -> float:
         """Smallest share of a constraint's pivot that has not cancelled, over the samples."""
-        pairs = zip(self._pivots(c), self.typical[:, c].tolist(), strict=True)
+        pivots = [-float(sweep.coupling.diagonal(c)) for sweep in self.sweeps]
+        pairs = zip(pivots, self.typical[:, c].tolist(), strict=True)
         return min(pivot / whole if whole > 0.0 else 0.0 for pivot, whole in pairs)
 
 

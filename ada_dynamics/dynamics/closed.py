@@ -86,7 +86,7 @@ class ClosedDynamics:
         """Analysis, plans, and the plan with the shortest code, from the cache on disk if possible: they take 0.1 s."""
         store, q0 = ObjectCache.default(), None if self.q0 is None else self.q0.tolist()
         is_dense = self.solver == RANK_REVEALING
-        key = digest("loops", self.kernels.fingerprint(), repr((q0, is_dense)), source_hash(), np.__version__)
+        key = digest("loops", self.kernels.fingerprint, repr((q0, is_dense)), source_hash(), np.__version__)
         entry = store.load(key)
         if entry is not None:
             name, turned, samples, *facts = as_tuples(entry.metadata["analysis"])

@@ -41,11 +41,10 @@ class KernelStore:
         bits = Target.host().vector_bits if reason_for_fallback() is None else 256
         return {name: instructions(function, bits) for name, function in functions.items()}
 
+    @cached_property
     def fingerprint(self) -> str:
         """Differs for any two models whose kernels differ."""
-        if not hasattr(self, "_fingerprint"):
-            self._fingerprint = tree_fingerprint(self.tree)
-        return self._fingerprint
+        return tree_fingerprint(self.tree)
 
     def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False, quick: bool = False) -> Kernel:
         """The kernel of a quantity of the bodies, or of the single links where some are fixed to each other.
@@ -56,7 +55,7 @@ class KernelStore:
         if kernel is None:
             quantity = make()
             signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
-            fingerprint = tree_fingerprint(self.model.full_tree) if of_links else self.fingerprint()
+            fingerprint = tree_fingerprint(self.model.full_tree) if of_links else self.fingerprint
             key = f"{fingerprint}|{quantity.name}"
             made = Kernel(signature, quantity.trace, key, quick=quick)
             kernel = self._kernels.setdefault(name, made)  # all threads use the same one
@@ -69,7 +68,7 @@ class KernelStore:
             return None
         made = quantity("positions", self.tree, ("q",), {}, lambda **_: {})
         signature = Signature(made.name, tuple(made.inputs.items()), ())
-        return Kernel(signature, made.trace, f"{self.fingerprint()}|{made.name}")
+        return Kernel(signature, made.trace, f"{self.fingerprint}|{made.name}")
 
 
 def run(kernel: Kernel, *inputs: Array) -> tuple[Any, int]:

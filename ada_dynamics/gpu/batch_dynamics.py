@@ -7,7 +7,7 @@ The code is tested on the CPU (`device="host"`) and by an interpreter of PTX. It
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -172,7 +172,7 @@ class DeviceDynamics(Dynamics):
 
     def _kernel_of(self, quantity: Quantity, bits: int = 64, **more: Any) -> ThreadKernel:
         signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
-        key = f"{self._kernels.fingerprint()}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
+        key = f"{self._kernels.fingerprint}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
         return ThreadKernel(signature, quantity.trace, key, self.device, bits, **more)
 
     # --- batches ------------------------------------------------------------------------------------------------
@@ -195,80 +195,42 @@ class DeviceDynamics(Dynamics):
         if closed is not None and name == "forward":
             closed.refuse_locked()
         is_on_device = any(map(on_device, values.values()))
-        arrays = {key: self._array_or_view(key, x) for key, x in values.items()}
+        arrays: dict[str, Any] = {key: self._array_or_view(key, x) for key, x in values.items()}
         if external:
             arrays["wrenches"] = flat_wrenches(self.model, self._tree, external)
         is_dense_only = closed is not None and closed.plans.is_dense_only
         if is_dense_only or not (is_on_device or _is_batch(arrays)):
             return on_cpu(*values.values(), external=external)  # raises for batches of different lengths
-        batch = self._on_device if is_on_device else self._on_host_arrays
-        return batch(name, arrays, values, partial(self._again, on_cpu, external or {}))
-
-    def _on_host_arrays(
-        self,
-        name: str,
-        arrays: Mapping[str, Any],
-        values: Mapping[str, Any],
-        again: Callable[[Sequence[Array], Any], Array],
-    ) -> Any:
-        single = all(isinstance(x, np.ndarray) and x.dtype == np.float32 for x in values.values())
-        kernel = self.thread_kernel(name, "wrenches" in arrays, 32 if single else 64)
-        if self._is_first_batch(name):
-            few = range(min(CHECKED_STATES, next(len(x) for x in arrays.values() if x.ndim == 2)))
-            self._look_once(name, _rows(arrays["q"], few), _rows(arrays["v"], few))
-        found, rejected = compute(kernel, list(arrays.values()))
-        result: Any = found[0]
+        if is_on_device:
+            dtypes = {x.dtype for x in arrays.values() if isinstance(x, ArrayView)}
+            if len(dtypes) > 1:
+                raise invalid(", ".join(values), tuple(sorted(map(str, dtypes))), "one for all", "dtype of ")
+        else:
+            dtypes = {x.dtype if isinstance(x, np.ndarray) else np.dtype(float) for x in values.values()}
+        kernel = self.thread_kernel(name, bool(external), 32 if dtypes == {np.dtype(np.float32)} else 64)
+        if closed is not None and name not in self._seen:
+            lengths = [x.shape[0] for x in arrays.values() if len(x.shape) == 2] or [1]
+            few = range(min(CHECKED_STATES, *lengths))
+            self._look_once(name, *(_rows(self._on_host(arrays[key]), few) for key in ("q", "v")))
+        result: Any
+        if is_on_device:
+            (result,), refused = launch(kernel, arrays)
+            rejected = refused.rows()
+        else:
+            (result,), rejected = compute(kernel, list(arrays.values()))
         if len(rejected):
-            self._check_state(dict(arrays))
-            result[rejected] = again([_rows(x, rejected) for x in list(arrays.values())[:3]], rejected)
+            here = {key: self._on_host(x) for key, x in arrays.items()}
+            self._check_state(here)
+            own = {link: np.asarray(w)[rejected] if np.ndim(w) == 2 else w for link, w in (external or {}).items()}
+            found = on_cpu(*(_rows(here[key], rejected) for key in values), external=own or None)
+            if is_on_device:
+                put_rows(self.device, result, rejected, found)
+            else:
+                result[rejected] = found
         return result
 
-    def _on_device(
-        self,
-        name: str,
-        arrays: Mapping[str, ArrayView | Array],
-        values: Mapping[str, Any],
-        again: Callable[[Sequence[Array], Any], Array],
-    ) -> Any:
-        own = {key: x for key, x in arrays.items() if isinstance(x, ArrayView)}
-        dtypes = {x.dtype for x in own.values()}
-        if len(dtypes) > 1:
-            raise invalid(", ".join(own), tuple(sorted(map(str, dtypes))), "one for all", "dtype of ")
-        kernel = self.thread_kernel(name, "wrenches" in arrays, 8 * dtypes.pop().itemsize)
-        (result,), rejected = launch(kernel, arrays)
-        if self._is_first_batch(name):
-            few = range(min(CHECKED_STATES, rejected.count))
-            self._look_once(name, *(self._states(arrays[key], few) for key in ("q", "v")))
-        rows = rejected.rows()
-        if len(rows):
-            parts = {key: self._states(arrays[key], rows) for key in values}
-            try:
-                self._check_state(parts)
-            except InputError as problem:
-                raise InputError(
-                    f"{problem} (state numbers refer to the rejected states {_few(rows)})",
-                    joint=problem.joint,
-                    field=problem.field,
-                    value=problem.value,
-                    allowed=problem.allowed,
-                ) from None
-            put_rows(self.device, result, rows, again(list(parts.values()), rows))
-        return result
-
-    def _is_first_batch(self, name: str) -> bool:
-        """Return True for the first batch of a mechanism with loops, whose states may violate the constraints."""
-        return self._kernels.closed is not None and name not in self._seen
-
-    def _again(
-        self, on_cpu: Callable[..., Array], external: Mapping[str, ArrayLike], states: Sequence[Array], rows: Any
-    ) -> Array:
-        """Recompute rejected states on the CPU, with their external wrenches."""
-        own = {link: np.asarray(w)[rows] if np.ndim(w) == 2 else w for link, w in external.items()}
-        return on_cpu(*states, external=own or None)
-
-    def _states(self, x: ArrayView | Array, rows: Any) -> Array:
-        """Some states of an argument on the host."""
-        return _rows(x.numpy(self.device) if isinstance(x, ArrayView) else x, rows)
+    def _on_host(self, x: ArrayView | Array) -> Array:
+        return np.asarray(x.numpy(self.device) if isinstance(x, ArrayView) else x, dtype=np.float64)
 
     def _array_or_view(self, name: str, value: Any) -> ArrayView | Array:
         if not on_device(value):
@@ -290,8 +252,3 @@ def _rows(x: Array, rows: Any) -> Array:
     return np.ascontiguousarray(
         x[list(rows)] if x.ndim == 2 else np.broadcast_to(x, (len(rows), len(x))), dtype=np.float64
     )
-
-
-def _few(rows: Any) -> str:
-    shown = ", ".join(map(str, rows[:5]))
-    return shown + (", ..." if len(rows) > 5 else "")

@@ -103,14 +103,10 @@ class ObjectCache:
                 with contextlib.suppress(OSError):
                     Path(temporary).unlink()
                 raise
-            self._prune_sometimes(key)
+            if zlib.crc32(key.encode()) % 16 == 0:  # a scan of thousands of entries takes longer than a write
+                self.prune()
         except OSError as error:
             _warn_once(str(self.directory), str(error))
-
-    def _prune_sometimes(self, key: str) -> None:
-        """Prune after one of sixteen entries, because a scan of thousands of entries takes longer than a write."""
-        if zlib.crc32(key.encode()) % 16 == 0:
-            self.prune()
 
     def prune(self) -> None:
         """Remove the least recently used entries above the size limit; safe with concurrent processes."""
