@@ -31,6 +31,7 @@ html_title = f"{project} {release}"
 html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "static" / "scorer.js")
 copybutton_prompt_text = "$ "
 
 # What the code says of itself becomes pages before Sphinx looks for pages.
