@@ -70,11 +70,6 @@ def test_mutated_robots_are_right_or_refused() -> None:
     assert not [row for row in rows if row["verdict"] == NO_JUDGE and "the judge fails" in row["reason"]]
 
 
-def test_a_robot_comes_again_by_its_number() -> None:
-    number = next(i for i in range(100) if cases.family_of(i).name == "texts")
-    assert list(cases.cases(3, number)) == list(cases.cases(3, number))
-
-
 def _gravity(model: ada.Model) -> ada.Model:
     return with_gravity(model, (0.0, 0.0, -9.80665))
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
-from rclpy.serialization import deserialize_message, serialize_message
 from standing_box import EACH, FRAMES, box, standing
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -16,24 +15,6 @@ from ada_robot.messages.marks import Marks
 __all__ = ["box"]
 pytestmark = pytest.mark.ros
 UP = ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
-
-
-def test_markers_are_in_the_worlds_frame_and_fade(box):
-    message = MarkerMessages("odom", 0.25).message(
-        Marks(*box, contact_frames=FRAMES).at(standing(box[0], EACH)), 3_000_000_004
-    )
-    assert len(deserialize_message(serialize_message(message), MarkerArray).markers) == len(message.markers)
-    kinds = {"contact": Marker.ARROW, "com": Marker.SPHERE, "zmp": Marker.SPHERE, "support": Marker.LINE_STRIP}
-    assert {marker.ns for marker in message.markers} == set(kinds)
-    for marker in message.markers:
-        assert marker.header.frame_id == "odom"
-        assert (marker.header.stamp.sec, marker.header.stamp.nanosec) == (3, 4)
-        assert (marker.lifetime.sec, marker.lifetime.nanosec) == (0, 250_000_000)
-        assert (marker.action, marker.type) == (Marker.ADD, kinds[marker.ns])
-        assert marker.pose.orientation.w == 1.0
-        assert marker.color.a == 1.0
-        assert marker.scale.x > 0.0
-        assert len(marker.points) == {"contact": 2, "support": 5}.get(marker.ns, 0)
 
 
 def test_a_lifted_foot_is_deleted_once_and_comes_back_as_the_same_marker(box):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jit_examples import programs, run_program
 from refused import refused
 
 from ada_dynamics.errors import InputError
@@ -54,29 +55,7 @@ def test_constants_per_lane_go_through_every_function():
         1.0 / pack([1.0, 0.0])
 
 
-_STEPS = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "neg": lambda a, b: -a,
-    "div": lambda a, b: a / (1.5 + b * b),
-    "sqrt": lambda a, b: sqrt(absolute(a) + 0.25),
-    "sin": lambda a, b: sin(a),
-    "cos": lambda a, b: cos(b),
-    "max": maximum,
-    "constant": lambda a, b: 0.75 * a - 0.25,
-}
-programs = st.lists(
-    st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=20
-)
 constants = st.lists(st.sampled_from([0.0, 1.0, -1.0, 0.5, -2.0]), min_size=4, max_size=4)
-
-
-def _run(program, pool):
-    pool = list(pool)
-    for name, i, j in program:
-        pool.append(_STEPS[name](pool[i % len(pool)], pool[j % len(pool)]))
-    return pool[-1]
 
 
 def _lane_program(program, lanes, numbers):
@@ -84,17 +63,17 @@ def _lane_program(program, lanes, numbers):
 
     def body(q, v):
         pool = [pack(q[:lanes]), v[0], pack(numbers[:lanes]), pack(q[-lanes:])]
-        last = _run(program, pool)
+        last = run_program(program, pool)[-1]
         return {"each": tuple(extract(last, lane) for lane in range(lanes)), "sum": lane_sum(last, lanes)}
 
     def by_lane(q, v):
-        each = [_run(program, [q[k], v[0], numbers[k], q[k - lanes]]) for k in range(lanes)]
+        each = [run_program(program, [q[k], v[0], numbers[k], q[k - lanes]])[-1] for k in range(lanes)]
         return each, sum(each)
 
     return trace("f", {"q": 5, "v": 1}, body), by_lane
 
 
-@given(program=programs, lanes=st.integers(2, 4), numbers=constants, seed=st.integers(0, 100))
+@given(program=programs(), lanes=st.integers(2, 4), numbers=constants, seed=st.integers(0, 100))
 def test_lanes_compute_what_each_of_them_would_alone(program, lanes, numbers, seed):
     function, by_lane = _lane_program(program, lanes, numbers)
     rng = np.random.default_rng(seed)
@@ -117,7 +96,7 @@ def test_constants_whose_product_would_vanish_in_a_lane_are_not_multiplied_befor
     assert found["y"] == pytest.approx((2.0, -1e-150), rel=1e-14)
 
 
-@given(program=programs, lanes=st.integers(2, 4), numbers=constants, seed=st.integers(0, 100))
+@given(program=programs(), lanes=st.integers(2, 4), numbers=constants, seed=st.integers(0, 100))
 def test_derivatives_on_lanes_are_those_of_the_scalars_that_they_stand_for(program, lanes, numbers, seed):
     function, _ = _lane_program(program, lanes, numbers)
     rng = np.random.default_rng(seed)

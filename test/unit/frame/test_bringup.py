@@ -111,18 +111,12 @@ def test_the_documentation_names_all_setups_and_arguments():
     [
         ("pa10_sim", "rviz", "yes"),
         ("closed_chain", "mechanism", "fourbar"),
-        ("pa10_sim", "idle", ""),
-        ("pa10_sim", "real_time_factor", "nan"),
         ("pa10_sim", "view_port", "65536"),
         ("pa10_sim", "namespace", "2nd"),
-        ("pa10_sim", "log_level", "loud"),
         ("pa10_sim", "params_file", "/none.yaml"),
-        ("pa10_sim", "record", "/none/run.mcap"),
         ("pa10_sim", "base_pose", "here"),
         ("display", "robot", "pa11"),
-        ("display", "loops", "none.yaml"),
         ("robot_control", "goal", "arm=0.4,arm=0.5"),
-        ("robot_control", "controller", "balance"),
     ],
 )
 def test_an_unusable_argument_is_refused(name, field, value):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
 import sys
@@ -17,8 +18,10 @@ from hypothesis import strategies as st
 
 from ada_dynamics.clock import ManualClock
 from ada_robot.timing.deadlines import DeadlineLoop, Deadlines
+from ada_robot.timing.periods import PeriodStatistics
 
 MS = 1_000_000  # [ns]
+HALF_A_BIN = 1 / 128  # of the time: bins are 1/64 of their octave wide, and told by their middle
 
 
 class Clock(ManualClock):
@@ -209,3 +212,24 @@ def test_a_tick_that_fails_ends_the_loop_and_is_reported_once(caplog: pytest.Log
     unasked.plan(1, lambda: 1 / 0)
     unasked.run()
     assert [one.levelno for one in caplog.records] == [logging.ERROR] and "ZeroDivisionError" in caplog.text
+
+
+def test_a_summary_counts_wake_ups_missed_periods_and_slipped_time_until_a_restart() -> None:
+    clock = ManualClock(5.0)
+    statistics = PeriodStatistics(clock.now_ns)
+    statistics.add(100, None)  # the first wake-up ends no period
+    statistics.add(200, 1000)
+    statistics.add(3300, 4100, due=4)
+    statistics.add(90_000, 90_800)
+    statistics.slip(89, 89_000)
+    clock.advance(2.5)
+    summary = statistics.summary()
+    assert (summary.count, summary.missed) == (4, 3 + 89)
+    assert summary.slipped_s == pytest.approx(89e-6)
+    assert summary.period_max == pytest.approx(90.8e-6)
+    assert summary.late_max == pytest.approx(90e-6)
+    assert summary.period_p50 == pytest.approx(4.1e-6, rel=HALF_A_BIN)
+    assert summary.late_p50 == pytest.approx(200e-9, rel=HALF_A_BIN)
+    assert summary.since_s == pytest.approx(2.5)
+    statistics.restart()
+    assert set(dataclasses.astuple(statistics.summary())) == {0}

@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from refused import refused
 
 import ada_dynamics as ada
 from ada_experiments import awa_equations
 from ada_experiments.awa_equations import Frame, Samples
 from ada_experiments.awa_simulators import KNOWN, read_settings, soles, walk_here, walk_there
 from ada_experiments.awa_walk import FEET, Gains, Pid, Walk, khr1_walk, with_armature
-from ada_tools.scenario.registry import find_experiment
 from ada_tools.scenario.scenario import load, settings_of
 
 Array = NDArray[np.float64]
@@ -135,23 +131,6 @@ def test_khr1_settles_alike_in_both_simulators(khr1: ada.Model) -> None:
     weight = model.total_mass * 9.81
     for run in (ours, theirs):
         assert sum(run.smoothed(foot)[-1] for foot in FEET) == pytest.approx(weight, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "field"),
-    [
-        ("A1", {"settings.periods": ["5 ms", "10 ms"]}, "settings.periods"),
-        ("A1", {"settings.periods": ["5 ms", "5 m"]}, "settings.periods"),
-        ("A1", {"settings.period": "5 ms"}, "settings"),
-        ("A2", {"settings.gains.kp": 0.0}, "settings.gains.kp"),
-        ("A2", {"settings.touch_time": "5 mm"}, "settings.touch_time"),
-    ],
-)
-def test_wrong_settings_are_refused_by_key(name: str, change: dict[str, object], field: str, tmp_path: Path) -> None:
-    scenario = load(name).with_changes(change)
-    assert scenario.experiment is not None
-    with refused(ada.AdaError, field=field):
-        find_experiment(scenario.experiment)(scenario, tmp_path, lambda share, text: None)
 
 
 def test_the_papers_robot_has_the_parts_of_table_4(khr1: ada.Model) -> None:

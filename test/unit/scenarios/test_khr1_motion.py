@@ -53,10 +53,7 @@ def test_channels_and_home_are_those_of_table_5():
         ("channel: 1,", "channel: 25,", 19, "map.servos.0.channel"),
         ("channel: 2,", "channel: 1,", 20, "map.servos.1.channel"),
         ("sign: -1", "sign: 2", 19, "map.servos.0.sign"),
-        ("home: 5,", "home: 500,", 19, "map.servos.0.home"),
-        ("max: 180", "max: -1", 19, "map.servos.0.min"),
         ("left_elbow", "neck_yaw", 22, "map.servos.3.joint"),
-        ("servos:", "other:", 18, "map"),
     ],
 )
 def test_a_bad_map_is_refused_by_line_and_key(tmp_path, old, new, line, field):

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from refused import refused
 
-from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.delay import (
     longest_passive_delay,
@@ -175,14 +172,6 @@ class _Dying(SpringTable):
         self.count += 1
         reading = super().exchange(pose, twist)
         return reading if self.count < 30 else reading._replace(is_fresh=False)
-
-
-def test_steps_that_differ_and_phases_that_cannot_be_are_refused(pair: RobotPair) -> None:
-    other = RobotPair(replace(pair.settings, step=1e-3))
-    with refused(InputError, field="period"):
-        run(other, SpringTable(STIFFNESS), 0.1)
-    with refused(InputError, field="phase"):
-        run(pair, SpringTable(STIFFNESS), 0.1, phase=STEP)
 
 
 def test_the_peak_is_that_of_the_mean_over_ten_milliseconds():
