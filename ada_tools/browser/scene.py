@@ -122,7 +122,11 @@ class Scene:
                 if found is not None:
                     pulled(found)
 
+            async def highlight(_: Any) -> None:
+                """Browsers highlight under the mouse what can be clicked."""
+
             batch.node.on_drag("left")(pull)
+            batch.node.on_click(highlight)
 
     def wrench_at(self, link: str, force: ArrayLike, point: ArrayLike) -> Array:
         """Wrench [f, n] at the origin of a link, in world axes, of a force at a point.
