@@ -57,7 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="parallel runs (default: number of cores)")
     parser.add_argument("--limit", type=int, metavar="N", help="stop after N runs; the same command resumes")
-    parser.add_argument("--restart", action="store_true", help="discard the results in the folder")
     parser.add_argument("--retry-failed", action="store_true", help="repeat failed runs")
     parser.add_argument("--strict", action="store_true", help="exit code 1 if a run failed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
@@ -82,7 +81,6 @@ def run(options: argparse.Namespace) -> int:
             options.jobs,
             "auto",
             limit=options.limit,
-            restart=options.restart,
             retry_failed=options.retry_failed,
         )
     except KeyboardInterrupt:

@@ -12,7 +12,6 @@ import csv
 import json
 import math
 import os
-import shutil
 import time
 from array import array
 from collections import Counter
@@ -225,10 +224,7 @@ def _indexed(folder: Path, file: IO[bytes]) -> SweepResult | None:
         row = _parsed(line) if line.endswith(b"\n") else None
         if not _is_row(row, total):
             if row is not None or file.read(1):
-                text = (
-                    f"{path}, line {number}: damaged row. Delete this line to repeat its run, or restart "
-                    "the sweep with --restart (restart=True)."
-                )
+                text = f"{path}, line {number}: damaged row. Delete this line to repeat its run, or use another folder."
                 raise SweepError(text, file=path, line=number)
             result.notes.append(f"{path}: the last line is incomplete; its run is repeated.")
             break
@@ -260,13 +256,12 @@ class Store:
         result: rows so far.
     """
 
-    def __init__(self, folder: Path, sweep: Sweep, restart: bool = False) -> None:
+    def __init__(self, folder: Path, sweep: Sweep) -> None:
         """Open or create the folder of a sweep.
 
         Args:
             folder: folder of results and logs.
             sweep: sweep to run.
-            restart: discard the results; the old file and logs are renamed to runs.jsonl.old and logs.old.
 
         Raises:
             SweepError: the folder is in use, contains another sweep, is damaged, or is not writable.
@@ -276,8 +271,6 @@ class Store:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 opened.enter_context(_locked(folder))
-                if restart and self._path.exists():
-                    _put_aside(folder)
                 self.result, self._file = self._opened(folder, sweep)
             except OSError as problem:
                 words = f"{self._path}: cannot be written: {problem.strerror or problem}."
@@ -335,14 +328,6 @@ class Store:
             os.fsync(self._file.fileno())
 
 
-def _put_aside(folder: Path) -> None:
-    """Rename results and logs, replacing earlier renamed ones."""
-    shutil.rmtree(folder / f"{LOGS}.old", ignore_errors=True)
-    if (folder / LOGS).exists():
-        (folder / LOGS).rename(folder / f"{LOGS}.old")
-    (folder / FILE).replace(folder / f"{FILE}.old")
-
-
 def _locked(folder: Path) -> IO[bytes]:
     """Lock that is released by the operating system at the end of this process."""
     file = (folder / LOCK).open("ab")
@@ -369,7 +354,7 @@ def _refuse_another(path: Path, header: Mapping[str, Any], sweep: Sweep) -> None
     more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
     text = (
         f"{path}: belongs to another sweep: {shown}{more} (robot: digest of all files of robot and controller). Use "
-        "another folder (--output), or restart with --restart (restart=True)."
+        "another folder (--output), or delete this one."
     )
     raise SweepError(text, file=path, field="sweep", value=tuple(changed))
 

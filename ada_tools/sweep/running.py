@@ -53,7 +53,6 @@ def run_sweep(
     progress: str | Callable[[float, str], None] | None = None,
     *,
     limit: int | None = None,
-    restart: bool = False,
     retry_failed: bool = False,
 ) -> SweepResult:
     """Execute the runs of a sweep that have no result yet.
@@ -72,7 +71,6 @@ def run_sweep(
         jobs: number of parallel runs; default: number of workers of the executor, or of cores.
         progress: "auto" shows a bar on a terminal and lines otherwise; a function receives fraction and text.
         limit: maximum number of runs.
-        restart: discard existing results.
         retry_failed: repeat failed runs.
 
     Raises:
@@ -86,7 +84,7 @@ def run_sweep(
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise InputError(f"executor is {executor!r:.80}; it must have the method submit.", field="executor")
     folder = Path(output)
-    with Store(folder, sweep, restart) as store:
+    with Store(folder, sweep) as store:
         result = store.result
         left = result.left + (result.failed if retry_failed else 0)
         amount, before = min(left, limit or left), len(sweep) - left

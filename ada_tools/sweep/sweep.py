@@ -44,7 +44,7 @@ UNIFORM, NORMAL = "uniform", "normal"
 IRRELEVANT = ("name", "title", "source", "claims", "statements", "figures", "experiment", "notes", "full", "alone")
 _TOP = ("name", "scenario", "with", "parameters", "random", "measures", "keep")
 _RANGE = ("from", "to", "count")
-_AXIS = (*_RANGE, "list", UNIFORM, NORMAL)
+_AXIS = (*_RANGE, UNIFORM, NORMAL)
 _VARIABLE = ("model", "start", "simulation", "controller", "disturbances")
 _UNIT_INTERVAL = 2.0**-53  # spacing of the 2^53 numbers in [0, 1)
 
@@ -331,11 +331,11 @@ def _axis(parameters: Part, short: str, key: str) -> Axis:
     place = f"{placed(parameters.file, line)}: {parameters.full(short)}"
     if isinstance(node, ListNode):
         return ListAxis(key, place, _listed(parameters, short))
-    words = "it must be [...], {list: [...]}, {from, to, count}, {uniform: [a, b]}, or {normal: [m, s]}."
+    words = "it must be [...], {from, to, count}, {uniform: [a, b]}, or {normal: [m, s]}."
     if not isinstance(node, MappingNode):
         raise parameters.problem(short, f"it is {kind_of(node)}; {words}")
     part = parameters.part(short, _AXIS)
-    kinds = [kind for kind in (_RANGE, ("list",), (UNIFORM,), (NORMAL,)) if set(kind) & set(part.entries)]
+    kinds = [kind for kind in (_RANGE, (UNIFORM,), (NORMAL,)) if set(kind) & set(part.entries)]
     if len(kinds) != 1:
         raise parameters.problem(short, words)
     (kind,) = kinds
@@ -344,7 +344,7 @@ def _axis(parameters: Part, short: str, key: str) -> Axis:
         count = part.whole("count", 0, 2, MOST_RUNS)
         inner = [first + (last - first) * i / (count - 1) for i in range(count - 1)]
         return ListAxis(key, place, tuple(with_unit(x, unit) for x in [*inner, last]))
-    return ListAxis(key, place, _listed(part, "list")) if kind == ("list",) else _random_axis(part, kind[0], key, place)
+    return _random_axis(part, kind[0], key, place)
 
 
 def _listed(part: Part, key: str) -> tuple[Any, ...]:

@@ -137,7 +137,7 @@ REFUSED: list[tuple[str, str, int, str | None]] = [
     ("step: [1 ms]", "{step: [1 ms], simulation.step: [1 ms]}", 3, "parameters.simulation.step"),
     ("[1 ms]", "1 ms", 3, "parameters.step"),
     ("[1 ms]", "[]", 3, "parameters.step"),
-    ("[1 ms]", "{from: 0, to: 1, count: 2, list: [1]}", 3, "parameters.step"),
+    ("[1 ms]", "{from: 0, to: 1, count: 2, uniform: [0, 1]}", 3, "parameters.step"),
     ("[1 ms]", "{form: 0}", 3, "parameters.step"),
     ("[1 ms]", "{from: 0, count: 3}", 3, "parameters.step.to"),
     ("[1 ms]", "{from: 1 ms, to: 2 ms, count: 1}", 3, "parameters.step.count"),
