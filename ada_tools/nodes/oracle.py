@@ -3,7 +3,7 @@
 
 Pinocchio reads the robot description itself. Both engines get the same configuration, velocities and efforts. The
 equations of closed loops, which URDF lacks, are those of this library. External forces (contact, pushes) and joint
-stops are not part of the comparison.
+stops are not part of the comparison, and the root link is fixed: joint states do not contain its motion.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,14 +23,9 @@ from ada_dynamics.constraints.singular import SINGULAR, directions
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.description import BASES, Base
-from ada_dynamics.model.elements import Joint
-from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model
 from ada_dynamics.resources import how_to_install
 from ada_dynamics.robots.load import load
-from ada_robot.messages.incoming import StateNumbers
-from ada_robot.ros.robot_settings import AUTO
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.source import algorithm_for
 from ada_tools.nodes.settings import OracleSettings
@@ -106,68 +101,47 @@ def pinocchio() -> Any:
 class DescribedTree:
     """Mass matrix and bias of the tree of a robot description, as pinocchio reads it, in our coordinates.
 
-    Pinocchio has a unit vector for an unlimited angle, and independent joints for those that mimic others: its
-    velocities are G v.
+    Pinocchio has independent joints for those that mimic others: its velocities are G v.
     """
 
     def __init__(self, model: Model, text: str) -> None:
         """Read the description.
 
         Args:
-            model: the same robot in this library.
+            model: the same robot in this library; see `is_described_by_joints`.
             text: robot description in URDF.
 
         Raises:
             InputError: pinocchio is not installed, or cannot read the description.
         """
-        pin = self._pin = pinocchio()
-        root = () if model.floating_joint is None else (pin.JointModelFreeFlyer(),)
+        self._pin = pinocchio()
         try:
-            self._model = pin.buildModelFromXML(text, *root)
+            self._model = self._pin.buildModelFromXML(text)
         except Exception as problem:  # of the reader: several types
             raise InputError(f"pinocchio cannot read the description of {model.name!r}: {problem}") from None
         self._model.gravity.linear = np.array(model.gravity)
-        self._ours, self._data = model, self._model.createData()
+        self._data = self._model.createData()
         self.G = np.zeros((self._model.nv, model.nv))
-        self._joints: list[tuple[Joint, slice]] = []  # with their positions in pinocchio
-        self._losses = np.zeros((4, self._model.nv))  # damping, friction, stiffness, and rest position
+        # Offset of a joint that mimics another, damping, friction, stiffness, and position of the spring at rest.
+        self._terms = np.zeros((5, self._model.nv))
         for joint in model.joints.values():
             if not joint.nv and joint.mimic is None:
                 continue
-            if joint.kind == "floating_euler" or (joint.kind == "planar" and joint.axis[2] != 1.0):
-                raise InputError(
-                    f"joint {joint.name!r} cannot be compared: pinocchio reads no such {joint.kind} joint."
-                )
-            number = 1 if root and joint.name == model.joint_names[0] else self._model.getJointId(joint.name)
-            theirs = self._model.joints[number]
-            rows = slice(theirs.idx_v, theirs.idx_v + theirs.nv)
-            leader, ratio = (joint.name, 1.0) if joint.mimic is None else (joint.mimic.joint, joint.mimic.multiplier)
-            self.G[rows, model.v_index(leader)] = ratio * np.eye(theirs.nv)
-            self._joints.append((joint, slice(theirs.idx_q, theirs.idx_q + theirs.nq)))
-            self._model.armature[rows] = joint.armature
-            self._losses[:, rows] = np.array([[joint.damping], [joint.friction], [joint.stiffness], [joint.rest]])
-
-    def position(self, q: Array) -> Array:
-        """Configuration in pinocchio."""
-        x = np.zeros(self._model.nq)
-        for joint, place in self._joints:
-            if joint.mimic is None:
-                own = q[self._ours.q_index(joint.name)]
-            else:
-                own = joint.mimic.multiplier * q[self._ours.q_index(joint.mimic.joint)] + joint.mimic.offset
-            width = place.stop - place.start
-            x[place] = own if len(own) == width else [*own[:-1], math.cos(own[-1]), math.sin(own[-1])]
-        return x
+            row = self._model.joints[self._model.getJointId(joint.name)].idx_v
+            mimic = joint.mimic
+            self.G[row, model.v_index(mimic.joint if mimic else joint.name)] = mimic.multiplier if mimic else 1.0
+            offset = mimic.offset if mimic else 0.0
+            self._terms[:, row] = offset, joint.damping, joint.friction, joint.stiffness, joint.rest
+            self._model.armature[row] = joint.armature
 
     def terms(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Mass matrix, and efforts at zero acceleration: velocity terms, gravity, damping, friction and springs."""
-        x, w = self.position(q), self.G @ v
-        damping, friction, stiffness, rest = self._losses
+        offset, damping, friction, stiffness, rest = self._terms
+        position, velocity = self.G @ q + offset, self.G @ v
+        x = self._pin.integrate(self._model, self._pin.neutral(self._model), position)
         upper = np.triu(self._pin.crba(self._model, self._data, x))  # some versions leave the lower triangle empty
-        h = self._pin.nonLinearEffects(self._model, self._data, x, w) + damping * w + friction * np.sign(w)
-        if stiffness.any():
-            at_rest = self._pin.integrate(self._model, self._pin.neutral(self._model), rest)
-            h += stiffness * self._pin.difference(self._model, at_rest, x)
+        h = self._pin.nonLinearEffects(self._model, self._data, x, velocity)
+        h += damping * velocity + friction * np.sign(velocity) + stiffness * (position - rest)
         return self.G.T @ (upper + np.triu(upper, 1).T) @ self.G, self.G.T @ h
 
 
@@ -176,7 +150,6 @@ class Oracle:
 
     Attributes:
         model: robot model.
-        labels: names of the velocity coordinates: joint names, with an index for joints with several.
     """
 
     def __init__(
@@ -190,7 +163,7 @@ class Oracle:
         """Build both engines.
 
         Args:
-            model: robot model.
+            model: robot model; see `is_described_by_joints`.
             text: its description in URDF, for pinocchio.
             q: configuration in the intended assembly mode.
             algorithm: forward dynamics algorithm of this library; see `algorithm_for`.
@@ -200,11 +173,6 @@ class Oracle:
             InputError: pinocchio is not installed, or an argument is invalid.
         """
         self.model = model
-        self.labels = [
-            name if model.joints[name].nv == 1 else f"{name}[{i}]"
-            for name in model.joint_names
-            for i in range(model.joints[name].nv)
-        ]
         self._theirs = DescribedTree(model, text)
         self._ours = ours or Dynamics(model, algorithm_for(model, algorithm), q0=q if model.loops else None)
         closed = kernels_of(self._ours).closed
@@ -258,7 +226,7 @@ class Oracle:
 
     def _comparison(self, ours: Array, theirs: Array) -> Comparison:
         worst = int(np.argmax(np.abs(ours - theirs)))
-        return Comparison(np.array(ours), np.array(theirs), self.labels[worst])
+        return Comparison(np.array(ours), np.array(theirs), self.model.joint_names[worst])
 
 
 # --- states from messages ---------------------------------------------------------------------------------------------
@@ -298,28 +266,6 @@ def state_of_joints(
     return q, v, tau
 
 
-def base_of_sizes(model: Model, nq: int, nv: int) -> str:
-    """Attachment of the root link that matches the dimensions of a state.
-
-    Args:
-        model: robot with a fixed base.
-        nq: number of positions.
-        nv: number of velocities.
-
-    Raises:
-        InputError: no base type matches.
-    """
-    sizes = {base: (model.nq + JOINT_TYPES[kind].nq, model.nv + JOINT_TYPES[kind].nv) for base, kind in BASES.items()}
-    for base, size in sizes.items():
-        if size == (nq, nv):
-            return base
-    text = (
-        f"state with {nq} positions and {nv} velocities matches no base of model {model.name!r} ({sizes}); the robot "
-        "description belongs to another robot."
-    )
-    raise InputError(text, field="base", value=(nq, nv), allowed=tuple(sizes.values()))
-
-
 # --- latest state -----------------------------------------------------------------------------------------------------
 class ReceivedMessage(NamedTuple):
     """A serialized message with its arrival time."""
@@ -336,8 +282,6 @@ class StateComparison:
     Attributes:
         description: latest robot description; None before the first.
         joints: latest joint state.
-        state: latest complete state.
-        has_states: whether complete states are published.
         oracle: both engines for the latest state; None before the first.
         problem: reason why no comparison is possible; None without one.
         counts: numbers of states by result.
@@ -347,22 +291,19 @@ class StateComparison:
         self,
         settings: Callable[[], OracleSettings],
         read_joints: Callable[[bytes], JointNumbers],
-        read_state: Callable[[bytes], StateNumbers],
         clock: Callable[[], float] = SYSTEM_CLOCK,
     ) -> None:
-        """Args: present settings; message decoders, which raise InputError for invalid messages; clock."""
+        """Args: present settings; message decoder, which raises InputError for invalid messages; clock."""
         self._clock = clock
-        self._settings, self._read_joints, self._read_state = settings, read_joints, read_state
+        self._settings, self._read_joints = settings, read_joints
         self.description: str | None = None
         self.joints: ReceivedMessage | None = None
-        self.state: ReceivedMessage | None = None
-        self.has_states = False
         self.oracle: Oracle | None = None
         self.problem: str | None = None
         self.counts = {"compared": 0, "over tolerance": 0, "not comparable": 0, "refused messages": 0}
         self._text: str | None = None  # description in use
-        self._models: dict[str, Model] = {}  # by attachment of the root link
-        self._seen: tuple[ReceivedMessage | None, ReceivedMessage | None] = (None, None)
+        self._model: Model | None = None
+        self._seen: ReceivedMessage | None = None
         self._verdict: Verdict | None = None  # latest, and its time
         self._compared_at = -math.inf  # [s], steady clock
         self._refusal = ""  # error of the latest message; empty without one
@@ -376,71 +317,45 @@ class StateComparison:
     # --- in the thread that compares ----------------------------------------------------------------------------
     def compare(self) -> Verdict | None:
         """Compare the latest state; None if it is not new or incomplete."""
-        seen = self.joints, self.state
-        if not self._is_ready() or self._seen == seen:
+        seen = self.joints
+        self._read_description()
+        if self._model is None or seen is None or self._seen is seen:
             return None
         self._seen = seen
         try:
-            verdict = self._compared(*seen)
+            verdict = self._compared(self._model, seen)
         except AdaError as problem:
             self.counts["refused messages"] += 1
             self._refusal = str(problem)
             return None
-        if verdict is not None:
-            self._verdict, self._compared_at, self._refusal = verdict, self._clock(), ""
-            over = self.over_tolerance(verdict)
-            self._over = over or self._over
-            self.counts["compared"] += 1
-            self.counts["not comparable"] += bool(verdict.reason)
-            self.counts["over tolerance"] += bool(over)
+        self._verdict, self._compared_at, self._refusal = verdict, self._clock(), ""
+        over = self.over_tolerance(verdict)
+        self._over = over or self._over
+        self.counts["compared"] += 1
+        self.counts["not comparable"] += bool(verdict.reason)
+        self.counts["over tolerance"] += bool(over)
         return verdict
 
-    def _is_ready(self) -> bool:
-        """Load a new description; return True if a robot and pinocchio are available."""
+    def _read_description(self) -> None:
+        """Load the model of a new description."""
         text = self.description
-        if self._has_pinocchio and text is not self._text:
-            self._text, self.problem, self.oracle, self._verdict = text, None, None, None
-            self._seen = (None, None)
-            self._models = {}
-            try:
-                self._model("fixed")
-            except AdaError as problem:
-                self.problem = str(problem)
-        return bool(self._models)
-
-    def _model(self, base: str) -> Model:
-        """Model of the description with an attachment of its root link."""
-        if base not in self._models:
-            text, gravity = self._text or "", self._settings().gravity
+        if text is None or not self._has_pinocchio or text is self._text:
+            return
+        self._text, self.problem, self.oracle, self._verdict, self._model = text, None, None, None, None
+        self._seen = None
+        try:
             if not text.lstrip().startswith("<"):
                 raise InputError(f"the robot description starts with {text[:40]!r}; it must be URDF text.")
-            self._models[base] = load(text, base=cast("Base", base), gravity=gravity or None)
-        return self._models[base]
+            self._model = load(text, base="fixed", gravity=self._settings().gravity or None)
+        except AdaError as problem:
+            self.problem = str(problem)
 
-    def _compared(self, joints: ReceivedMessage | None, state: ReceivedMessage | None) -> Verdict | None:
-        """Comparison at the complete state or, without a recent one, at the joint state."""
-        settings = self._settings()
-        base = settings.base
-        if state is not None and (joints is None or state.at > joints.at - settings.stale_after):
-            _, q, v, tau = self._read_state(state.raw)
-            if base == AUTO:
-                base = base_of_sizes(self._model("fixed"), len(q), len(v))
-            model = self._model(base)
-            if (len(q), len(v), len(tau)) != (model.nq, model.nv, model.nv):
-                raise InputError(
-                    f"state with {len(q)} positions, {len(v)} velocities and {len(tau)} efforts; model {model.name!r} "
-                    f"has {model.nq}, {model.nv} and {model.nv}."
-                )
-        elif joints is None or (state is None and self.has_states):  # the first complete state shows the base
-            return None
-        else:
-            model = self._model("fixed" if base == AUTO else base)
-            if not is_described_by_joints(model):
-                self._refusal = f"joint_states do not define the full state of this robot: {settings.state_topic} does"
-                return None
-            q, v, tau = state_of_joints(model, *self._read_joints(joints.raw))
-        if self.oracle is None or self.oracle.model is not model:
-            self.oracle = Oracle(model, self._text or "", q, settings.algorithm)
+    def _compared(self, model: Model, joints: ReceivedMessage) -> Verdict:
+        if not is_described_by_joints(model):
+            return Verdict({}, "this robot has joints with several coordinates, which joint states do not contain")
+        q, v, tau = state_of_joints(model, *self._read_joints(joints.raw))
+        if self.oracle is None:
+            self.oracle = Oracle(model, self._text or "", q, self._settings().algorithm)
         return self.oracle.compare(q, v, tau)
 
     def over_tolerance(self, verdict: Verdict) -> str:
@@ -468,15 +383,14 @@ class StateComparison:
 
     def _level(self) -> tuple[Level, str]:
         settings, now, verdict = self._settings(), self._clock(), self._verdict
-        newest = max((one.at for one in (self.joints, self.state) if one is not None), default=None)
         if self.problem is not None:
             return Level.ERROR, self.problem
         if self.description is None:
             return Level.STALE, "waiting for robot_description"
-        if newest is None:
-            return Level.STALE, f"waiting for joint_states or {settings.state_topic}"
-        if now - newest > settings.stale_after:
-            return Level.STALE, f"no states for {now - newest:.1f} s"
+        if self.joints is None:
+            return Level.STALE, "waiting for joint_states"
+        if now - self.joints.at > settings.stale_after:
+            return Level.STALE, f"no states for {now - self.joints.at:.1f} s"
         if self._over or self._refusal:
             return Level.WARN, self._over or self._refusal
         if verdict is None:

@@ -16,7 +16,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from ada_dynamics.arrays import Array
-from ada_robot.messages.incoming import StateNumbers, read_state
 from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.inbox import AwaitedDescription, decoded
@@ -55,12 +54,11 @@ class OracleNode(Node):
         self._settings = Parameters(self, OracleSettings, on_change=self._change)
         refuse_unknown_overrides(self)
         settings = self._settings.value
-        self._comparison = StateComparison(lambda: self._settings.value, _read_joints, _read_state)
+        self._comparison = StateComparison(lambda: self._settings.value, _read_joints)
         self._differences = self.create_publisher(Float64MultiArray, "~/differences", qos.STATES)
         AwaitedDescription(self, settings.description_timeout, self._described, self._ended)
         # Serialized messages: only compared ones are decoded.
         self.create_subscription(JointState, JOINTS, self._joints, _NEWEST, raw=True)
-        self._states = self.create_subscription(Float64MultiArray, settings.state_topic, self._state, _NEWEST, raw=True)
         self._health = Diagnostics(self, "oracle")
         self._health.add("comparison with pinocchio", self._comparison.status)
         self._is_over = False
@@ -75,12 +73,7 @@ class OracleNode(Node):
             self._comparison.description = text
 
     def _joints(self, raw: bytes) -> None:
-        if self._comparison.oracle is None:
-            self._comparison.has_states = self.count_publishers(self._states.topic_name) > 0
         self._comparison.joints = ReceivedMessage(time.monotonic(), raw)
-
-    def _state(self, raw: bytes) -> None:
-        self._comparison.state = ReceivedMessage(time.monotonic(), raw)
 
     # --- in the thread that compares ----------------------------------------------------------------------------
     def _compare(self, _due: int) -> None:
@@ -91,8 +84,8 @@ class OracleNode(Node):
                 self.get_logger().error(f"comparison not possible: {self._said}")
         if verdict is None:
             return
-        assert self._comparison.oracle is not None
-        self._differences.publish(_table(verdict, self._comparison.oracle.labels))
+        if self._comparison.oracle is not None:
+            self._differences.publish(_table(verdict, self._comparison.oracle.model.joint_names))
         over = self._comparison.over_tolerance(verdict)
         if over and not self._is_over:
             self.get_logger().warning(over)
@@ -113,12 +106,6 @@ class OracleNode(Node):
 def _read_joints(raw: bytes) -> JointNumbers:
     message = decoded(raw, JointState)
     return message.name, message.position, message.velocity, message.effort
-
-
-def _read_state(raw: bytes) -> StateNumbers:
-    message = decoded(raw, Float64MultiArray)
-    dims = message.layout.dim
-    return read_state([dim.label for dim in dims], [dim.size for dim in dims], message.data)
 
 
 def _table(verdict: Verdict, labels: Sequence[str]) -> Float64MultiArray:

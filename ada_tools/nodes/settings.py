@@ -17,21 +17,10 @@ from ada_tools.browser.page import HOST, PORT
 class OracleSettings:
     """Parameters of the comparison."""
 
-    base: str = setting(
-        AUTO,
-        "attachment of the root link; auto: from the states on state_topic, or fixed without these",
-        choices=(AUTO, *BASES),
-        read_only=True,
-    )
     gravity: tuple[float, ...] = setting(
         (), "gravity vector in the world; empty: from the robot description", unit="m/s^2", read_only=True
     )
     algorithm: str = setting("ada", "forward dynamics algorithm of this library", choices=ALGORITHMS, read_only=True)
-    state_topic: str = setting(
-        "dynamics_node/state",
-        "complete states, for robots with joints that joint_states cannot represent",
-        read_only=True,
-    )
     rate: float = setting(10.0, "comparison rate, always of the latest state", unit="Hz", lower=0.1, upper=1000.0)
     absolute_tolerance: float = setting(
         1e-6, "absolute tolerance, added to relative_tolerance", unit="rad/s^2, m/s^2, N m, N", lower=0.0

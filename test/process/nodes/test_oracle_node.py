@@ -39,8 +39,8 @@ class Row(NamedTuple):
 class Robot:
     """Publishes what a dynamics node does, one state at a time."""
 
-    def __init__(self, ros, name, base=None, description=None, states=True):
-        self.ros, self.model = ros, ada.load(name, base=base)
+    def __init__(self, ros, name, description=None):
+        self.ros, self.model = ros, ada.load(name, base="fixed")
         rng = np.random.default_rng(1)
         q = np.array(ada.close_loops(self.model)) if self.model.loops else self.model.random_state(rng)[0]
         dynamics = ada.Dynamics(self.model, q0=q if self.model.loops else None)
@@ -52,16 +52,13 @@ class Robot:
         self.messages = StateMessages(self.model, dynamics)
         self._description = ros.publisher(String, "robot_description", qos.LATCHED)
         self._joints = ros.publisher(JointState, "joint_states", qos.STATES)
-        self._state = ros.publisher(Float64MultiArray, "dynamics_node/state", qos.SENSOR) if states else None
-        self.describe(ada.load(name, base="fixed").source if description is None else description)
+        self.describe(self.model.source if description is None else description)
 
     def describe(self, text):
         self._description.publish(String(data=text))
 
     def publish(self, row=None, joints=None):
         self._joints.publish(joints or self.messages.joint_state(row or self.row, 1))
-        if self._state is not None:
-            self._state.publish(self.messages.state(row or self.row))
 
     def until(self, condition, what, **options):
         """Publish again and again until something happens."""
@@ -102,8 +99,8 @@ def assert_agreement(found, nv):
 
 def test_the_oracle_confirms_our_dynamics_on_the_topics_of_one_robot_after_another(ros):
     node, arrays, differences = started(ros)
-    for name, base in (("pa10", None), ("four_bar", None), ("five_bar", None), ("floating_6", "floating")):
-        robot = Robot(ros, name, base)
+    for name in ("pa10", "four_bar", "five_bar", "khr1"):
+        robot = Robot(ros, name)
         nv = robot.model.nv
         found = robot.until(
             lambda n=nv: differences and differences[-1].layout.dim[1].size == n and differences[-1], name
@@ -128,8 +125,8 @@ def test_the_oracle_confirms_our_dynamics_on_the_topics_of_one_robot_after_anoth
     assert good.successful and not bad.successful and "rate" in bad.reason
 
 
-def test_joint_states_alone_are_enough_for_a_fixed_arm_and_bad_ones_and_silence_are_reported(ros):
-    robot = Robot(ros, "planar_3r", description="<robot name='broken'><link", states=False)
+def test_bad_descriptions_bad_states_and_silence_are_reported(ros):
+    robot = Robot(ros, "planar_3r", description="<robot name='broken'><link")
     _, arrays, differences = started(ros, stale_after=1.0, description_timeout=0.0)
     robot.until(lambda: report(arrays, ERROR), "an error")
     robot.describe("/etc/passwd")
