@@ -26,7 +26,6 @@ from ada_dynamics.model.model import Model, link_poses
 # `contact_frames` of a log.
 ContactFrames = Mapping[str, Any]
 
-UP = (0.0, 0.0, 1.0)
 _LIFTED = 1e-6  # relative to the largest normal force: the zero-moment point of smaller forces is undefined
 
 
@@ -339,5 +338,5 @@ def soles_of(model: Model, q: Array) -> Array:
 def _hull(model: Model, q: tuple[float, ...]) -> Array:
     positions = np.array(q)
     poses = link_poses(model, positions)
-    corners = [poses[p.link][1] + poses[p.link][0] @ np.array(p.xyz) for p in sole_points(model, None, positions, UP)]
+    corners = [poses[p.link][1] + poses[p.link][0] @ np.array(p.xyz) for p in sole_points(model, None, positions)]
     return convex_hull(np.array(corners)[:, :2])

@@ -157,7 +157,7 @@ class Contact:
             q: configuration in which the soles face the ground; neutral by default.
             material: material of all points; `Material.for_weight` of the model by default.
         """
-        points = sole_points(model, links, model.neutral() if q is None else q, Ground().normal)
+        points = sole_points(model, links, model.neutral() if q is None else q)
         return cls(points, material=material or Material.for_weight(model.total_mass))
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ada_dynamics.algorithms.kinematics import link_pose, poses, transforms
+from ada_dynamics.algorithms.kinematics import all_link_poses, link_pose
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.geometry import ContactPoint, ContactSphere, Material
 from ada_dynamics.errors import InputError, unknown_name
@@ -38,19 +38,17 @@ SIDES = (-0.5, 0.5)
 _NO_SOLE = "no box, so its sole is unknown: add a collision box, or give Contact(points=[ContactPoint(...), ...])."
 
 
-def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Sequence[float]) -> list[ContactPoint]:
-    """Corner points of the side of each box that faces the ground at the configuration q.
+def sole_points(model: Model, links: Iterable[str] | None, q: Array) -> list[ContactPoint]:
+    """Corner points of the lowest side of each box at the configuration q.
 
     Args:
         model: model with boxes as collision shapes, or else as visual shapes.
         links: names of the feet; None for the links whose boxes are lowest.
         q: configuration, (nq,).
-        normal: normal of the ground in the world frame.
 
     Raises:
         InputError: a link is unknown or has no boxes, or no link has boxes.
     """
-    up: Array = np.array(normal, dtype=float)
     wanted = list(_links(model, links)) if links is not None else [k for k in model.links.values() if _boxes(k)]
     if not wanted:
         raise InputError(f"model {model.name!r} has {_NO_SOLE}", field="links", value=model.name)
@@ -64,8 +62,8 @@ def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Seq
             raise InputError(text, link=link.name, field="links", value=kinds, allowed="box")
         pose = link_pose(model.tree, q.tolist(), link.name)
         R: Array = np.array(pose.rotation.matrix(), dtype=float)
-        found = [_lowest_side(box, R.T @ up) for box in boxes]
-        heights = [float(up @ (np.array(pose.position) + R @ c)) for side in found for c in side]
+        found = [_lowest_side(box, R[2]) for box in boxes]
+        heights = [float(pose.position[2] + (R @ c)[2]) for side in found for c in side]
         lowest[link.name], corners[link.name] = min(heights), [c for side in found for c in side]
     floor = min(lowest.values())
     feet = [name for name in corners if links is not None or lowest[name] <= floor + SOLE_HEIGHT]
@@ -110,18 +108,6 @@ def shapes_of(link: Link) -> Sequence[Shape]:
 
 def _boxes(link: Link) -> list[Shape]:
     return [s for s in shapes_of(link) if s.kind == "box"]
-
-
-def box_corners(box: Shape) -> list[Array]:
-    """Corners of a box in the link frame."""
-    return [point_in_link(box, np.array(sides) * box.size) for sides in product(SIDES, SIDES, SIDES)]
-
-
-def ball_centres(shape: Shape) -> list[Array]:
-    """Center of a sphere, or centers of both ends of a capsule, in the link frame."""
-    if shape.kind == "sphere":
-        return [point_in_link(shape, np.zeros(3))]
-    return [point_in_link(shape, np.array([0.0, 0.0, side * shape.size[1]])) for side in SIDES]
 
 
 def point_in_link(shape: Shape, x: Array) -> Array:
@@ -202,8 +188,14 @@ def hull_contacts(model: Model, q: Array, vertices: Vertices | None = None) -> H
 
 def lowest_height(model: Model, q: Array, contacts: Sequence[ContactPoint | ContactSphere]) -> float:
     """Height of the lowest point of contacts at a configuration [m]."""
-    frames = _link_frames(model, q)
-    return min(float(frames[c.link](np.array(c.xyz))[2]) - c.radius for c in contacts)
+    world = all_link_poses(model.tree, q.tolist())
+    return min(float(_in_world(world[c.link], np.array(c.xyz))[2]) - c.radius for c in contacts)
+
+
+def _in_world(pose: Transform, points: Array) -> Array:
+    """Points of a link in the world frame."""
+    R, p = np.array(pose.rotation.matrix(), dtype=float), np.array(pose.position, dtype=float)
+    return np.asarray(points @ R.T + p)
 
 
 # --- candidates -----------------------------------------------------------------------------------------------------
@@ -211,7 +203,7 @@ def _candidates(
     model: Model, q: Array, vertices: Vertices | None
 ) -> tuple[dict[int, _Candidates], list[str], list[str]]:
     """Candidates by moving body, links represented by inertia boxes, and links without contacts."""
-    frames = _link_frames(model, q)
+    world = all_link_poses(model.tree, q.tolist())
     inertia_boxes: list[str] = []
     missing: list[str] = []
     parts: dict[int, list[tuple[str, Array, float, float | None]]] = {}
@@ -234,35 +226,26 @@ def _candidates(
         frictions = [friction for _, centres, _, friction in pieces for _ in centres]
         radii = np.concatenate([np.full(len(centres), radius) for _, centres, radius, _ in pieces])
         centres = np.concatenate([piece[1] for piece in pieces])
-        placed = np.concatenate([frames[name](own) for name, own, _, _ in pieces])
+        placed = np.concatenate([_in_world(world[name], own) for name, own, _, _ in pieces])
         found[body] = _Candidates(links, centres, radii, placed, frictions)
     return found, inertia_boxes, missing
-
-
-def _link_frames(model: Model, q: Array) -> dict[str, Callable[[Array], Array]]:
-    """Transforms of points of each moving link to the world frame."""
-    world = poses(model.tree, transforms(model.tree, q.tolist()))
-    frames = {name: frame for name, frame in model.tree.frames.items() if frame.body != WORLD}
-    return {name: _point_transform(world[frame.body] @ frame.pose) for name, frame in frames.items()}
-
-
-def _point_transform(pose: Transform) -> Callable[[Array], Array]:
-    R, p = np.array(pose.rotation.matrix(), dtype=float), np.array(pose.position, dtype=float)
-    return lambda x: np.asarray(x @ R.T + p)
 
 
 def _shape_points(shapes: Sequence[Shape], vertices: Vertices | None) -> Iterator[tuple[Array, float, float | None]]:
     """Centers in the link frame, (n, 3), their radius with the margin of the contact, and the friction."""
     for shape in shapes:
         if shape.kind == "box":
-            yield np.array(box_corners(shape)), shape.margin, shape.friction
+            corners = [point_in_link(shape, np.array(sides) * shape.size) for sides in product(SIDES, SIDES, SIDES)]
+            yield np.array(corners), shape.margin, shape.friction
         elif shape.kind in ("sphere", "capsule"):
-            yield np.array(ball_centres(shape)), shape.size[0] + shape.margin, shape.friction
+            ends = [side * shape.size[1] for side in SIDES] if shape.kind == "capsule" else [0.0]
+            centres = [point_in_link(shape, np.array([0.0, 0.0, z])) for z in ends]
+            yield np.array(centres), shape.size[0] + shape.margin, shape.friction
         elif shape.kind == "cylinder":
             angles = 2.0 * np.pi * (np.arange(RIM) + 0.5) / RIM
             rim = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(RIM)]) * shape.size[0]
-            ends = [rim + np.array([0.0, 0.0, side * shape.size[1]]) for side in (-0.5, 0.5)]
-            yield np.array([point_in_link(shape, x) for x in np.concatenate(ends)]), shape.margin, shape.friction
+            rims = [rim + np.array([0.0, 0.0, side * shape.size[1]]) for side in SIDES]
+            yield np.array([point_in_link(shape, x) for x in np.concatenate(rims)]), shape.margin, shape.friction
         else:
             own = None if vertices is None else vertices(shape)
             if own is not None and len(own):
