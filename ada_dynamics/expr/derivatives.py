@@ -6,29 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.expr import graph as ops
 from ada_dynamics.expr.evaluation import expand, plain_values
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.functions import cos, select, sin
-from ada_dynamics.expr.graph import (
-    ADD,
-    ATAN2,
-    CONST,
-    COS,
-    EXTRACT,
-    LANE_SUM,
-    MUL,
-    NEG,
-    PACK,
-    REC,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    VAR,
-    Expr,
-    Scalar,
-    live_nodes,
-)
+from ada_dynamics.expr.graph import Expr, Scalar, live_nodes
 from ada_dynamics.expr.lanes import extract, lane_sum, lanes_of, pack
 
 
@@ -45,9 +27,9 @@ def directional(values: Iterable[Scalar], seeds: Mapping[Expr, Scalar]) -> list[
     values = plain_values(values) if any(lanes_of(seed) > 1 for seed in seeds.values()) else list(values)
     tangents: dict[int, Scalar] = {}
     for node in live_nodes(values):
-        if node.op is VAR:
+        if node.op is ops.VAR:
             tangent = seeds.get(node, 0.0)
-        elif node.op is CONST:
+        elif node.op is ops.CONST:
             tangent = 0.0
         else:
             tangent = _tangent(node, [tangents[arg.index] for arg in node.args])
@@ -57,30 +39,30 @@ def directional(values: Iterable[Scalar], seeds: Mapping[Expr, Scalar]) -> list[
 
 def _plain(node: Expr) -> Scalar:
     """A constant operand as a float."""
-    return node.value if node.op is CONST else node
+    return node.value if node.op is ops.CONST else node
 
 
 def _tangent(node: Expr, tangents: Sequence[Scalar]) -> Scalar:
     op = node.op
-    if op is PACK:
+    if op is ops.PACK:
         return pack(tangents)  # type: ignore[no-any-return]
-    if op is EXTRACT:
+    if op is ops.EXTRACT:
         return extract(tangents[0], node.value)  # type: ignore[no-any-return]
-    if op is LANE_SUM:
+    if op is ops.LANE_SUM:
         return lane_sum(tangents[0], node.args[0].lanes)  # type: ignore[no-any-return]
-    if op is ADD:
+    if op is ops.ADD:
         return tangents[0] + tangents[1]
-    if op is SUB:
+    if op is ops.SUB:
         return tangents[0] - tangents[1]
-    if op is NEG:
+    if op is ops.NEG:
         return -tangents[0]
-    if op is SELECT:
+    if op is ops.SELECT:
         a, b = node.args[:2]
         return select(_plain(a), _plain(b), tangents[2], tangents[3])  # type: ignore[no-any-return]
-    if op is MUL:
+    if op is ops.MUL:
         a, b = node.args
         return tangents[0] * _plain(b) + _plain(a) * tangents[1]
-    if op is ATAN2:
+    if op is ops.ATAN2:
         by_y, by_x = _arctangent_slopes(node)
         return by_y * tangents[0] + by_x * tangents[1]
     return _slope(node) * tangents[0]
@@ -96,13 +78,13 @@ def _arctangent_slopes(node: Expr) -> tuple[Scalar, Scalar]:
 def _slope(node: Expr) -> Scalar:
     """Derivative of a function of one operand."""
     (x,) = node.args
-    if node.op is REC:
+    if node.op is ops.REC:
         return -(node * node)
-    if node.op is SQRT:
+    if node.op is ops.SQRT:
         return 0.5 / node
-    if node.op is SIN:
+    if node.op is ops.SIN:
         return cos(x)
-    if node.op is COS:
+    if node.op is ops.COS:
         return -sin(x)
     raise AssertionError(f"operation {node.op} has no derivative rule")
 
@@ -146,7 +128,7 @@ def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
         InputError: one of `variables` is no variable.
     """
     for variable in variables:
-        if variable.op is not VAR:
+        if variable.op is not ops.VAR:
             raise InputError(
                 f"a gradient is taken with respect to variables, not to {variable!r}", field="variable", value=variable
             )
@@ -156,10 +138,10 @@ def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
     adjoints: dict[int, Scalar] = {scalar.index: 1.0}
     for node in reversed(live_nodes([scalar])):
         adjoint = adjoints.get(node.index, 0.0)
-        if node.op is VAR or (isinstance(adjoint, float) and adjoint == 0.0):
+        if node.op is ops.VAR or (isinstance(adjoint, float) and adjoint == 0.0):
             continue
         for operand, share in _shares(node, adjoint):
-            if operand.op is not CONST:
+            if operand.op is not ops.CONST:
                 adjoints[operand.index] = adjoints.get(operand.index, 0.0) + share
     return tuple(adjoints.get(x.index, 0.0) for x in variables)
 
@@ -167,18 +149,18 @@ def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
 def _shares(node: Expr, adjoint: Scalar) -> list[tuple[Expr, Scalar]]:
     """Contribution of a node's adjoint to each of its operands."""
     op, args = node.op, node.args
-    if op is ADD:
+    if op is ops.ADD:
         return [(args[0], adjoint), (args[1], adjoint)]
-    if op is SUB:
+    if op is ops.SUB:
         return [(args[0], adjoint), (args[1], -adjoint)]
-    if op is NEG:
+    if op is ops.NEG:
         return [(args[0], -adjoint)]
-    if op is MUL:
+    if op is ops.MUL:
         return [(args[0], adjoint * _plain(args[1])), (args[1], adjoint * _plain(args[0]))]
-    if op is ATAN2:
+    if op is ops.ATAN2:
         by_y, by_x = _arctangent_slopes(node)
         return [(args[0], adjoint * by_y), (args[1], adjoint * by_x)]
-    if op is SELECT:
+    if op is ops.SELECT:
         a, b = _plain(args[0]), _plain(args[1])
         return [(args[2], select(a, b, adjoint, 0.0)), (args[3], select(a, b, 0.0, adjoint))]
     return [(args[0], adjoint * _slope(node))]

@@ -3,32 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import MappingProxyType
 
+from ada_dynamics.expr import graph as ops
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import (
-    ADD,
-    ATAN2,
-    COS,
-    LANE_SUM,
-    MUL,
-    NEG,
-    REC,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    Expr,
-    Scalar,
-    live_nodes,
-)
+from ada_dynamics.expr.graph import Expr, Scalar, live_nodes
 
 # Cycles of one operation on a recent x86-64 core.
-LATENCY: Mapping[str, int] = MappingProxyType(
-    {ADD: 3, SUB: 3, MUL: 3, NEG: 0, REC: 13, SQRT: 18, SIN: 45, COS: 45, ATAN2: 80, SELECT: 2}
-)
+LATENCY = dict.fromkeys((ops.ADD, ops.SUB, ops.MUL), 3)
+LATENCY |= {ops.NEG: 0, ops.SELECT: 2, ops.REC: 13, ops.SQRT: 18, ops.SIN: 45, ops.COS: 45, ops.ATAN2: 80}
 # Operations of one sine-cosine pair in generated code.
 SINCOS_FLOPS = 36
 # Operations of one arctangent in generated code, division included.
@@ -59,42 +43,42 @@ class Cost:
         return self.flops + SINCOS_FLOPS * self.sincos_pairs + ATAN2_FLOPS * self.arctangents
 
 
-def cost(values: Function | Iterable[Scalar], latency: Mapping[str, int] = LATENCY) -> Cost:
+def cost(values: Function | Iterable[Scalar]) -> Cost:
     """Operations and critical path [cycles] of a function or of expressions."""
     nodes = values.nodes() if isinstance(values, Function) else live_nodes(values)
     counts = _counts(nodes)
-    angles = {node.args[0].index: node.lanes for node in nodes if node.op in (SIN, COS)}
+    angles = {node.args[0].index: node.lanes for node in nodes if node.op in (ops.SIN, ops.COS)}
     return Cost(
-        additions=counts.get(ADD, 0) + counts.get(SUB, 0),
-        multiplications=counts.get(MUL, 0),
-        divisions=counts.get(REC, 0),
-        square_roots=counts.get(SQRT, 0),
+        additions=counts.get(ops.ADD, 0) + counts.get(ops.SUB, 0),
+        multiplications=counts.get(ops.MUL, 0),
+        divisions=counts.get(ops.REC, 0),
+        square_roots=counts.get(ops.SQRT, 0),
         sincos_pairs=sum(angles.values()),
-        selects=counts.get(SELECT, 0),
-        critical_path=critical_path(nodes, latency),
-        arctangents=counts.get(ATAN2, 0),
+        selects=counts.get(ops.SELECT, 0),
+        critical_path=critical_path(nodes),
+        arctangents=counts.get(ops.ATAN2, 0),
     )
 
 
 def flops(function: Function) -> int:
     """Additions, subtractions and multiplications of one evaluation; faster than `cost`."""
     counts = _counts(function.nodes())
-    return counts.get(ADD, 0) + counts.get(SUB, 0) + counts.get(MUL, 0)
+    return counts.get(ops.ADD, 0) + counts.get(ops.SUB, 0) + counts.get(ops.MUL, 0)
 
 
 def _counts(nodes: Iterable[Expr]) -> dict[str, int]:
     """Number of operations of each kind, each lane counted."""
     counts: dict[str, int] = {}
     for node in nodes:
-        op, times = (ADD, node.args[0].lanes - 1) if node.op is LANE_SUM else (node.op, node.lanes)
+        op, times = (ops.ADD, node.args[0].lanes - 1) if node.op is ops.LANE_SUM else (node.op, node.lanes)
         counts[op] = counts.get(op, 0) + times
     return counts
 
 
-def critical_path(nodes: Iterable[Expr], latency: Mapping[str, int] = LATENCY) -> int:
+def critical_path(nodes: Iterable[Expr]) -> int:
     """Cycles of the longest chain of dependent operations; operands precede their users in `nodes`."""
     ready: dict[int, int] = {}
     for node in nodes:
         start = max((ready[arg.index] for arg in node.args), default=0)
-        ready[node.index] = start + latency.get(node.op, 0)
+        ready[node.index] = start + LATENCY.get(node.op, 0)
     return max(ready.values(), default=0)

@@ -10,28 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.expr import graph as ops
 from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import (
-    ADD,
-    ATAN2,
-    CONST,
-    COS,
-    MUL,
-    NEG,
-    REC,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    VAR,
-    Expr,
-    Scalar,
-)
+from ada_dynamics.expr.graph import Expr, Scalar
 from ada_dynamics.expr.operation_count import cost
 
-_FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0} * {1}", NEG: "-{0}", REC: "1.0 / {0}"}
-_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", ATAN2: "atan2({0}, {1})"})
+_FORMS = {ops.ADD: "{0} + {1}", ops.SUB: "{0} - {1}", ops.MUL: "{0} * {1}", ops.NEG: "-{0}", ops.REC: "1.0 / {0}"}
+_FORMS.update({ops.SQRT: "sqrt({0})", ops.SIN: "sin({0})", ops.COS: "cos({0})", ops.ATAN2: "atan2({0}, {1})"})
 _PYTHON_SELECT = {"math": "{2} if {0} < {1} else {3}", "numpy": "where({0} < {1}, {2}, {3})"}
 
 
@@ -43,10 +29,10 @@ def python_source(function: Function, namespace: str = "math") -> str:
         namespace: "math" for floats, "numpy" for arrays (an element of an input may then be an array of states).
     """
     function = expand(function)
-    forms = {**_FORMS, SELECT: _PYTHON_SELECT[namespace]}
+    forms = {**_FORMS, ops.SELECT: _PYTHON_SELECT[namespace]}
     lines = [f"def {function.name}({', '.join(function.inputs)}):"]
     for node in function.nodes():
-        if node.op not in (VAR, CONST):
+        if node.op not in (ops.VAR, ops.CONST):
             lines.append(f"    {_python_value(node)} = {forms[node.op].format(*map(_python_value, node.args))}")
     groups = [*function.outputs.values(), function.guards]
     texts = ["(" + "".join(f"{_python_value(x)}, " for x in group) + ")" for group in groups]
@@ -61,10 +47,10 @@ def _python_value(value: Scalar) -> str:
 def _value(value: Scalar, literal: Callable[[float], str]) -> str:
     if not isinstance(value, Expr):
         return literal(value)
-    if value.op is VAR:
+    if value.op is ops.VAR:
         return f"{value.variable[0]}[{value.variable[1]}]"
     # The trailing underscore avoids clashes with names of inputs and outputs.
-    return literal(value.value) if value.op is CONST else f"x{value.index}_"
+    return literal(value.value) if value.op is ops.CONST else f"x{value.index}_"
 
 
 def _python_literal(value: float) -> str:
@@ -72,7 +58,7 @@ def _python_literal(value: float) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-_C_FORMS = {**_FORMS, SELECT: "({0} < {1}) ? {2} : {3}"}
+_C_FORMS = {**_FORMS, ops.SELECT: "({0} < {1}) ? {2} : {3}"}
 
 # Python identifiers that are not valid as names of C functions or arguments.
 _C_RESERVED = frozenset(
@@ -107,7 +93,7 @@ def to_c(function: Function) -> CExport:
         f"{_description(function)}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\n"
         f'extern "C" {{\n#endif\n\n{declaration};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n'
     )
-    operations = [node for node in function.nodes() if node.op not in (VAR, CONST)]
+    operations = [node for node in function.nodes() if node.op not in (ops.VAR, ops.CONST)]
     body = [
         f"    const double {_c_value(node)} = {_C_FORMS[node.op].format(*map(_c_value, node.args))};"
         for node in operations
@@ -123,7 +109,7 @@ def to_c(function: Function) -> CExport:
 
 
 def _is_used(function: Function, name: str) -> bool:
-    return any(node.op is VAR and node.variable[0] == name for node in function.nodes())
+    return any(node.op is ops.VAR and node.variable[0] == name for node in function.nodes())
 
 
 def _declaration(function: Function) -> str:

@@ -13,27 +13,9 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from ada_dynamics.errors import CompileError
+from ada_dynamics.expr import graph as ops
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import (
-    ADD,
-    ATAN2,
-    CONST,
-    COS,
-    EXTRACT,
-    FMA,
-    LANE_SUM,
-    MUL,
-    NEG,
-    PACK,
-    REC,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    VAR,
-    Expr,
-    Scalar,
-)
+from ada_dynamics.expr.graph import Expr, Scalar
 from ada_dynamics.jit.elementary import atan2_definition, atan2_name, sincos_definition, sincos_name
 from ada_dynamics.jit.lowering import (
     Body,
@@ -49,7 +31,7 @@ from ada_dynamics.jit.lowering import (
 )
 from ada_dynamics.jit.target import Target
 
-_PROPAGATING = {ADD, SUB, MUL, NEG, FMA, SQRT, SIN, COS, PACK, LANE_SUM}
+_PROPAGATING = {ops.ADD, ops.SUB, ops.MUL, ops.NEG, ops.FMA, ops.SQRT, ops.SIN, ops.COS, ops.PACK, ops.LANE_SUM}
 
 
 def unobserved_inputs(function: Function) -> dict[str, list[int]]:
@@ -61,9 +43,9 @@ def unobserved_inputs(function: Function) -> dict[str, list[int]]:
     observed = {x.index for elements in function.outputs.values() for x in elements if isinstance(x, Expr)}
     found: set[tuple[str, int]] = set()
     for node in reversed(function.nodes()):
-        if node.op in (SIN, COS) or (node.index in observed and node.op in _PROPAGATING):
+        if node.op in (ops.SIN, ops.COS) or (node.index in observed and node.op in _PROPAGATING):
             observed.update(arg.index for arg in node.args)
-        if node.op is VAR and node.index in observed:
+        if node.op is ops.VAR and node.index in observed:
             found.add(node.variable)
     return {name: [i for i in range(size) if (name, i) not in found] for name, size in function.inputs.items()}
 
@@ -75,7 +57,7 @@ def first_angles(nodes: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
     angles: dict[int, Expr] = {}
     end = 0
     for place, node in enumerate(nodes):
-        if node.op is SIN or node.op is COS:
+        if node.op is ops.SIN or node.op is ops.COS:
             late.add(node.index)
             if node.args[0].index not in late:
                 angles[node.args[0].index], end = node.args[0], place
@@ -110,7 +92,7 @@ def groups(angles: Sequence[Expr], widest: int) -> list[list[Expr]]:
 # Elementary function that the code calls: the writer of its definition (lanes, fused multiply-add), and its lanes.
 Call: TypeAlias = tuple[Callable[[Lanes, bool], str], Lanes]
 
-_BINARY = {ADD: "fadd", SUB: "fsub", MUL: "fmul"}
+_BINARY = {ops.ADD: "fadd", ops.SUB: "fsub", ops.MUL: "fmul"}
 
 
 class Emitter:
@@ -145,7 +127,7 @@ class Emitter:
         kind = kind or self.lanes
         if not isinstance(scalar, Expr):
             return self.body.constant(kind, scalar)
-        if scalar.op is CONST:
+        if scalar.op is ops.CONST:
             return lane_constant(scalar.value) if scalar.lanes > 1 else self.body.constant(kind, scalar.value)
         if self.kind(scalar).width == kind.width:
             return self.names[scalar.index]
@@ -169,7 +151,7 @@ class Emitter:
 
     def add(self, node: Expr) -> None:
         """Emit a node whose operands are emitted, unless it is emitted already."""
-        if node.op is not CONST and node.index not in self.names:
+        if node.op is not ops.CONST and node.index not in self.names:
             self.names[node.index] = self._instruction(node)
 
     def forget_variables(self) -> None:
@@ -180,15 +162,15 @@ class Emitter:
 
     def _instruction(self, node: Expr) -> str:
         op = node.op
-        if op is VAR:
+        if op is ops.VAR:
             self.variables.append(node.index)
             return self.load(*node.variable)
-        if op in (SIN, COS):
+        if op in (ops.SIN, ops.COS):
             angle = node.args[0]
             if angle.index not in self.pairs:
                 self.pairs[angle.index] = self._sincos(self.kind(angle), self.value(angle, self.kind(angle)))
-            return self.pairs[angle.index][0 if op is SIN else 1]
-        if op in (PACK, EXTRACT, LANE_SUM):
+            return self.pairs[angle.index][0 if op is ops.SIN else 1]
+        if op in (ops.PACK, ops.EXTRACT, ops.LANE_SUM):
             return self._between_lanes(node)
         kind = self.kind(node)
         return self._arithmetic(op, kind, [self.value(arg, kind) for arg in node.args])
@@ -197,18 +179,18 @@ class Emitter:
         real = kind.real
         if op in _BINARY:
             return self.body.emit(f"{_BINARY[op]} {real} {operands[0]}, {operands[1]}")
-        if op is FMA:
+        if op is ops.FMA:
             a, b, c = operands
             return multiply_add(self.body, kind, self.target, a, b, c)
-        if op is NEG:
+        if op is ops.NEG:
             return self.body.emit(f"fneg {real} {operands[0]}")
-        if op is REC:
+        if op is ops.REC:
             return self.body.emit(f"fdiv {real} {kind.number(1.0)}, {operands[0]}")
-        if op is SQRT:
+        if op is ops.SQRT:
             return self.body.emit(f"call {real} @llvm.sqrt.{kind.suffix}({real} {operands[0]})")
-        if op is ATAN2:
+        if op is ops.ATAN2:
             return self._atan2(kind, operands)
-        assert op is SELECT
+        assert op is ops.SELECT
         a, b, x, y = operands
         below = self.body.emit(f"fcmp olt {real} {a}, {b}")
         return self.body.emit(f"select {kind.boolean} {below}, {real} {x}, {real} {y}")
@@ -224,11 +206,11 @@ class Emitter:
         return angle if kind == wide else self.body.emit(f"fptrunc {wide.real} {angle} to {kind.real}")
 
     def _between_lanes(self, node: Expr) -> str:
-        if node.op is PACK:
+        if node.op is ops.PACK:
             return packed(self.body, self.kind(node), [self.value(arg) for arg in node.args])
         source = node.args[0]
         vector, kind = self.names[source.index], self.kind(source)
-        if node.op is EXTRACT:
+        if node.op is ops.EXTRACT:
             return extracted(self.body, kind, vector, node.value)
         return horizontal_sum(self.body, kind, vector, source.lanes)
 
@@ -354,7 +336,7 @@ def lane_stores(elements: Sequence[Scalar]) -> list[LaneStore]:
 
 def _store_at(elements: Sequence[Scalar], position: int) -> LaneStore:
     first = elements[position]
-    if isinstance(first, Expr) and first.op is EXTRACT and first.value == 0:
+    if isinstance(first, Expr) and first.op is ops.EXTRACT and first.value == 0:
         (source,) = first.args
         together = elements[position : position + source.lanes]
         if len(together) == source.lanes and all(_is_lane(x, source, lane) for lane, x in enumerate(together)):
@@ -363,7 +345,7 @@ def _store_at(elements: Sequence[Scalar], position: int) -> LaneStore:
 
 
 def _is_lane(x: Scalar, source: Expr, lane: int) -> bool:
-    return isinstance(x, Expr) and x.op is EXTRACT and x.args[0] is source and x.value == lane
+    return isinstance(x, Expr) and x.op is ops.EXTRACT and x.args[0] is source and x.value == lane
 
 
 def store_lanes(emitter: Emitter, of_result: Sequence[LaneStore], pointer: str) -> None:

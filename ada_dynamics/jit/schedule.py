@@ -14,30 +14,13 @@ import heapq
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ada_dynamics.expr.graph import (
-    ADD,
-    ATAN2,
-    CONST,
-    COS,
-    EXTRACT,
-    FMA,
-    LANE_SUM,
-    MUL,
-    NEG,
-    PACK,
-    REC,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    VAR,
-    Expr,
-    live_nodes,
-)
+from ada_dynamics.expr import graph as ops
+from ada_dynamics.expr.graph import Expr, live_nodes
 
 # Latencies in cycles, typical of current processors.
-LATENCY = {VAR: 5, CONST: 0, ADD: 4, SUB: 4, MUL: 4, NEG: 1, REC: 14, SQRT: 18, SIN: 60, COS: 60, SELECT: 4}
-LATENCY.update({FMA: 4, PACK: 3, EXTRACT: 3, LANE_SUM: 8, ATAN2: 80})
+LATENCY = dict.fromkeys((ops.ADD, ops.SUB, ops.MUL, ops.FMA, ops.SELECT), 4)
+LATENCY |= {ops.CONST: 0, ops.NEG: 1, ops.PACK: 3, ops.EXTRACT: 3, ops.VAR: 5, ops.LANE_SUM: 8}
+LATENCY |= {ops.REC: 14, ops.SQRT: 18, ops.SIN: 60, ops.COS: 60, ops.ATAN2: 80}
 ISSUE_WIDTH = 2  # floating-point instructions per cycle
 # Nodes among which the next one is selected; of 50 to 800, 130 is near the optimum for arms and humanoids.
 WINDOW = 130
@@ -81,7 +64,7 @@ def critical_first(nodes: list[Expr]) -> list[Expr]:
             node = heapq.heappop(ready)[2]
             order.append(node)
             started.add(node.index)
-            issued += node.op not in (VAR, CONST)
+            issued += node.op not in (ops.VAR, ops.CONST)
             for user in users[node.index]:
                 i = user.index
                 waiting[i] -= 1
@@ -103,8 +86,8 @@ def hungriest_first(results: Sequence[Expr]) -> list[Expr]:
     asked: dict[int, list[Expr]] = {}
     for node in live_nodes(results):
         asked[node.index] = sorted(node.args, key=lambda operand: -needs[operand.index])
-        held = [needs[operand.index] + i for i, operand in enumerate(asked[node.index]) if operand.op is not CONST]
-        needs[node.index] = 0 if node.op is CONST else max(held, default=1)
+        held = [needs[operand.index] + i for i, operand in enumerate(asked[node.index]) if operand.op is not ops.CONST]
+        needs[node.index] = 0 if node.op is ops.CONST else max(held, default=1)
     order: list[Expr] = []
     seen: set[int] = set()
     for result in results:
