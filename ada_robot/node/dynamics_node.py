@@ -23,7 +23,6 @@ from ada_dynamics.simulation.system import frictionless
 from ada_robot.node.command_inputs import CommandInputs
 from ada_robot.node.load_publishers import LoadPublishers
 from ada_robot.node.plant_loop import PhysicsStatus, PlantLoop, loop_status
-from ada_robot.node.plant_recording import PlantRecording
 from ada_robot.node.plant_services import LACKING, PlantServices, StandardServices
 from ada_robot.node.state_publishers import StatePublishers
 from ada_robot.processes import COMPILER
@@ -71,7 +70,6 @@ class DynamicsNode(Node):
         self._model: Model | None = None  # None until the robot is known
         self._compiled: tuple[Plant, float] | None = None  # and the duration of the compilation [s]
         self._settings = Parameters(self, DynamicsSettings, on_change=self._change)
-        self._recording: PlantRecording | None = None
         settings = self._settings.value
         if self.get_parameter("use_sim_time").value:
             raise InputError(
@@ -123,8 +121,6 @@ class DynamicsNode(Node):
             if self._ending.is_set():
                 return
             self._loads.warm_up(plant.snapshot())
-            if settings.record:
-                self._recording = PlantRecording(settings.record, plant, on_failure=self._warn)
             reduce_interpreter_jitter()
         except BaseException as problem:
             if not self._ending.is_set():
@@ -156,8 +152,6 @@ class DynamicsNode(Node):
             on_failure=self._end,
         )
         plant.set_rules(idle=settings.idle, timeout=settings.command_timeout)
-        if self._recording is not None:
-            self._health.add("recording", self._recording.status)
         self._in = CommandInputs(self, loop, settings, self._now)
         self._on_request = PlantServices(self, loop, lambda: self._settings.value)
         if LACKING is None:
@@ -190,8 +184,6 @@ class DynamicsNode(Node):
 
     def _publish(self, snapshot: Snapshot) -> None:
         self._out.publish(snapshot)
-        if self._recording is not None:
-            self._recording.take(snapshot)
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text)
@@ -215,16 +207,11 @@ class DynamicsNode(Node):
         loop.post(lambda: loop.plant.set_rules(idle=new.idle, timeout=new.command_timeout))
 
     def close(self) -> None:
-        """End the physics and its recording."""
+        """End the physics."""
         self._ending.set()
         if self.loop is not None:
             self.loop.stop()
             self._loads.stop()
-        if self._recording is not None:
-            self._recording.close()
-            status = self._recording.status()
-            if status.level == Level.WARN:  # after the last report on /diagnostics
-                self.get_logger().warning(f"{status.values['file']}: {status.message}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -102,7 +102,6 @@ class DynamicsSettings(PhysicsSettings, PlaceSettings):
     wrenches: tuple[str, ...] = setting((), "joints whose wrenches are published on ~/wrench/<joint>; all: every joint")
     wrench_rate: float = setting(50.0, "of these topics", unit="Hz", lower=0.1, upper=1000.0, read_only=True)
     marker_rate: float = setting(20.0, "of ~/markers; 0: none", unit="Hz", lower=0.0, upper=200.0, read_only=True)
-    record: str = setting("", "path of an .mcap file of the motion, one row per joint_states", read_only=True)
 
 
 @dataclass(frozen=True)

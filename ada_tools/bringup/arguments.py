@@ -139,12 +139,6 @@ def _settings_file(text: str) -> str:
     return _file(text)
 
 
-def _new_file(text: str) -> str:
-    """Absolute path of an output file, or empty text."""
-    path = Path(text).expanduser().absolute()
-    return _valid(str(path), path.parent.is_dir() and not path.is_dir()) if text else text
-
-
 def _namespace(text: str) -> str:
     """Relative or absolute namespace; empty for none."""
     return "" if text == "/" else _valid(text, not text or _NAMESPACE.fullmatch(text) is not None)
@@ -163,7 +157,6 @@ _CHECKS: Mapping[str, tuple[Callable[[str], str], str]] = {
     ),
     "params_file": (_settings_file, f"{_EXISTING}, or the name of one in config/"),
     "real_time_factor": (lambda text: _valid(text, 0.0 <= float(text) < math.inf), "a number, 0 or more"),
-    "record": (_new_file, "a file in an existing folder"),
     "robot": (lambda text: text if text in CATALOGUE else _file(text), _EXISTING),
     "target": (lambda text: _valid(text, math.isfinite(float(text or 0.0))), "a number, or empty"),
     "view_port": (

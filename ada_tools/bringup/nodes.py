@@ -173,7 +173,6 @@ def dynamics_node(values: SetupValues, picture: str, parameters: Parameters) -> 
     common = {
         "idle": values("idle"),
         "real_time_factor": values("real_time_factor", float(values["real_time_factor"])),
-        "record": values("record"),
         # The simulation is the clock of the other nodes; its steps follow the steady clock.
         "publish_clock": values("use_sim_time", values.flag("use_sim_time")),
         **values.frames,

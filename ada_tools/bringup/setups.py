@@ -39,7 +39,7 @@ EMULATOR, REAL = "emulator", "real"
 AUTO, NONE = "auto", "none"
 _ARM_WITHIN = 10.0  # [s]
 # Arguments of simulations only, and of devices only.
-_OF_SIMULATIONS = ("idle", "real_time_factor", "record", "use_sim_time")
+_OF_SIMULATIONS = ("idle", "real_time_factor", "use_sim_time")
 _OF_DEVICES = ("url", "port", "activate", "angle_map", "sensor", "sensor_url")
 
 Processes = Callable[[SetupValues], list[Process]]
@@ -154,8 +154,6 @@ def refuse_unsupported(values: SetupValues) -> None:
             fix = f"omit it or use backend:={EMULATOR} or {REAL}"
         elif name == "use_sim_time":
             fix = "omit it: devices use the system clock"
-        elif name == "record":
-            fix = "omit it and record topics by ros2 bag record"
         else:
             fix = f"omit it or use backend:={SIM}"
         text = f"{name}:={values[name]} requires {needs}, but the backend is {chosen}: {fix}."

@@ -30,7 +30,6 @@ examples:
   ada up pa10                               the arm PA-10; pa10 is short for pa10_sim
   ada up pa10 --show-args                   list the arguments
   ada up khr1 rviz:=false view_port:=8081   arguments are written as for ros2 launch
-  ada up slider_crank record:=crank.mcap
   ada up display robot:=my_robot.urdf       sliders for any robot
   ada up robot_control robot:=my_robot.urdf loops:=my_robot.loops.yaml controller:=computed_torque
   ada up hoap2_balance                      a humanoid that balances under pushes
@@ -43,7 +42,7 @@ _PATIENCE = 60.0  # [s] minimum timeout for the first joint states: a first star
 _FAILED = 1
 _HEADLESS = 5.0  # [s] of a simulation without ROS 2 and without display
 _WITHOUT_EFFECT = (
-    *("real_time_factor", "record", "oracle", "use_sim_time", "namespace", "frame_prefix", "base_pose", "params_file"),
+    *("real_time_factor", "oracle", "use_sim_time", "namespace", "frame_prefix", "base_pose", "params_file"),
 )
 
 

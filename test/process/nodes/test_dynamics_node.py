@@ -367,24 +367,3 @@ def test_a_node_with_an_empty_cache_ends_while_it_compiles_loops(ros, tmp_path):
     ros.wait(lambda: "compiling" in process.output, what="word of it")
     assert process.stop() == 0, process.output
     assert "compiled in" not in process.output
-
-
-def test_a_full_disk_is_warned_of_at_once(ros, tmp_path):
-    """Files of the node are limited to 100 kB."""
-    words = ("-p", "robot:=four_bar", "-p", "idle:=release", "-p", f"record:={tmp_path / 'run.mcap'}")
-    process = ros.start("prlimit", "--fsize=100000", *NODE, *words)
-    ros.wait(lambda: "WARN" in process.output and "cannot be written" in process.output, what="word of the full disk")
-    assert process.stop() == 0
-
-
-def test_a_recorded_run_is_a_log(ros, tmp_path):
-    path = tmp_path / "run.mcap"
-    node = made(ros, robot="four_bar", idle="release", record=str(path))
-    ros.wait(lambda: node.loop.latest.t > 0.3, what="0.3 s of motion")
-    ros.remove(node)
-    log = ada.Log.load(path)
-    assert log.info.get("complete", True)
-    assert log.t[-1] > 0.29
-    assert np.allclose(np.diff(log.t), 0.004)
-    assert log.energy_drift < 1e-8
-    assert np.max(log.loop_gap) < 1e-12

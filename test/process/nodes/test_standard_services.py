@@ -182,12 +182,10 @@ def test_a_motion_that_has_failed_is_played_only_after_a_reset(ros, simulator):
     ros.wait(lambda: sim.loop.latest.t > 0.01, what="motion")
 
 
-def test_a_simulator_that_is_told_to_quit_answers_and_ends_cleanly(ros, standard, tmp_path):
-    record = tmp_path / "run.mcap"
-    process = ros.start(*NODE, "-p", "robot:=pa10", "-p", f"record:={record}")
+def test_a_simulator_that_is_told_to_quit_answers_and_ends_cleanly(ros, standard):
+    process = ros.start(*NODE, "-p", "robot:=pa10")
     service = standard.srv.SetSimulationState
     request = service.Request(state=standard.msg.SimulationState(state=QUITTING))
     assert ros.call(service, "set_simulation_state", request).result.result == OK
     assert process.wait() == 0, process.output
     assert "Traceback" not in process.output
-    assert record.stat().st_size > 0

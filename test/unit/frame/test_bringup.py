@@ -20,7 +20,7 @@ from ada_tools.nodes.settings import OracleSettings
 
 EVERYWHERE = {"rviz", "view", "view_port", "use_sim_time", "namespace", "params_file"}
 EVERYWHERE |= {"frame_prefix", "log_level"}
-OF_ROBOTS = {"oracle", "record", "idle", "real_time_factor", "base_pose"}
+OF_ROBOTS = {"oracle", "idle", "real_time_factor", "base_pose"}
 SENSORS = {"ft_sensor", "loop_state_publisher"}  # setups without a robot
 template = docs_module("parameter_tables")
 URLS = {"url": "udp://127.0.0.1:50000", "port": "/dev/ttyUSB0", "sensor_url": "udp://127.0.0.1:50001"}
@@ -140,7 +140,7 @@ def test_setups_and_arguments_that_are_not_there_or_do_not_go_together_are_refus
 
 
 def test_a_word_assigns_a_value_to_a_name_once():
-    assert assignments(["record:=a:=b.mcap"]) == {"record": "a:=b.mcap"}  # values may hold the sign, too
+    assert assignments(["robot:=a:=b.urdf"]) == {"robot": "a:=b.urdf"}  # values may hold the sign, too
     for word in ("rviz=false", "rviz", ":=true", ""):
         with refused(InputError, value=word):
             assignments([word])

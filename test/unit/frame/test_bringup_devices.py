@@ -127,7 +127,6 @@ def test_a_sensor_alone_has_the_frame_that_it_is_given(sensor):
         ("pa10_control", {"activate": "true"}, "activate"),
         ("pa10_control", {"backend": "emulator", "idle": "release"}, "idle"),
         ("pa10_control", {"backend": "emulator", "use_sim_time": "true"}, "use_sim_time"),
-        ("khr1_bringup", {"backend": "emulator", "record": "/run.mcap"}, "record"),
         ("ft_sensor", {"backend": "sim"}, "backend"),
         ("pa10_control", {"backend": "emulator", "controller": "compliance", "sensor": "none"}, "sensor"),
         ("pa10_bringup", {"url": ARM, "variant": "8c"}, "variant"),
