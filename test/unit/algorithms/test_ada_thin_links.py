@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
-from ada_dynamics.algorithms import crba, dca, energy, rnea
+from ada_dynamics.algorithms import crba, dca, rnea
 from ada_dynamics.algorithms.assembly_order import ORDERS
 from ada_dynamics.model.inertia_regularization import is_thin
 from ada_dynamics.spatial.motion import Force
@@ -124,45 +122,6 @@ def test_links_with_singular_inertias_move_as_in_joint_space_in_any_order(algori
         assert np.max(np.abs(M @ (np.array(solution.accelerations) - expected))) < 1e-11 * size
         for ours, theirs in zip(solution.wrenches, wrenches, strict=True):
             assert np.max(np.abs(six(ours) - six(theirs))) < 1e-10 * size
-
-
-@settings(max_examples=20)
-@given(
-    kinds=st.lists(
-        st.sampled_from(["revolute", "prismatic", "cylindrical", "planar", "universal", "spherical"]),
-        min_size=1,
-        max_size=4,
-    ),
-    seed=st.integers(0, 1000),
-)
-def test_inertia_is_moved_only_where_nobody_feels_it(kinds: list[str], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    builder = ada.Builder("any").link("base")
-    for i, kind in enumerate(kinds, start=1):
-        builder.link(f"link_{i}", *HAND)
-        axes = {"axis2": Y} if kind == "universal" else {}
-        axis = X if kind == "universal" else rng.normal(size=3)
-        place, turn = rng.uniform(-1, 1, 3), rng.uniform(-3, 3, 3)
-        builder.joint(
-            f"joint_{i}", kind, "base" if i == 1 else f"link_{i - 1}", f"link_{i}", place, turn, axis=axis, **axes
-        )
-    tree = builder.build().tree
-    inertias = [body.inertia for body in tree.bodies]
-    for body in tree.bodies:
-        for own in body.joint.unfelt():
-            amount = float(rng.uniform(-1, 1))
-            moved = amount * own
-            inertias[body.index] = inertias[body.index] + moved
-            if body.parent >= 0:
-                inertias[body.parent] = inertias[body.parent] - body.placement.to_parent(moved)
-    other = tree.with_inertias(inertias)
-    model = builder.build()
-    q, v, _ = state_of(model)
-    M, h = np.array(crba.mass_matrix(tree, q).dense()), np.array(rnea.inverse_dynamics(tree, q, v, None))
-    assert np.allclose(crba.mass_matrix(other, q).dense(), M, rtol=0, atol=1e-12 * np.max(np.abs(M)))
-    assert np.allclose(rnea.inverse_dynamics(other, q, v, None), h, rtol=0, atol=1e-11 * (1 + np.max(np.abs(h))))
-    first, second = (float(energy.kinetic(t, q, v)) for t in (tree, other))
-    assert second == pytest.approx(first, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -117,6 +117,3 @@ def test_velocity_and_acceleration_of_a_link_are_the_rates_of_its_pose(model: ad
     assert np.max(np.abs(derivative(place) - velocity(0.0)[3:])) < 1e-8 * size
     A = kinematics.link_acceleration(model.tree, *floats(q, v, a), name)
     assert np.max(np.abs(derivative(velocity) - [*A.angular, *A.linear])) < 1e-7 * size
-
-
-# docs/pa10_kinematics.md: L_b, L_s, L_e, L_w

@@ -151,27 +151,6 @@ def test_difference_undoes_integrate(joint: JointType, size: float) -> None:
         assert np.max(np.abs(back - moved)) < 1e-14 * (1.0 + np.max(np.abs(moved)))
 
 
-@pytest.mark.parametrize("joint", [Spherical(), Floating(), Planar()], ids=["spherical", "floating", "planar"])
-@few
-@given(seed=seeds, size=st.sampled_from([1e-8, 1e-3, 3.16e-3, 1.0, 3.0]))
-def test_a_step_is_the_motion_at_constant_body_velocity(joint: JointType, seed: int, size: float) -> None:
-    expm = pytest.importorskip("scipy.linalg").expm
-    rng = np.random.default_rng(seed)
-    q, step = random_position(joint, rng), size * rng.normal(size=joint.nv)
-    S = columns(joint.subspace(q.tolist())) @ step
-    twist = np.zeros((4, 4))
-    twist[:3, :3] = [[0, -S[2], S[1]], [S[2], 0, -S[0]], [-S[1], S[0], 0]]
-    twist[:3, 3] = S[3:]
-
-    def homogeneous(q: Array) -> Array:
-        T = np.eye(4)
-        T[:3, :3], T[:3, 3] = pose(joint, q.tolist())
-        return T
-
-    expected = homogeneous(q) @ expm(twist)
-    assert np.max(np.abs(homogeneous(joint.integrate(q, step)) - expected)) < 1e-13 * (1.0 + np.max(np.abs(step)))
-
-
 def test_the_printed_spherical_row_is_wrong_in_two_places_and_ours_mends_them() -> None:
     q = [0.3, 0.8, -0.5]
     ours, printed, mended = own(SphericalEuler(), q), printed_spherical(q), mended_spherical(q)

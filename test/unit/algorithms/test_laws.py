@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 from ada_dynamics.algorithms import ldl
-from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, applied_loads, on_body, profile_wrench
-from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, normal_force, slip_resistance
+from ada_dynamics.algorithms.applied_wrench import AppliedWrench, applied_loads
+from ada_dynamics.algorithms.contact import Law, normal_force, slip_resistance
 from ada_dynamics.algorithms.joint_loads import (
     Servo,
     ServoCommand,
@@ -24,8 +23,6 @@ from ada_dynamics.algorithms.passive import lost_efforts
 from ada_dynamics.model import Builder, Mimic
 from ada_dynamics.model.elements import Bound
 from ada_dynamics.model.tree import WORLD
-from ada_dynamics.spatial.rotation import constant_rotation
-from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Mat3, Vec3
 
 NEVER = math.inf
@@ -57,11 +54,6 @@ def approx(value):
 def test_a_stop_pushes_back_by_hunt_and_crossleys_law(q, v, step, effort, armature):
     found = stop_effort(Stop(0, Bound(-1.0, 2.0), 100.0, 0.4), q, v, step)
     assert (found.effort, found.armature) == (approx(effort), approx(armature))
-
-
-def test_a_stop_with_one_limit_has_no_other():
-    for bound, q in ((Bound(None, 2.0), -9.0), (Bound(-1.0, None), 9.0)):
-        assert stop_effort(Stop(0, bound, 100.0, 0.4), q, 0.0, None) == (0.0, 0.0)
 
 
 def train():
@@ -151,46 +143,6 @@ def test_the_normal_force_and_its_slopes_are_those_on_paper(exponent, depth, rat
 
 def test_slip_is_resisted_by_a_secant():
     assert slip_resistance(Law(1.0, 1.0, 0.0, 0.8, 0.5), 10.0, Vec3(1.2, 0.0, 0.0)) == approx(8.0 / 1.3)
-
-
-@pytest.mark.parametrize("step", [None, 0.01])
-def test_a_ball_that_slides_on_the_ground_is_held_up_and_back_and_turned(step):
-    robot = Builder("ball").link("ball", 1.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1))
-    model = robot.build("floating")
-    q, v = model.neutral(), np.zeros(6)
-    q[2], v[0] = 1.06, 1.2  # its lowest point is 0.04 m in the ground, which is 1 m high
-    law = Law(1000.0, 1.0, 0.0, 0.8, 0.5)
-    (load,) = contact_loads(model.tree, [GroundContact(0, Vec3(0, 0, 0), 0.1, law, height=1.0)], q, v, step)
-    push, drag = 40.0, 0.8 * 40.0 / 1.3
-    assert load.world == tuple(map(approx, (-drag * 1.2, 0.0, push, 0.0, 0.1 * drag * 1.2, 0.0)))
-    assert tuple(load.force.force) == tuple(map(approx, (-drag * 1.2, 0.0, push)))
-    assert tuple(load.force.moment) == tuple(map(approx, (0.0, 0.1 * drag * 1.2, 0.0)))
-    assert (load.added is None) == (step is None)
-
-
-def test_a_profile_is_a_constant_a_ramp_and_a_wave_from_its_beginning_on():
-    parameters = [2.0, math.pi, *range(1, 7), *range(10, 70, 10), *range(100, 700, 100)]
-    assert len(parameters) == PARAMETERS
-    later = 1.0 / 6.0  # the wave is at one half
-    wanted = [i + 10 * i * later + 100 * i * 0.5 for i in range(1, 7)]
-    assert profile_wrench(parameters, 2.0 + later) == tuple(map(approx, wanted))
-
-
-def turned_by(seed):
-    """A random orientation as an array, and as the rows that the library takes."""
-    R = Rotation.random(random_state=seed).as_matrix()
-    return R, Mat3(*(Vec3(*row) for row in R.tolist()))
-
-
-@pytest.mark.parametrize("is_world", [False, True])
-def test_a_wrench_at_a_point_of_a_body_is_told_about_its_origin(is_world):
-    (body, pose), (axes, of_link) = turned_by(1), turned_by(2)
-    force, moment, point = np.random.default_rng(1).normal(size=(3, 3))
-    mine = body.T if is_world else axes
-    applied = AppliedWrench(0, of_link, Vec3(*point), is_world)
-    found = on_body(applied, Transform(constant_rotation(pose), Vec3(7.0, 8.0, 9.0)), [*force, *moment])
-    np.testing.assert_allclose(found.force, mine @ force, atol=1e-14)
-    np.testing.assert_allclose(found.moment, mine @ moment + np.cross(point, mine @ force), atol=1e-14)
 
 
 def test_wrenches_on_one_body_add_up_and_those_on_the_world_count_for_nothing():

@@ -138,13 +138,6 @@ def test_a_loop_that_cannot_close_is_an_error_with_its_gap():
     assert "'closing' by 6 m" in error.message
 
 
-def test_a_loop_whose_axis_lies_across_the_others_cannot_close():
-    loop = {"axis": [0, 0, 1], "type": "prismatic", "child": {**side("base", [1, 0, 0]), "rpy": [1.2, 0, 0.4]}}
-    report = ada.check(chain(), loops=closed(loop))
-    assert [e.code for e in report.errors] == ["loop-open"]
-    assert "rad" in report.errors[0].message
-
-
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_a_loop_between_links_that_are_fixed_to_each_other_is_an_error(base):
     robot = Builder("r").link("base", 1.0, inertia=(1, 1, 1)).link("rod", 1.0, inertia=(1, 1, 1))

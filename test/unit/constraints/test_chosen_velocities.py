@@ -11,11 +11,9 @@ from ada_dynamics.constraints.coordinates import (
     least_seen,
     least_share,
     null_space,
-    pivots_of,
     tangent_map,
     tangent_map_rate,
 )
-from ada_dynamics.constraints.elimination import ConstraintCombinations, independent_counts
 from ada_dynamics.constraints.singular import System, branch_directions
 
 
@@ -66,13 +64,6 @@ def test_motions_are_what_conditions_leave_and_tell_which_is_lost() -> None:
     assert free.weakest.shape == (5, 2)
 
 
-def test_no_motion_has_the_whole_share_and_too_few_velocities_none() -> None:
-    assert least_share(np.zeros((4, 3, 0)), ()).tolist() == [1.0] * 4
-    basis = np.eye(4)[:, :2]
-    assert least_share(np.array([basis, basis[::-1]]), (0,)).tolist() == [0.0, 0.0]
-    assert least_share(np.array([basis, basis[::-1]]), (0, 1)) == pytest.approx([1.0, 0.0])
-
-
 def test_independent_velocities_tell_the_motions_apart() -> None:
     # two motions: a turns with b, and c with d at half the speed
     N = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
@@ -81,41 +72,6 @@ def test_independent_velocities_tell_the_motions_apart() -> None:
         chosen = independent_velocities([N[order]])
         assert list(chosen) == sorted(chosen) and len(chosen) == 2
         assert abs(np.linalg.det(N[order][list(chosen)])) == pytest.approx(2.0 / np.sqrt(10.0))
-
-
-def test_pivots_are_ratios_of_minors_and_large_in_every_pose() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(6):
-        samples = rng.normal(size=(3, 4, 7)) * (rng.random((4, 7)) < 0.7)
-        samples[:, range(4), [1, 2, 4, 6]] += 2.0
-        pivots, typical = pivots_of(samples, (0, 3, 5))
-        rows, columns = zip(*pivots, strict=True)
-        assert sorted(rows) == [0, 1, 2, 3] and sorted(columns) == [1, 2, 4, 6]
-        minors = [[np.linalg.det(A[np.ix_(rows[:k], columns[:k])]) for k in range(5)] for A in samples]
-        ratios = np.abs(np.divide(np.array(minors)[:, 1:], np.array(minors)[:, :-1])).min(axis=0)
-        np.testing.assert_allclose(typical, ratios, rtol=1e-9)
-        assert min(typical) > 0.05
-
-
-@pytest.mark.parametrize(
-    ("ranks", "counts"),
-    [([[2, 2, 1]], [2, 2, 1]), ([[3, 1, 2]], [3, 1, 2]), ([[2, 1, 2], [1, 2, 2]], [2, 2, 1]), ([[0, 0, 0]], [0, 0, 0])],
-)
-def test_combinations_of_redundant_conditions_have_their_rank(ranks: list[list[int]], counts: list[int]) -> None:
-    rng, rows = np.random.default_rng(6), {name: range(3) for name in "abc"}
-    poses = [np.hstack([rng.normal(size=(8, r)) @ rng.normal(size=(r, 3)) for r in of]) for of in ranks]
-    found = independent_counts(rows, poses, sum(ranks[0]))
-    assert list(found.values()) == counts
-    units = rng.uniform(0.5, 2.0, 9)
-    chosen = ConstraintCombinations(rows, found, units)
-    W = np.array([np.hstack([rng.normal(size=(8, r)) @ rng.normal(size=(r, 3)) for r in counts]) for _ in range(2)])
-    matrix = chosen.matrix(W)
-    assert chosen.by_loop == {name: count for name, count in found.items() if count < 3}
-    for A, pose in zip(matrix, W, strict=True):
-        assert np.linalg.matrix_rank(pose @ (A / units).T) == sum(counts)
-    own = [A[..., 3 * i : 3 * i + 3] for A, i in ((matrix[:, sum(counts[:i]) :][:, : counts[i]], i) for i in range(3))]
-    wanted = [A.reshape(2, -1) for A, count in zip(own, counts, strict=True) if count < 3]
-    np.testing.assert_array_equal(chosen.weights(matrix), np.hstack([np.zeros((2, 0)), *wanted]))
 
 
 @pytest.mark.parametrize(

@@ -102,14 +102,6 @@ def test_a_loop_that_only_closes_the_wrong_way_round_is_refused() -> None:
         ada.close_loops(builder.build())
 
 
-def test_a_loop_between_links_that_are_fixed_to_each_other_is_refused() -> None:
-    builder = ada.Builder("rigid").link("ground").link("rod", 1.0, (0, 0, 0.5), (1, 1, 1)).link("tip")
-    builder.joint("joint", "revolute", "ground", "rod", axis=(0, 1, 0)).joint("weld", "fixed", "rod", "tip")
-    builder.loop("pin", "spherical", "rod", "tip", child_xyz=(0, 0.2, 0))
-    with refused(ada.ModelError, loop="pin", link="rod", value=pytest.approx(0.2)):
-        ada.close_loops(builder.build())
-
-
 @pytest.mark.parametrize(
     ("guess", "hold", "field", "joint"),
     [([0.0, np.nan, 0.0], (), "guess", None), ([0.0, 0.0, 0.0], ("joint_9",), "joint", "joint_9")],

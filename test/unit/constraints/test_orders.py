@@ -12,10 +12,6 @@ from mechanism_oracle import Oracle
 import ada_dynamics as ada
 from ada_dynamics.algorithms import closed_aba
 from ada_dynamics.constraints import elimination
-from ada_dynamics.constraints.analysis import analyse, analyse_turned
-from ada_dynamics.dynamics import closed_quantities
-from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.expr import cost
 from trials.random_mechanism import random_mechanism
 
 Array = Any
@@ -120,16 +116,3 @@ def test_a_pivot_that_is_rounding_does_not_eliminate_a_constraint() -> None:
     builder.loop("table", "planar", "world", f"link_{len(axes) - 1}", axis=(0, 0, 1))
     model = builder.build()
     assert assert_order_holds(model, ada.close_loops(model), np.random.default_rng(3))
-
-
-@pytest.mark.parametrize("name", ["four_bar", "closed_4r", "parallel_ankle", "cassie_leg"])
-def test_the_axes_of_loop_joints_are_those_with_the_fewest_operations(name: str) -> None:
-    model = ada.load(name)
-    closed = kernels_of(ada.Dynamics(model)).closed
-    sides = [found := analyse(model), analyse_turned(found)]
-    counts = []
-    for analysis, plans in [*((own, elimination.make_plans(own)) for own in sides), (closed.analysis, closed.plans)]:
-        tree = analysis.constraints.tree
-        solver = closed_quantities.elimination(tree, plans, "kkt sparse")
-        counts.append(cost(closed_quantities.forward(tree, plans, solver, external=False).trace()).flops)
-    assert closed.cheapest == "kkt sparse" and counts[2] == min(counts)

@@ -4,59 +4,18 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from mechanism_oracle import Oracle
-from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
 from ada_dynamics.constraints.analysis import analyse
-from ada_dynamics.robots import mechanisms
 from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.linkage import model_of
 from trials.random_mechanism import random_mechanism
 
-Array = Any
 DIGITS = [4, *(pytest.param(digits, marks=pytest.mark.fuzz) for digits in (None, 6, 9))]
-
-
-def unit(x: Array) -> Array:
-    return np.asarray(x) / np.linalg.norm(x)
-
-
-def rounded(model: ada.Model, decimals: int | None) -> ada.Model:
-    """As it would come out of a file with so many decimals in lengths, axes and roll-pitch-yaw angles."""
-    if decimals is None:
-        return model
-
-    def angles(R: Array) -> Array:
-        rpy = np.round(Rotation.from_matrix(R).as_euler("xyz"), decimals)
-        return Rotation.from_euler("xyz", rpy).as_matrix()
-
-    def axis(a: Array | None) -> Array | None:
-        return None if a is None else unit(np.round(a, decimals))
-
-    joints = [
-        replace(j, xyz=np.round(j.xyz, decimals), rotation=angles(j.rotation), axis=axis(j.axis), axis2=axis(j.axis2))
-        for j in model.joints.values()
-    ]
-    loops = [
-        replace(
-            loop,
-            parent_xyz=np.round(loop.parent_xyz, decimals),
-            child_xyz=np.round(loop.child_xyz, decimals),
-            parent_rotation=angles(loop.parent_rotation),
-            child_rotation=angles(loop.child_rotation),
-            axis=axis(loop.axis),
-            axis2=axis(loop.axis2),
-        )
-        for loop in model.loops.values()
-    ]
-    links = list(model.links.values())
-    return ada.Model(model.name, model.root, links, joints, model.gravity, model.source, loops, model.actuated)
 
 
 @pytest.mark.parametrize("decimals", DIGITS)
@@ -69,21 +28,6 @@ def test_mobility_holds_under_rounding_in_any_frames_and_with_any_joint_cut(
     cut = [int(rng.integers(len(linkage.pins)))] if len(linkage.loops) == 1 else None
     made = model_of(linkage, rng, cut, decimals)
     assert analyse(made.model, made.start).mobility == linkage.mobility
-
-
-@pytest.mark.parametrize("decimals", [4, pytest.param(6, marks=pytest.mark.fuzz)])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "slider_crank",
-        "watt_six_bar",
-        "bennett",
-        *(pytest.param(n, marks=pytest.mark.fuzz) for n in ("delta", "stewart")),
-    ],
-)
-def test_mobility_of_the_catalogue_holds_under_rounding(name: str, decimals: int) -> None:
-    model = ada.load(name)
-    assert analyse(rounded(model, decimals)).mobility == analyse(model).mobility
 
 
 @pytest.mark.parametrize("rise", [0.3, 1e-2, 1e-3, 1e-4])
@@ -111,10 +55,3 @@ def test_slides_out_of_line_are_locked_where_rounding_and_truth_are_of_one_size(
         builder.joint(f"joint_{i}", "prismatic", parent, f"slide_{i}", (float(i > 0), 0, 0), axis=axis)
     builder.loop("tip", "spherical", "slide_2", "ground", child_xyz=(2, 0, 0))
     assert analyse(builder.build()).mobility == 0
-
-
-@pytest.mark.parametrize("n", [2, 10])
-def test_a_ladder_has_a_motion_per_cell_under_rounding(n: int) -> None:
-    model, q = mechanisms.ladder(n)
-    for decimals in (None, 9, 4):
-        assert analyse(rounded(model, decimals), q).mobility == n

@@ -141,18 +141,6 @@ def test_goals_in_motion_never_jump_and_never_pass_a_limit(pa10: ada.Model, prof
         assert motion_of(controller, t, controller.bounds).position == pytest.approx(goal)
 
 
-def test_a_new_goal_while_a_joint_runs_towards_its_end_leaves_it_within_its_range(pa10: ada.Model) -> None:
-    controller = make("joint_trajectory", pa10, {"acceleration": [1.5]})
-    assert isinstance(controller, JointTrajectory)
-    zero = np.zeros(7)
-    for t in np.linspace(0.1, 4.0, 14).tolist():
-        controller.reset(State(zero, zero), 0.0)
-        controller.update(State(zero, zero), JointReference(pa10.upper), 0.0)
-        present = controller.planned(t)
-        controller.update(State(present.position, present.velocity), JointReference(0.9 * pa10.upper), t)
-        assert motion_of(controller, t, controller.bounds).position == pytest.approx(0.9 * pa10.upper)
-
-
 POINTS = np.array([[0.5, 0.2], [0.9, -0.4], [0.1, -0.6], [0.0, 0.3]])
 
 

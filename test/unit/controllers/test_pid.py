@@ -14,7 +14,6 @@ from ada_controllers import Command, JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.pid import LONGEST
 from ada_dynamics.model.elements import Limits
-from ada_dynamics.robots import mechanisms
 
 INERTIA = 0.5  # [kg m²]
 WEIGHT = 0.4 * 9.81 * 0.3  # of the bob, with its lever [N m]
@@ -96,15 +95,6 @@ def test_without_a_gain_it_takes_those_that_damp_the_inertia_at_each_motor_criti
     log = loop.simulation(model, np.zeros(1), step=1e-3, integrator="rk4").run(1.0)
     wanted = 0.4 * (1.0 - (1.0 + 10.0 * log.t) * np.exp(-10.0 * log.t))
     assert np.max(np.abs(log.q[:, 0] - wanted)) < 2e-3  # efforts are held for a step
-
-
-def test_without_a_gain_a_delta_comes_to_its_reference_and_goes_no_way_round() -> None:
-    model, q = mechanisms.delta()
-    controller = make("pid", model, {})
-    goal = q[controller.q_index] + 0.1
-    log = InSimulation(controller, JointReference(goal)).simulation(model, q, step=2e-3).run(3.0)
-    assert np.max(np.abs(log.q[:, controller.q_index] - goal)) < 0.2
-    assert log.q[-1, controller.q_index] == pytest.approx(goal, abs=2e-3)
 
 
 def test_a_long_gap_between_updates_is_not_summed_up() -> None:

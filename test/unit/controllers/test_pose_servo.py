@@ -130,13 +130,6 @@ def test_the_elbow_moves_and_the_hand_does_not(pa10: ada.Model, dynamics: ada.Dy
     assert max(away) < 5e-4
 
 
-def test_the_reach_of_the_pa10_is_the_sum_of_its_arms(pa10: ada.Model) -> None:
-    reach = Reach(servo(pa10).arm, pa10)
-    assert (reach.shortest, reach.longest) == pytest.approx((0.480 - 0.450, 0.480 + 0.450), abs=1e-12)
-    assert reach.shoulder == pytest.approx([0.0, 0.0, 0.317], abs=1e-12)
-    assert reach.wrist == pytest.approx([0.0, 0.0, -0.07], abs=1e-12)
-
-
 @pytest.mark.parametrize(("name", "tool"), [("pa10", [0.0, 0.1, 0.2]), ("planar_7r", [0.0] * 3), ("khr1", [0.0] * 3)])
 def test_no_pose_that_a_robot_can_have_is_out_of_its_reach(name: str, tool: list[float]) -> None:
     model = ada.load(name)

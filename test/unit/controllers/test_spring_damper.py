@@ -107,17 +107,6 @@ def test_efforts_are_those_of_pinocchio_for_the_wanted_acceleration(pa10: ada.Mo
         assert told.effort == pytest.approx(np.clip(tau, -limits, limits), rel=1e-9, abs=1e-9)
 
 
-def test_errors_die_out_as_springs_and_dampers_do(pa10: ada.Model) -> None:
-    w = 5.0
-    controller = make("computed_torque", pa10, {"stiffness": [w * w], "damping": [2.0 * w]})
-    start = np.array([0.3, 0.4, -0.2, 0.8, 0.1, 0.3, 0.0])
-    goal = start + 0.05 * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
-    log = InSimulation(controller, JointReference(goal)).simulation(pa10, start, step=1e-3).run(1.0)
-    wanted = (goal - start) * ((1.0 + w * log.t) * np.exp(-w * log.t))[:, None]
-    assert np.abs(goal - log.q - wanted).max() < 2e-4
-    assert controller.saturations == 0
-
-
 def only_motor(model: ada.Model, motor: str) -> ada.Model:
     parts = Parts.of(model)
     parts.actuated = [motor]

@@ -15,7 +15,6 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, State, StateRefused, make
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.virtual.manifold import Manifold
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_experiments.pinocchio_model import PinocchioModel
 
@@ -184,13 +183,3 @@ def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ad
     assert np.abs(log.v[-1]).max() < 1e-8
     assert np.degrees(log.q[:, 1].min()) > -1e-5
     assert np.abs(loop.signals["effort"]).max() < 1.05 * np.abs(ada.Dynamics(planar_4r).gravity(log.q)).max()
-
-
-def test_a_pose_that_is_a_little_off_is_closed_by_the_smallest_step(planar_4r: ada.Model) -> None:
-    controller = make("virtual_closed_chain", planar_4r, PARALLEL)
-    manifold = Manifold(controller.mechanism)
-    q = np.radians([60.0, 30.0, 150.0, -60.0]) + 1e-4 * np.array([1.0, 2.0, -1.0, 0.5])
-    near = manifold.closed(q)
-    assert np.abs(controller.mechanism.gap(near)).max() < 1e-12
-    motions = manifold.motions(near)
-    assert np.abs(motions.columns.T @ motions.M @ (near - q)) < 1e-7

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from foreign_robots import SHARE
 from numpy.typing import NDArray
 from refused import refused
 
@@ -45,16 +44,8 @@ LARGE = [
 ]
 
 
-def _files() -> dict[str, Path]:
-    try:
-        listed = importlib.metadata.distribution("example-robot-data").files or []
-    except importlib.metadata.PackageNotFoundError:
-        return {}
-    found = (Path(str(file.locate())).resolve() for file in listed if str(file).endswith(".urdf"))
-    return {str(f).split("/example-robot-data/robots/")[1]: f for f in found if "/example-robot-data/robots/" in str(f)}
-
-
-FILES = _files()
+ROBOTS = SHARE / "example-robot-data/robots" if SHARE else None
+FILES = {str(file.relative_to(ROBOTS)): file for file in ROBOTS.rglob("*.urdf")} if ROBOTS else {}
 if not FILES:
     pytest.skip("example-robot-data is not installed", allow_module_level=True)
 # A few stand for all, whose kinds of joints they have.

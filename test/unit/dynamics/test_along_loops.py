@@ -16,8 +16,6 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.analysis.singularity import point_jacobian
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.constraint_queries import tangent_map_quantity
-from ada_dynamics.expr import evaluate
 from ada_dynamics.robots import mechanisms
 from trials.random_mechanism import random_mechanism
 
@@ -195,14 +193,6 @@ def test_a_structure_has_no_columns_and_motors_too_many() -> None:
         dynamics.jacobian("b", q, coordinates="actuated")
 
 
-def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
-    model, q = mechanisms.ladder(21)
-    dynamics = ada.Dynamics(model, q0=q)
-    T = dynamics.constraints.tangent_map(q)
-    assert T.shape == (63, 21)
-    np.testing.assert_allclose(Oracle(model).jacobian(q) @ T, 0.0, atol=EXACT)
-
-
 @pytest.mark.parametrize(
     ("name", "by", "facts"),
     [
@@ -268,16 +258,6 @@ def test_poses_in_which_motors_lose_the_motion_are_refused_for_them_alone() -> N
     np.testing.assert_allclose(
         dynamics.jacobian("platform", turned, coordinates=["platform"], frame="local"), np.eye(6)
     )
-
-
-def test_the_map_of_velocities_is_a_function_where_kernels_tell_what_they_refuse() -> None:
-    model = ada.load("four_bar")
-    q = ada.close_loops(model, model.neutral())
-    quantity = tangent_map_quantity(ada.Dynamics(model).constraints)
-    assert quantity is not None
-    (T,) = evaluate(quantity.trace(), q=q).values()
-    np.testing.assert_allclose(T, ada.Dynamics(model).constraints.tangent_map(q), atol=1e-12)
-    assert tangent_map_quantity(ada.Dynamics(ada.planar_chain(2)).constraints) is None
 
 
 @pytest.mark.fuzz

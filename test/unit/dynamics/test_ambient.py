@@ -59,16 +59,3 @@ def test_a_change_of_positions_is_the_velocity_that_makes_it(world: Any) -> None
     longer = np.zeros_like(q)
     longer[:, 3:7] = q[:, 3:7]
     np.testing.assert_allclose(ambient.velocity(q, longer), 0.0, atol=1e-14)
-
-
-def test_one_state_is_a_row_of_a_batch_and_hinges_have_their_own_rates(world: Any) -> None:
-    model, ambient, q, rng = world
-    w, d = rng.normal(size=(4, model.nv)), rng.normal(size=(4, model.nq))
-    for name, given in (("gradient", w), ("velocity", d), ("velocity_gradient", d)):
-        call = getattr(ambient, name)
-        np.testing.assert_allclose(call(q[1], given[1]), call(q, given)[1], rtol=1e-13, atol=1e-15)
-    plain = ambient_of(ada.Dynamics(ada.planar_chain(3)))
-    assert plain.is_plain and not ambient.is_plain
-    for name in ("gradient", "velocity", "velocity_gradient"):
-        assert getattr(plain, name)(q[0, :3], w[0, :3]) is not None
-        np.testing.assert_array_equal(getattr(plain, name)(q[0, :3], w[0, :3]), w[0, :3])

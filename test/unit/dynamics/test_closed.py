@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from loop_robots import massless_rocker, on_two_legs, two_legs
@@ -15,8 +11,6 @@ from numpy.typing import NDArray
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics import Builder
-from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.robots import mechanisms
 
 Array = NDArray[np.float64]
@@ -55,28 +49,6 @@ def test_accelerations_and_wrenches_are_those_of_the_reference(name: str) -> Non
 def test_every_algorithm_that_closes_loops_gives_the_accelerations_of_the_reference(name: str, algorithm: str) -> None:
     case = case_of(name)
     case.assert_same(ada.Dynamics(case.model, algorithm).forward(*case.state), SAME)
-
-
-def test_kernels_of_loops_are_found_again_whatever_the_order_of_their_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ADA_CACHE_DIR", str(tmp_path))
-    builder = Builder("two four-bars").link("base")
-    for side in ("right", "left"):
-        parent, z = "base", 0.0
-        for part in ("crank", "coupler", "rocker"):
-            builder.link(f"{side} {part}", 1.0, (0.0, 0.0, 0.5), (0.1, 0.1, 0.01))
-            builder.joint(f"{side} {part}", "revolute", parent, f"{side} {part}", (0.0, 0.0, z), axis=(0, 1, 0))
-            parent, z = f"{side} {part}", 1.0
-        builder.loop(side, "revolute", "base", parent, (1.2, 0.0, 0.0), child_xyz=(0.0, 0.0, 1.0), axis=(0, 1, 0))
-    model = builder.build()
-    q, zero = ada.close_loops(model, [0.3, 1.5, 1.5, 0.3, 1.5, 1.5]), np.zeros(model.nv)
-    found = []
-    for cached in (False, True):
-        dynamics = ada.Dynamics(model)
-        found.append(dynamics.forward(q, zero, zero))
-        assert kernel_of(dynamics, "forward").info().cached == {"single": cached}
-    assert np.array_equal(*found)
 
 
 def test_the_unit_rhombus_swings_as_its_closed_form_says() -> None:
@@ -139,32 +111,3 @@ def test_a_stretched_leg_is_no_singularity_of_the_mechanism(short_of: float) -> 
     assert np.max(np.abs(ada.Dynamics(model, q0=other).forward(q, v, tau) - answer.acceleration)) < 1e-11 * max(
         1.0, float(np.max(np.abs(a)))
     )
-
-
-def _off(q: Array, v: Array, how: str) -> dict[str, Array]:
-    """One state, or a batch whose last state alone is off."""
-    rest = np.zeros_like(v)
-    if how == "one state":
-        return {"q": q, "v": v, "u": rest}
-    return {"q": np.tile(q, (5, 1)), "v": np.stack([rest, rest, rest, rest, v]), "u": rest}
-
-
-@pytest.mark.parametrize("how", ["one state", "batch"])
-@pytest.mark.parametrize("method", ["forward", "inverse", "joint_wrenches"])
-@pytest.mark.parametrize("make", [mechanisms.four_bar, pytest.param(mechanisms.stewart, marks=pytest.mark.fuzz)])
-def test_velocities_that_open_loops_are_warned_of(
-    make: Callable[[], mechanisms.Mechanism], method: str, how: str
-) -> None:
-    model, q = make()
-    dynamics = ada.Dynamics(model)
-    wrong = 0.1 * np.random.default_rng(0).normal(size=model.nv)
-    right = dynamics.project_to_constraints(q, wrong)[1]
-    given = _off(q, wrong, how)
-    with pytest.warns(ada.LoopVelocityWarning) as w:
-        getattr(dynamics, method)(given["q"], given["v"], given["u"])
-    assert w[0].message.states == ((4,) if how == "batch" else ()) and w[0].message.loops
-    assert w[0].filename == __file__, "the warning names the line of the caller"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        given = _off(q, right * (1.0 + 1e-7), how)
-        getattr(ada.Dynamics(model), method)(given["q"], given["v"], given["u"])

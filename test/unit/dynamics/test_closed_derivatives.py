@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.model import edit
 from ada_dynamics.robots import mechanisms
 from ada_experiments.pinocchio_model import PinocchioModel
 from trials.random_mechanism import random_mechanism
@@ -181,28 +180,6 @@ def test_by_coordinates_along_the_loops_they_say_how_these_accelerate(name: str,
         by_y = over_five_points(lambda t, e=e: accelerations(q, y + t * e))
         assert np.max(np.abs(found.dq[:, j] - by_q)) < 1e-8 * max(1.0, np.max(np.abs(found.dq)))
         assert np.max(np.abs(found.dv[:, j] - by_y)) < 1e-8 * max(1.0, np.max(np.abs(found.dv)))
-
-
-@pytest.mark.parametrize(
-    ("name", "loop", "joint", "driver"),
-    [("four_bar", "closing", "joint_2", "joint_1"), ("stephenson_six_bar", "outer_pin", "upper", "crank")],
-)
-def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(
-    name: str, loop: str, joint: str, driver: str
-) -> None:
-    model, q = mechanism(name)
-    other, at = edit.recut(model, q, loop, joint)
-    one, two = ada.Dynamics(model), ada.Dynamics(other)
-    v = one.constraints.complete_velocity(q, [0.7], coordinates=[driver])
-    w = two.constraints.complete_velocity(at, [0.7], coordinates=[driver])
-    tau, load = np.zeros(model.nv), np.zeros(other.nv)
-    tau[model.v_index(driver)] = load[other.v_index(driver)] = 0.4
-    first = one.forward_derivatives(q, v, tau, coordinates=[driver])
-    second = two.forward_derivatives(at, w, load, coordinates=[driver])
-    pairs = [(first.dq, second.dq), (first.dv, second.dv)]
-    pairs.append((first.du[:, model.v_index(driver)], second.du[:, other.v_index(driver)]))
-    for mine, theirs in pairs:
-        assert np.allclose(mine, theirs, rtol=0.0, atol=1e-10 * max(1.0, float(np.max(np.abs(mine)))))
 
 
 @pytest.mark.parametrize("name", ["five_bar", pytest.param("stewart", marks=pytest.mark.fuzz)])

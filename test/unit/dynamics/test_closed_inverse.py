@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,6 @@ from mechanism_oracle import Oracle, least_efforts
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.constraints import singular
-from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.robots import mechanisms
@@ -105,31 +102,3 @@ def test_motors_that_do_not_drive_all_motions_are_refused_in_batches_too() -> No
     for arguments in (given, [x[0] for x in given]):
         with refused(InputError, field="actuated", allowed=("left_crank",)):
             dynamics.inverse(*arguments[:2], arguments[2] + 1.0)
-
-
-@pytest.mark.parametrize(("name", "seed"), [("four_bar", 1), pytest.param("delta", 3, marks=pytest.mark.fuzz)])
-def test_every_pose_that_counts_as_singular_is_for_numbers(name: str, seed: int) -> None:
-    model, rng = ada.load(name), np.random.default_rng(seed)
-    dynamics, rest = ada.Dynamics(model), np.zeros(model.nv)
-    closed = kernels_of(dynamics).closed
-    kernel = closed.inverse_kernel(False)
-
-    def sigma(q: Array) -> float:
-        return float(singular.whitened(closed.system(q, rest, rest)).sigma(closed.analysis.rank))
-
-    def on_loops(q: Array, v: Array) -> Array:
-        return closed.project_to_constraints(model.integrate(q, v, 1.0), rest)[0]
-
-    path, step = [ada.close_loops(model)], 0.5
-    for _ in range(200):
-        near = on_loops(path[-1], step * rng.normal(size=model.nv))
-        step *= 0.92
-        if np.max(np.abs(closed.weighted_violation(near))) < 1e-12 and sigma(near) < sigma(path[-1]):
-            path, step = [*path, near], 1.5 * step
-    found = []
-    for before, after in pairwise(path[-24:]):
-        way = model.difference(before, after)
-        for q in (on_loops(before, share * way) for share in np.linspace(0.0, 1.0, 8)):
-            found.append((sigma(q) < singular.SINGULAR, kernel.single_status(q, rest, rest)[1] != 0))
-    assert (True, True) in found and (True, False) not in found
-    assert (False, False) in found

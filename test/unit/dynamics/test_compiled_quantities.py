@@ -9,10 +9,8 @@ from operator import attrgetter
 import numpy as np
 import pytest
 from random_trees import random_tree
-from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.errors import InputError
 from ada_dynamics.jit.fallback import reason_for_fallback
 
 ARGUMENTS = {
@@ -64,19 +62,6 @@ def test_rows_give_what_each_of_them_gives(model, name):
     for k in range(11):
         one = call(*(x[k] for x in rows))
         assert np.abs(many[k] - one).max() <= 1e-12 * max(1.0, np.abs(one).max())
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_what_cannot_be_computed_is_still_explained(model, name):
-    dynamics, given = ada.Dynamics(model), state(model, ARGUMENTS[name])
-    call = attrgetter(name)(dynamics)
-    call(*given)
-    bad = [given[0].copy(), *given[1:]]
-    bad[0][-1] = np.nan
-    with refused(InputError, field=f"q[{len(bad[0]) - 1}]"):
-        call(*bad)
-    with refused(InputError, field="q", value=(model.nq - 1,)):
-        call(given[0][:-1], *given[1:])
 
 
 def test_energies_have_names_and_those_of_many_states_are_arrays(model):

@@ -360,9 +360,3 @@ def test_what_gives_no_array_with_a_row_for_each_state_is_refused():
         with refused(InputError, field="function", value=what):
             ada.in_threads(function, *rows, threads=2)
     np.testing.assert_array_equal(ada.in_threads(dyn.momentum, q, q, threads=2), dyn.momentum(q, q))
-
-
-def test_the_public_face_of_dynamics_is_small() -> None:
-    public = [name for name in dir(ada.Dynamics(ada.planar_chain(2))) if not name.startswith("_")]
-    assert len(public) <= 36
-    assert {"constraints", "derivatives", "parameters", "forward", "inverse"} <= set(public)

@@ -85,13 +85,18 @@ def test_everything_tells_of_a_singular_pose(rhombus: ada.Dynamics, call: str, i
 
 @pytest.mark.parametrize("is_batch", [False, True])
 @pytest.mark.parametrize("call", ["forward", "inverse", "joint_wrenches"])
-def test_everything_tells_of_open_loops(call: str, is_batch: bool) -> None:
+def test_everything_tells_of_open_loops_and_of_velocities_that_open_them(call: str, is_batch: bool) -> None:
     model, q = four_bar()
-    dynamics = ada.Dynamics(model)
-    off = q + np.array([0.0, 0.01, 0.0])
-    with pytest.warns(ada.ConstraintViolationWarning) as caught:
-        CALLS[call](dynamics, np.array([q, off]) if is_batch else off, np.zeros((2, 3)) if is_batch else REST)
-    assert (caught[0].message.loops, caught[0].message.states) == (("closing",), (1,) if is_batch else ())
+    still, way = np.zeros(3), np.array([0.0, 0.01, 0.0])
+    for off, v, kind in (
+        (q + way, still, ada.ConstraintViolationWarning),
+        (q, 10.0 * way, ada.LoopVelocityWarning),
+    ):
+        with pytest.warns(kind) as caught:
+            CALLS[call](
+                ada.Dynamics(model), np.array([q, off]) if is_batch else off, np.array([still, v]) if is_batch else v
+            )
+        assert (caught[0].message.loops, caught[0].message.states) == (("closing",), (1,) if is_batch else ())
 
 
 def test_a_projection_that_does_not_close_says_so() -> None:

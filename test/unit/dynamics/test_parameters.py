@@ -10,7 +10,6 @@ from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.robots import mechanisms
 from ada_experiments.pinocchio_model import PinocchioModel
 
@@ -87,16 +86,3 @@ def test_accelerations_change_with_a_parameter_as_another_robot_has_them() -> No
     column = sum(found[:, names.index(f"link_2.{name}")] * share for name, share in of_mass.items())
     wanted = (ada.Dynamics(more).forward(q, v, tau) - ada.Dynamics(less).forward(q, v, tau)) / (2 * step)
     assert np.max(np.abs(column - wanted)) < 1e-8
-
-
-def test_losses_and_rotors_have_columns_where_they_act() -> None:
-    model = ada.load("pa10")
-    dynamics = ada.Dynamics(model)
-    q, v, a = state(model)
-    Y, names = dynamics.regressor(q, v, a), list(dynamics.parameters)
-    joint = model.joint_names[2]
-    for parameter, value in (("damping", v[2]), ("friction", np.sign(v[2])), ("armature", a[2])):
-        column = Y[:, names.index(f"{joint}.{parameter}")]
-        assert np.array_equal(np.flatnonzero(column), [2])
-        assert column[2] == pytest.approx(value)
-    assert len(names) == model.nv * (len(INERTIAL) + 4)

@@ -50,17 +50,6 @@ def test_a_rotation_has_its_vector_and_the_inverse_of_its_way(axis: Array, angle
     np.testing.assert_allclose(np.eye(3) + b * cross(w) + c * cross(w) @ cross(w), V, atol=1e-12)
 
 
-@pytest.mark.parametrize("angle", [0.0, 1e-6, 5e-5, 9.9e-5, 1.9e-4])
-def test_factors_of_small_turns_are_the_first_terms_of_their_series(angle: float) -> None:
-    w, square = angle * np.array([2.0, -1.0, 2.0]) / 3.0, angle * angle
-    _, k = poses.rotation_vector(Mat3.of(Rotation.from_rotvec(w).as_matrix().tolist()))
-    assert abs(float(k) - (1.0 / 12.0 + square / 720.0)) < 1e-15
-    if angle < 1e-4:
-        _, (b, c) = poses.rotated(Vec3(*w.tolist()))
-        assert abs(float(b) - (0.5 - square / 24.0)) < 1e-15
-        assert abs(float(c) - (1.0 / 6.0 - square / 120.0)) < 1e-15
-
-
 def test_twists_between_poses_are_the_logarithm_and_lead_there() -> None:
     rng = np.random.default_rng(2)
     for _ in range(5):

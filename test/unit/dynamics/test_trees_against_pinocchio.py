@@ -12,11 +12,10 @@ from pin_tree import PinTree
 from random_trees import KINDS, Array, assert_same, random_tree, sprung_chain, states_of, two_free_bodies
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.computation import kernels_of
+from ada_dynamics.algorithms import aba, dca, order_n
+from ada_dynamics.algorithms import ada as assembly_disassembly
+from ada_dynamics.algorithms.assembly_order import ORDERS
 from ada_dynamics.dynamics.constraint_queries import tangent_map_quantity
-from ada_dynamics.dynamics.front import kernel_of
-from ada_dynamics.jit.fallback import reason_for_fallback
 
 MODELS = {
     "oblique": lambda: random_tree(4, ["revolute", "prismatic", "revolute"]),
@@ -75,44 +74,6 @@ def test_trees_accelerate_and_need_efforts_as_in_pinocchio(name: str, options: d
         np.testing.assert_allclose(push, wanted - peer.pull(q, wrench), rtol=0.0, atol=1e-10 * np.abs(wanted).max())
 
 
-def test_mass_matrix_bias_and_kinematics_are_those_of_pinocchio() -> None:
-    model, (Q, V, _), peer = judged("floating")
-    dynamics, link = ada.Dynamics(model), model.link_names[-1]
-    for q, v in zip(Q, V, strict=True):
-        M = peer.mass_matrix(q)
-        for method in ("crba", "unit_vector", "jacobian"):
-            np.testing.assert_allclose(dynamics.mass_matrix(q, method), M, rtol=0.0, atol=1e-12 * np.abs(M).max())
-        np.testing.assert_allclose(dynamics.bias(q, v), peer.bias(q, v), atol=1e-11)
-        peer.move(q, v)
-        frame = peer.frame(link)
-        np.testing.assert_allclose(dynamics.pose(link, q)[:3], np.column_stack([frame.R, frame.p]), atol=1e-12)
-        np.testing.assert_allclose(dynamics.jacobian(link, q), np.vstack([frame.Jv, frame.Jw]), atol=1e-12)
-
-
-def fan(*lengths: int) -> ada.Model:
-    builder = ada.Builder("fan").link("base")
-    for i, length in enumerate(lengths):
-        before = "base"
-        for k in range(length):
-            builder.link(f"link_{i}_{k}", 1.0, inertia=(1, 1, 1))
-            builder.joint(f"joint_{i}_{k}", "revolute", before, f"link_{i}_{k}")
-            before = f"link_{i}_{k}"
-    return builder.build()
-
-
-@pytest.mark.parametrize(
-    ("lengths", "is_generic"),
-    [((60,), False), ((61,), True), ((29, 29, 29, 29), False), ((31, 31, 31, 27), True), ((2,) * 60 + (1,), True)],
-)
-def test_a_robot_has_code_of_its_own_up_to_sixty_velocities_in_a_row_or_120_in_all(
-    lengths: tuple[int, ...], is_generic: bool
-) -> None:
-    model = fan(*lengths)
-    assert kernels_of(ada.Dynamics(model)).generic == is_generic
-    assert kernels_of(ada.Dynamics(model, kernel="generic")).generic
-    assert not kernels_of(ada.Dynamics(model, kernel="specialised")).generic
-
-
 def test_derivatives_of_chains_too_long_to_be_written_out_are_those_of_forward_dynamics() -> None:
     model = ada.planar_chain(36)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(0)
@@ -129,16 +90,6 @@ def test_derivatives_of_chains_too_long_to_be_written_out_are_those_of_forward_d
         np.testing.assert_allclose(mine @ d, wanted, rtol=0.0, atol=1e-7 * np.abs(wanted).max())
     batch = dynamics.inverse_derivatives(np.array([q, 0 * q]), v, a)
     np.testing.assert_allclose(batch.dq[0], found.dq, rtol=0.0, atol=1e-11 * np.abs(found.dq).max())
-
-
-def test_kernels_are_called_by_their_names_with_the_arguments_of_their_signature() -> None:
-    model, states, _ = judged("oblique")
-    for kernel in ("generic", "specialised"):
-        dynamics = ada.Dynamics(model, kernel=kernel)  # type: ignore[arg-type]
-        for name, inputs, result in (("forward", ["q", "v", "tau"], "a"), ("inverse", ["q", "v", "a"], "tau")):
-            own = kernel_of(dynamics, name)
-            assert ([one for one, _ in own.signature.inputs], own.signature.outputs) == (inputs, ((result, (3,)),))
-            np.testing.assert_allclose(own.batch(*states), getattr(dynamics, name)(*states), rtol=1e-12)
 
 
 def test_a_model_without_loops_has_nothing_to_report_of_them() -> None:
@@ -168,18 +119,42 @@ def test_wrenches_of_tree_joints_have_the_efforts_along_their_axes() -> None:
             assert along @ joint.axis == pytest.approx(U[1][model.v_index(name)][0], abs=1e-10)
 
 
-@pytest.mark.skipif(reason_for_fallback() is not None, reason="code cannot be compiled here")
-@pytest.mark.parametrize("legs", [1, 4])
-def test_the_algorithm_chosen_takes_the_fewest_instructions_in_lanes_where_limbs_are_alike(legs: int) -> None:
-    builder = ada.Builder("walker").link("body", 5.0, inertia=(0.2, 0.3, 0.4))
-    for i in range(legs):
-        before = "body"
-        for k, axis in enumerate(((1, 0, 0), (0, 1, 0), (0, 1, 0))):
-            builder.link(f"link_{i}{k}", 1.0, (0, 0.01, -0.1), (0.02, 0.03, 0.01))
-            builder.joint(f"joint_{i}{k}", "revolute", before, f"link_{i}{k}", (0.1 * i, 0, -0.2), axis=axis)
-            before = f"link_{i}{k}"
-    model = builder.build(base="floating")
-    kernels = kernels_of(ada.Dynamics(model))
-    names = ["aba", "crba", *["lanes"] * (legs > 1)]
-    costs = kernels.costs({name: quantities.forward(model.tree, name, external=False).trace() for name in names})
-    assert kernels.algorithm == min(costs, key=costs.__getitem__) == ("lanes" if legs > 1 else kernels.algorithm)
+# --- long chains against two recursions in 80-bit floats ------------------------------------------------------------
+def chain_state(n: int, seed: int) -> tuple[ada.Model, Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    return ada.chain_3d(n), rng.uniform(-3.0, 3.0, n), rng.normal(size=n), rng.normal(size=n)
+
+
+def exact(model: ada.Model, *given: Array) -> tuple[Array, float]:
+    """Accelerations in extended precision, and the largest of them."""
+    extended = [[np.longdouble(x) for x in values] for values in given]
+    one, other = (np.array(by.forward_dynamics(model.tree, *extended)) for by in (aba, order_n))
+    size = float(np.max(np.abs(one)))
+    assert one.dtype == np.longdouble and float(np.max(np.abs(one - other))) < 1e-15 * size
+    return one.astype(float), size
+
+
+@pytest.mark.parametrize(
+    ("n", "kernel"),
+    [
+        (7, "specialised"),
+        (32, "specialised"),
+        (32, "generic"),
+        (128, "generic"),
+        pytest.param(1024, "generic", marks=pytest.mark.fuzz),
+    ],
+)
+def test_chains_are_right_to_the_last_digits(n: int, kernel: Any) -> None:
+    model, q, v, tau = chain_state(n, 0)
+    wanted, size = exact(model, q, v, tau)
+    found = ada.Dynamics(model, kernel=kernel).forward(q, v, tau)
+    assert float(np.max(np.abs(found - wanted))) < 1e-13 * size
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("solve", [assembly_disassembly, dca], ids=["ada", "dca"])
+def test_assembling_a_chain_loses_no_digits_in_any_order(solve: Any, order: str) -> None:
+    model, q, v, tau = chain_state(64, 2)
+    wanted, size = exact(model, q, v, tau)
+    found = solve.forward_dynamics(model.tree, q.tolist(), v.tolist(), tau.tolist(), order=order)
+    assert float(np.max(np.abs(found - wanted))) < 1e-12 * size

@@ -103,14 +103,3 @@ def test_ptx_of_every_generation_is_one_kernel_that_calls_nothing(capability, bi
     assert f"mul.rn.f{bits}" in text
     assert f"fma.rn.f{bits}" in text
     assert "ld.global" in text
-
-
-def test_code_is_compiled_once_and_found_again_and_each_precision_has_its_own(monkeypatch, tmp_path):
-    monkeypatch.setenv("ADA_CACHE_DIR", str(tmp_path))
-    kernels = [threads_of(mixed(), bits) for bits in (64, 64, 32, 32)]
-    for kernel in kernels[: 4 if HOST.target.fma else 2]:
-        kernel.loaded()
-    assert [list(kernel.report.cached.values()) for kernel in kernels[:2]] == [[False], [True]]
-    if HOST.target.fma:
-        assert [list(kernel.report.cached.values()) for kernel in kernels[2:]] == [[False], [True]]
-    assert kernels[0].code() != kernels[2].code() if HOST.target.fma else True

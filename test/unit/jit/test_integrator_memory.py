@@ -13,7 +13,6 @@ from scipy.linalg import expm
 from ada_dynamics.jit import integrator
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.integrator import IntegratorState, compiled_integrators
-from ada_dynamics.simulation.integrator import KernelExecutor
 from ada_dynamics.simulation.methods import METHODS
 
 pytestmark = pytest.mark.skipif(reason_for_fallback() is not None, reason="nothing is compiled here")
@@ -59,36 +58,6 @@ class Kernels:
 
     def settle(self, x, u):
         return S @ x
-
-
-def one_step(method, x, u, t, h, is_settled=True):
-    if method.is_direct:
-        return A @ x + B @ u + t  # such steps settle by themselves
-    rates = []
-    for row, node in zip(method.A, method.c, strict=True):
-        at = x + h * sum((a * k for a, k in zip(row, rates, strict=False)), np.zeros(N))
-        rates.append(A @ at + B @ u + t + node * h)
-    after = x + h * sum(b * k for b, k in zip(method.b, rates, strict=True))
-    return S @ after if is_settled else after
-
-
-@pytest.mark.parametrize("name", ["rk4", "rkf45", "semi_implicit"])
-@pytest.mark.parametrize("is_settled", [True, False])
-def test_steps_and_their_rows(name, is_settled):
-    method, h = METHODS[name], 0.02
-    x, u = RNG.normal(size=N), RNG.normal(size=M)
-    kernels = Kernels(is_settled)
-    expected = [x]
-    for k in range(1, 6):
-        expected.append(one_step(method, expected[-1], u, k * h, h, is_settled))
-    executor = KernelExecutor(lambda: (kernels.rate_kernel, kernels.settle_kernel), method, x, u, h)
-    rows = executor.rows(2)
-    assert executor.advance(1, 5, rows, every=2, phase=0) == 5
-    np.testing.assert_allclose(executor.x, expected[5], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(executor.states(rows), np.array(expected)[[2, 4]], rtol=1e-12, atol=1e-12)
-    assert kernels.problems == []
-    settles = {"settle"} if is_settled and not method.is_direct else set()
-    assert set(kernels.calls) == {"rate", *settles}
 
 
 ADAPTIVE = [name for name, method in METHODS.items() if method.is_adaptive]

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -60,16 +58,6 @@ def test_code_calls_only_what_it_is_given(system):
         assert wanted <= given, (kind, wanted - given)
 
 
-def test_on_windows_one_library_has_them_all(monkeypatch):
-    opened = []
-    real = ctypes.CDLL
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: opened.append(name) or real(None))
-    found = compiler.c_library.__wrapped__()
-    assert opened == ["ntdll"]
-    assert set(found) == {"memcpy", "memmove", "memset", "_fltused"}
-
-
 def test_the_widest_registers_are_used():
     for name, register in (("avx512", "zmm"), ("avx2", "ymm"), ("sse2", "xmm")):
         target = Target.named(name)
@@ -84,10 +72,3 @@ def test_multiply_add_is_used_only_where_the_processor_has_it():
     text = assembly(scalar.module(mixed(), Target.named("sse2")), Target.named("sse2"))
     assert "fmadd" not in text
     assert not re.search(r"call\w*\s+fma", text)
-
-
-def test_code_for_avx2_takes_constants_from_memory_and_spills_to_aligned_memory():
-    target = Target.named("avx2")
-    text = assembly(batch.module(mixed(), target), target, level=0)
-    assert re.search(r"vfmadd\w+pd\s+\.?L?\w*kept_\w+\(%rip\)", text)
-    assert re.search(r"^kernel_lanes:(?:\n.*){1,12}andq\s+\$-32, %rsp", text, re.MULTILINE)

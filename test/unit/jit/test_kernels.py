@@ -15,12 +15,9 @@ from hypothesis import strategies as st
 from jit_examples import TARGETS, close, kernel_of, mixed, parts_of, programs, reference, run_program, square, states
 from refused import refused
 
-from ada_dynamics.errors import CompileError, InputError
+from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, Traced, cos, select, sqrt, trace
-from ada_dynamics.expr.function import COLUMN, SHARED, Columns
-from ada_dynamics.gpu.cuda_driver import HostDevice
-from ada_dynamics.gpu.kernels import ThreadKernel, compute
-from ada_dynamics.jit import GuardError, Signature, Target, fallback
+from ada_dynamics.jit import GuardError, Target, fallback
 
 FUNCTION = mixed()
 MAKERS = {"whole": kernel_of, "parts": parts_of}
@@ -40,13 +37,6 @@ def made(request, monkeypatch):
 
     make.backend = "python" if target == "off" else "native"
     return make
-
-
-@pytest.fixture(params=MAKERS)
-def off(request, monkeypatch):
-    monkeypatch.setenv("ADA_JIT", "off")
-    fallback.announce.cache_clear()
-    return MAKERS[request.param]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 9, 16, 23])
@@ -182,27 +172,6 @@ def test_a_number_that_is_not_finite_is_told_of_wherever_it_goes(seed):
                     assert kernel.batch_status(np.asarray(bad, order=order))[1] & 1
 
 
-def test_columns_may_have_one_number_each_and_be_constants():
-    each = trace("each", {SHARED: 1, COLUMN: 1}, lambda shared, column: {"x": [shared[0] * column[0]]})
-
-    def body(p):
-        rows = [((p[0], p[1], p[0] * p[1]),), ((2.0, 3.0, 5.0),)]
-        columns = [Columns(name, each, (p[1],), row) for name, row in zip("XC", rows, strict=True)]
-        return Traced({"y": [p[0]]}, columns=columns)
-
-    function = trace("single", {"p": 2}, body, ("X", "y", "C"))
-    kernel, p = kernel_of(function), np.array([0.5, 4.0])
-    X, y, C = kernel.single(p)
-    assert (X.tolist(), y.tolist(), C.tolist()) == ([[2.0, 16.0, 8.0]], [0.5], [[8.0, 12.0, 20.0]])
-    for part, one in zip(kernel.batch(np.tile(p, (9, 1))), (X, y, C), strict=True):
-        np.testing.assert_array_equal(part, np.array([one] * 9))
-    threads = ThreadKernel(Signature.of(function), lambda: function, "single columns", HostDevice())
-    found, refused = compute(threads, [np.tile(p, (9, 1))])
-    assert not len(refused)
-    for part, one in zip(found, (X, y, C), strict=True):
-        np.testing.assert_array_equal(part, np.array([one] * 9))
-
-
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_code_that_cannot_be_loaded_is_replaced(make, monkeypatch, caplog):
     def refuse(*_):
@@ -215,12 +184,3 @@ def test_code_that_cannot_be_loaded_is_replaced(make, monkeypatch, caplog):
         kernel = make(FUNCTION, replace(Target.host(), fma=False))  # of which no code is loaded yet
         close(kernel.batch(*batch), reference(FUNCTION, batch))
     assert "may not be executable" in caplog.text and kernel.info().backend == "python"
-
-
-def test_the_general_function_is_the_call_and_native_code_is_asked_for_in_vain(off):
-    def general(*_):
-        return 1
-
-    assert off(FUNCTION).python_call(general) is general
-    with pytest.raises(CompileError):
-        off(FUNCTION).native_address()

@@ -24,7 +24,7 @@ from ada_dynamics.expr import (
     trace,
 )
 from ada_dynamics.jit import GuardError, Target
-from ada_dynamics.jit.expressions import Emitter, lane_stores
+from ada_dynamics.jit.expressions import Emitter
 from ada_dynamics.jit.lowering import Body, Lanes
 
 
@@ -47,33 +47,6 @@ def limbs(count: int, steps: int = 3) -> Function:
     return trace(f"limbs{count}", {"q": count * steps, "v": 1 + count}, body)
 
 
-def test_only_all_lanes_in_their_order_are_one_run():
-    kept = {}
-
-    def body(x):
-        several, other = (sin(pack([x[i] * k for i in range(4)])) for k in (1.0, 2.0))
-        a, b, c, d = (extract(several, lane) for lane in range(4))
-        kept["cases"] = [
-            ([x[0], a, b, c, d, 2.0], [(0, 1), (1, 4), (5, 1)]),
-            ([a, b, c, d, a, b], [(0, 4), (4, 1), (5, 1)]),
-            ([a, b, c], [(0, 1), (1, 1), (2, 1)]),
-            ([a, b, d, c], [(0, 1), (1, 1), (2, 1), (3, 1)]),
-            ([b, c, d, a], [(0, 1), (1, 1), (2, 1), (3, 1)]),
-            ([a, b, c, extract(other, 3)], [(0, 1), (1, 1), (2, 1), (3, 1)]),
-            ([a, b, c, 3.0], [(0, 1), (1, 1), (2, 1), (3, 1)]),
-            ([], []),
-        ]
-        return {"y": [a, b, c, d]}
-
-    trace("runs", {"x": 4}, body)
-    for elements, expected in kept["cases"]:
-        found = lane_stores(elements)
-        assert [(run.position, run.lanes) for run in found] == expected
-        for run in found:
-            whole = [extract(run.value, lane) for lane in range(4)] if run.lanes == 4 else [run.value]
-            assert all(x is y for x, y in zip(whole, elements[run.position :], strict=False))
-
-
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 8])
 def test_lanes_are_right_on_every_target(target, count):
@@ -82,19 +55,6 @@ def test_lanes_are_right_on_every_target(target, count):
     kernel = kernel_of(function, target)
     for row, *expected in zip(zip(*batch, strict=True), *reference(function, batch), strict=True):
         close(kernel.single(*row), expected)
-
-
-@pytest.mark.parametrize("target", ["host", "sse2"])
-def test_groups_of_different_widths_and_single_angles_share_vectors(target):
-    def body(q):
-        legs, arms = sin(pack(q[:4])), cos(pack(q[4:6]))
-        fingers, head = sin(pack(q[6:9])), cos(q[9])
-        return {"y": (lane_sum(legs, 4) * head, lane_sum(arms, 2), lane_sum(fingers, 3) + sin(q[10]) * cos(q[11]))}
-
-    function = trace("groups", {"q": 12}, body)
-    batch = states(function, 4)
-    kernel = kernel_of(function, target)
-    close([np.array([kernel.single(row) for row in batch[0]])], reference(function, batch))
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])

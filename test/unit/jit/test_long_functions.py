@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from jit_examples import TARGETS, kernel_of, mixed, parts_of, reference, states
+from jit_examples import TARGETS, kernel_of, mixed, parts_of, states
 
-from ada_dynamics.expr import Function, absolute, cos, evaluate, maximum, minimum, select, sin, sqrt, trace
-from ada_dynamics.jit import Kernel, Signature, Target
+from ada_dynamics.expr import absolute, evaluate, maximum, minimum, select, sin, sqrt, trace
+from ada_dynamics.jit import Target
 from ada_dynamics.jit.elementary import LIMIT
 from ada_dynamics.jit.target import Limits
 
@@ -74,45 +74,3 @@ def test_an_input_no_result_needs_and_any_angle_out_of_range_are_reported(count)
         assert kernel.batch_status(np.tile(x, (9, 1)), np.zeros((9, 1)))[1] == 1
     assert kernel.single_status(np.zeros(count), np.array([np.inf]))[1] == 1
     assert kernel.single_status(np.zeros(count), np.zeros(1))[1] == 0
-
-
-def test_code_in_parts_is_called_by_its_address():
-    kernel, state = parts_of(FUNCTION), [np.ones(size) for _, size in Signature.of(FUNCTION).inputs]
-    expected = kernel.single(*state)
-    outputs = [np.empty_like(x) for x in expected]
-    native = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 6)(kernel.native_address())
-    assert native(*(x.ctypes.data for x in (*state, *outputs))) == 0
-    assert all(map(np.array_equal, outputs, expected))
-
-
-def recursion(steps: int, outputs: int = 7) -> Function:
-    """A long recursion with products, quotients, and sines of results; about 20 operations for each step."""
-
-    def body(x, y):
-        first, second = x[0], x[1]
-        found = []
-        for i in range(steps):
-            a, b = x[i % len(x)], y[i % len(y)]
-            angle = 0.1 * first - 0.05 * second + a
-            drift = a * b - 0.1 * first * b + 0.05 * (first * first - second * a)
-            bounded = sin(angle) * 0.2 - 0.1 * cos(angle) * first if i % 64 == 0 else 0.1 * angle
-            first, second = (bounded + 0.1 * drift) / (1.5 + 0.1 * first * first), first
-            if i % (steps // outputs) == 0:
-                found.append(first)
-        return {"z": tuple(found), "last": first}
-
-    return trace("recursion", {"x": 5, "y": 3}, body)
-
-
-def test_twenty_thousand_operations_are_right_to_the_last_digits():
-    function = recursion(1_000)
-    kernel = Kernel(Signature.of(function), lambda: function, "recursion 1000", quick=True)
-    assert kernel.info().flops > Limits().long
-    batch = states(function, 9, seed=4)
-    results = kernel.batch(*batch)
-    # Only the last few steps can still be seen in a result: a handful of roundings of numbers near one.
-    for found, one, wanted in zip(
-        results, kernel.single(*(x[0] for x in batch)), reference(function, [x[:1] for x in batch]), strict=True
-    ):
-        assert np.array_equal(found[0], one)
-        assert found[0] == pytest.approx(wanted[0], rel=4e-16, abs=4e-16)

@@ -16,7 +16,6 @@ from ada_dynamics.model import edit
 from ada_dynamics.model.edit.adjustable import adjustable, geometry
 
 Array = Any
-TURN = Rotation.from_euler("xyz", (0.3, -0.5, 0.2))
 
 
 def turned(direction: str, amount: float) -> Array:

@@ -14,7 +14,6 @@ import ada_dynamics as ada
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model import Builder, Limits, edit
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.tree import Columns
 
 
 @pytest.mark.parametrize("is_on", [True, False])
@@ -66,21 +65,6 @@ def test_an_array_that_is_changed_and_sealed_again_while_a_robot_is_built_counts
     com.setflags(write=False)
     model = robot.link("b", 1.0, com).joint("j", "fixed", "a", "b").build()
     assert [link.com.tolist() for link in model.links.values()] == [[0.1, 0.2, 0.3], [7.0, 7.0, 7.0]]
-
-
-@pytest.mark.parametrize("name", ["pa10", "stewart", "hoap2_standing", "five_bar"])
-def test_bodies_and_columns_say_the_same(name):
-    model = ada.load(name, base="floating" if name.startswith("hoap2") else "fixed")
-    for tree in (model.tree, model.full_tree, model.uniform_tree):
-        own, again = tree.columns, Columns.of(tuple(tree.bodies))
-        for what in ("rotations", "positions", "loads", "springs"):
-            np.testing.assert_array_equal(getattr(own, what), getattr(again, what))
-        for one, other in zip(own.inertias, again.inertias, strict=True):
-            np.testing.assert_array_equal(one, other)
-        assert [*own.parents] == [*again.parents]
-        assert [*own.kinds] == [*again.kinds]
-        assert ([*own.q], [*own.v]) == ([*again.q], [*again.v])
-        assert tree.bodies[0] is next(iter(tree.bodies))
 
 
 def test_a_thin_rod_is_given_by_its_end_and_density():
@@ -193,10 +177,3 @@ def test_unknown_names_are_errors_of_the_library_and_key_errors(what, name, look
         look(model, dynamics, wrenches)
     assert isinstance(caught.value, KeyError) and not str(caught.value).startswith(("'", '"'))
     assert caught.value.allowed
-
-
-def test_names_are_asked_for_as_in_any_dictionary(model):
-    assert "S1" not in model.joints and model.joints.get("S1") is None and isinstance(model.joints, dict)
-    theirs = model.joints | {}
-    theirs.pop("joint_1")  # a copy is an ordinary dictionary
-    assert "joint_1" in model.joints

@@ -11,7 +11,7 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.model import Builder, Limits, Mimic, chain_3d, planar_chain
+from ada_dynamics.model import Builder, Limits, Mimic, planar_chain
 
 
 @pytest.fixture(scope="module")
@@ -108,22 +108,6 @@ def test_a_second_axis_is_at_right_angles_to_rounding_where_it_was_nearly():
     assert np.linalg.norm(one.axis2) == pytest.approx(1.0, abs=2e-16)
 
 
-def test_links_of_example_chains_are_rods_that_can_be():
-    flat = planar_chain(2, 0.5, 3.0)
-    assert [joint.xyz.tolist() for joint in flat.joints.values()] == [[0.0, 0.0, 0.0], [0.0, 0.0, 0.5]]
-    assert all(joint.axis.tolist() == [0.0, 1.0, 0.0] for joint in flat.joints.values())
-    rod = flat.links["link_2"]
-    assert (rod.mass, rod.com.tolist(), np.diag(rod.inertia).tolist()) == (3.0, [0.0, 0.0, 0.25], [0.0625, 0.0625, 0.0])
-    solid = chain_3d(4, 0.5, 2.0)
-    link = solid.links["link_4"]
-    assert [joint.axis.tolist() for joint in solid.joints.values()] == np.eye(3)[[0, 1, 2, 0]].tolist()
-    assert [float(joint.xyz[2]) for joint in solid.joints.values()] == [0.0, 0.5, 0.5, 0.5]
-    assert np.all(link.com != 0.0) and np.all(link.inertia != 0.0)
-    assert np.linalg.norm(link.com) < 0.5, "within the rod's length"
-    least, middle, most = np.linalg.eigvalsh(link.inertia) / (2.0 * 0.5**2)
-    assert 0.0 < least < middle < most < least + middle and most < 1.2
-
-
 @pytest.mark.parametrize("count", [0, 1, 9])
 def test_many_configurations_move_and_differ_as_each_of_them_does(count):
     builder, parent = Builder("all_kinds").link("base", 1.0, (0.0, 0.0, 0.0), np.eye(3)), "base"
@@ -149,35 +133,3 @@ def test_a_mass_near_the_axis_has_the_inertia_of_its_distance_to_twelve_digits(x
     model = builder.joint("turn", "continuous", "base", "arm", axis=(0, 0, 1)).build()
     found = ada.Dynamics(model).mass_matrix(np.zeros(1))[0, 0]
     assert np.isclose(found, x * x + y * y, rtol=1e-12, atol=0.0)
-
-
-def joint(kind, **values):
-    builder = Builder("one").link("base").link("body", 1.0, inertia=(1.0, 1.0, 1.0))
-    return builder.joint("joint", kind, "base", "body", **values).build().joints["joint"]
-
-
-def test_a_position_is_bounded_on_both_sides_on_one_or_not_at_all():
-    (both,) = joint("revolute", limits=Limits(-1.0, 2.0)).bounds
-    assert [both.excess([x]) for x in (-1.5, -1.0, 0.0, 2.0, 2.75)] == [0.5, 0.0, -1.0, 0.0, 0.75]
-    assert (both.lower, both.upper, both.value([0.3]), both.directions([0.3])) == (-1.0, 2.0, 0.3, (1.0,))
-    (above,) = joint("prismatic", limits=Limits(upper=2.0)).bounds
-    assert [above.excess([x]) for x in (-1e9, 2.5)] == [-1e9 - 2.0, 0.5]
-    (below,) = joint("prismatic", limits=Limits(lower=-2.0)).bounds
-    assert [below.excess([x]) for x in (1e9, -2.5)] == [-1e9 - 2.0, 0.5]
-    assert (str(both), str(above), str(below)) == ("[-1, 2]", "[-inf, 2]", "[-2, inf]")
-    for free in (Limits(), Limits(-1e16, 1e16), Limits(-1e6, 1e6)):
-        assert joint("revolute", limits=free).bounds == ()
-    assert len(joint("revolute", limits=Limits(-999999.0, 1e6)).bounds) == 1
-    assert joint("planar").bounds == joint("spherical").bounds == joint("continuous").bounds == ()
-
-
-def test_a_ball_is_bounded_altogether():
-    (whole,) = joint("spherical", limits=Limits(0.0, 2.0)).bounds
-    assert str(whole) == "total rotation up to 2"
-    q = [0.0, 0.0, math.sin(0.6), math.cos(0.6)]  # 1.2 rad about z
-    for same in (q, [-x for x in q]):
-        assert whole.value(same) == pytest.approx(1.2, abs=1e-15)
-        assert whole.excess(same) == pytest.approx(-0.8, abs=1e-15)
-        assert whole.directions(same) == pytest.approx((0.0, 0.0, 1.0), abs=1e-15)
-    (only,) = joint("spherical", limits=Limits(0.0, 1.0)).bounds
-    assert only.excess(q) == pytest.approx(0.2, abs=1e-15)

@@ -139,18 +139,6 @@ def test_a_floating_model_keeps_which_of_its_joints_have_motors_when_it_is_merge
         assert edit.merge(planar_chain(1), free, "link_1", prefix="f_").actuated == ("joint_1", *kept)
 
 
-def test_a_model_whose_base_was_locked_can_be_attached_and_renamed_like_any_other() -> None:
-    model, q = mechanism("two_feet")
-    standing = edit.lock(model, {"root_joint": q[:7]})
-    merged = edit.merge(standing, standing, "world", xyz=(0, 2, 0), prefix="other_")
-    own = np.concatenate([q[7:], q[7:]])
-    oracle = Oracle(merged)
-    assert oracle.gap(own) < 1e-12
-    (R, p), (S, r) = oracle.link_pose("chest", own), oracle.link_pose("other_chest", own)
-    assert r - p == pytest.approx([0, 2, 0], abs=1e-14)
-    assert np.max(np.abs(R - S)) < 1e-14
-
-
 def test_loops_to_the_world_are_held_by_the_root_that_was_fixed_there() -> None:
     builder = ada.Builder("swing").link("frame").link("bar", 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
     builder.joint("pin", "revolute", "frame", "bar", axis=(0, 1, 0))

@@ -70,6 +70,8 @@ LOST = {
     "onshape": (urdf(CLOSING), "loop-not-closed"),
     "newer mjcf": ("<mujoco>\n<worldbody><body><joint newthing='1'/><geom size='1'/></body></worldbody></mujoco>",
                    "unknown-attribute"),
+    "free friction": ("<mujoco><worldbody><body>\n<joint type='free' frictionloss='0.3'/><geom size='1'/></body>"
+                      "</worldbody></mujoco>", "free-friction"),
 }  # fmt: skip
 
 

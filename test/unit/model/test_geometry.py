@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from ada_dynamics.model import Builder, rotations
-from ada_dynamics.model.inertia_regularization import has_singular_inertias, is_thin, regularize_inertias
-from ada_dynamics.model.rotations import align
 
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
 
@@ -116,59 +114,3 @@ def test_the_shortest_turn_brings_one_direction_onto_another_and_no_turn_is_shor
     assert is_rotation(R)
     assert pytest.approx(b, abs=1e-15) == R @ a
     assert angle_of(R) == pytest.approx(2.0 * np.arctan2(np.linalg.norm(b - a), np.linalg.norm(b + a)), abs=1e-15)
-
-
-_AXES = [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.48, 0.6, 0.64], [-0.8, 0.36, 0.48], [0.1, -0.7, -0.3]]
-
-
-@pytest.mark.parametrize("axis", _AXES)
-def test_an_axis_is_brought_onto_the_nearest_coordinate_axis_by_a_small_turn(axis):
-    axis = np.array(axis) / np.linalg.norm(axis)
-    Q, k = align(axis)
-    assert k == np.argmax(np.abs(axis))
-    assert is_rotation(Q)
-    assert Q[:, k] == pytest.approx(axis, abs=1e-15)
-    if axis[k] > 0.0:
-        assert angle_of(Q) == pytest.approx(np.arccos(min(axis[k], 1.0)), abs=1e-12)
-    for onto in range(3):
-        other, chosen = align(axis, onto)
-        assert chosen == onto and is_rotation(other)
-        assert other[:, onto] == pytest.approx(axis, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("mass", "com", "inertia", "is_degenerate"),
-    [
-        (1.0, (0.0, 0.0, -0.5), (1.0, 1.0, 0.0), True),
-        (1.0, (0.0, 0.0, -0.5), (1.0, 1.0, 1e-10), True),
-        (1.0, (0.0, 0.0, -0.5), (1.0, 1.0, 1e-8), False),
-        (2.0, (3.0, 4.0, 5.0), (0.0, 0.0, 0.0), True),
-        (0.0, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), True),
-        (2.0, (0.1, 0.2, 0.3), (1.0, 1.0, 1.5), False),
-    ],
-)
-def test_a_body_is_degenerate_without_mass_or_where_a_moment_about_its_centre_is_none(
-    mass, com, inertia, is_degenerate
-):
-    builder = Builder("one").link("base").link("body", mass, com, inertia)
-    tree = builder.joint("joint", "revolute", "base", "body").build().tree
-    assert has_singular_inertias(tree) is is_degenerate
-
-
-def test_inertia_is_moved_to_a_thin_link_and_none_through_a_joint_that_feels_all_of_it():
-    builder = Builder("body with a rod").link("body", 2.0, (0.1, 0.0, 0.0), (0.3, 0.2, 0.4))
-    builder.link("rod", 1.0, (0.0, 0.0, -0.5), (1 / 12, 1 / 12, 0.0))
-    builder.joint("hinge", "revolute", "body", "rod", (0.0, 0.5, 0.0), (0.2, 0.3, 0.4), axis=(0.0, 1.0, 0.0))
-    tree = builder.build(base="floating").tree
-    found = regularize_inertias(tree)
-    through_base, through_hinge = found.moved
-    assert through_base is None and through_hinge is not None
-    body, rod = found.tree.bodies
-    whole = [
-        np.array((b.inertia + r.placement.to_parent(r.inertia)).matrix(), dtype=float)
-        for b, r in (tree.bodies, found.tree.bodies)
-    ]
-    assert whole[1] == pytest.approx(whole[0], abs=1e-15)
-    given = np.array((tree.bodies[1].inertia + through_hinge).matrix(), dtype=float)
-    assert np.array(rod.inertia.matrix(), dtype=float) == pytest.approx(given, abs=1e-15)
-    assert not is_thin(rod.inertia) and not is_thin(body.inertia) and is_thin(tree.bodies[1].inertia)

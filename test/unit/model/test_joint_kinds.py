@@ -9,8 +9,6 @@ from joint_constants import constants
 
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, JointType
 from ada_dynamics.model.joints.base import NORMAL, SECOND
-from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.vector import Mat3, Vec3
 
 E = np.eye(3)
 UNLIMITED = np.full(7, np.inf)
@@ -71,14 +69,6 @@ def test_a_position_is_brought_near_by_whole_turns_and_signs_that_change_no_pose
         assert joint.brought_near(far, q + 1e-3) == pytest.approx(q, abs=1e-14)
 
 
-@pytest.mark.parametrize("joint", JOINTS)
-def test_origins_move_apart_and_axes_stay_together_as_the_poses_show(joint):
-    poses = [pose(joint, q) for q in positions(joint)]
-    assert joint.moves_origin() == any(np.abs(p).max() > 1e-3 for _, p in poses)
-    kept = [k for k in range(3) if all(np.abs(R[:, k] - E[k]).max() < 1e-9 for R, _ in poses)]
-    assert list(joint.kept_axes()) == kept
-
-
 def wrench(row):
     """[moment, force] of a row, at the zero position of a universal joint: axes z and y, normal x."""
     axis = {NORMAL: E[0], SECOND: E[1]}.get(row.axis)
@@ -113,17 +103,3 @@ def test_inertia_that_a_joint_does_not_feel_is_the_same_to_the_parent_in_every_p
         ]
         assert np.ptp(np.array(seen), axis=0).max() < 1e-13 * max(1.0, np.abs(seen[0]).max())
         assert np.abs(seen[0]).max() > 0.5
-
-
-@pytest.mark.parametrize("k", [0, 1, 2])
-def test_a_revolute_joint_keeps_what_it_feels_and_parts_with_the_rest(k):
-    joint = made("revolute", k)
-    about = np.array([[2.0, 0.1, 0.2], [0.1, 3.0, 0.3], [0.2, 0.3, 4.0]])
-    whole = RigidInertia(5.0, Vec3(0.6, 0.7, 0.8), Mat3.of(about.tolist()))
-    kept, moved = joint.parted(whole)
-    assert np.array((kept + moved).matrix(), dtype=float) == pytest.approx(np.array(whole.matrix(), dtype=float))
-    seen = [np.array(joint.pose([q]).to_parent(moved).matrix(), dtype=float) for q in (0.0, 0.5, 2.0)]
-    assert np.ptp(np.array(seen), axis=0).max() < 1e-14
-    assert (kept.mass, kept.first_moment[k]) == (0.0, 0.0)
-    assert kept.about_origin[k][k] == about[k, k], "what turns about the axis is felt"
-    assert np.count_nonzero(np.diag(np.array(kept.about_origin))) == 2

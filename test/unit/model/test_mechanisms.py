@@ -18,13 +18,11 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import crba, rnea
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import LOOP_KINDS
-from ada_dynamics.model.model import link_poses
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
 from trials.random_mechanism import random_mechanism
 
 seeds = st.integers(0, 10**6)
-UP = np.pi / 2.0
 CLOSED = 1e-12  # [m, rad]; poses are closed forms of some ten operations on lengths of metres
 
 
@@ -81,34 +79,6 @@ def test_a_mechanism_closes_at_its_start_and_has_the_motions_it_says(make: Any, 
         elsewhere = oracle.nearby(q, rng)
         assert np.max(np.abs(model.difference(q, elsewhere))) > 1e-3
         assert oracle.mobility(elsewhere) == motions  # it goes on as it starts: the motions are no coincidence
-
-
-MOTORED = "slider_crank five_bar watt_six_bar stephenson_six_bar stewart hexa delta parallel_gripper cassie_leg"
-
-
-@pytest.mark.parametrize("name", MOTORED.split())
-def test_every_motor_counts(name: str) -> None:
-    model, q = mechanism(name)
-    assert len(model.actuated) < len(model.joint_names)
-    oracle = Oracle(model)
-    columns = [i for name in model.actuated for i in range(model.v_index(name).start, model.v_index(name).stop)]
-    _, sizes, Vt = np.linalg.svd(oracle.jacobian(q))
-    motions = Vt[np.sum(sizes > 1e-9 * sizes[0]) :]
-    assert np.linalg.matrix_rank(motions[:, columns], 1e-9) == min(len(columns), len(motions))
-
-
-FLAT = [
-    *(lambda l=l, a=a: mechanisms.four_bar(l, crank=a) for l in ((1, 1, 1, 1), (0.5, 1, 0.5, 1)) for a in (UP, -UP)),
-    lambda: mechanisms.four_bar((0.4, 0.9, 0.5, 1.0), crank=-UP),  # a change point
-    lambda: slider_crank(0.4, 0.4, angle=0.0),
-]
-
-
-@pytest.mark.parametrize("make", FLAT)
-def test_a_linkage_that_folds_has_a_second_motion_where_it_is_flat(make: Any) -> None:
-    model, q = make()
-    oracle = closed(model, q)
-    assert oracle.mobility(q) == 2
 
 
 def test_bennetts_linkage_closes_all_the_way_round_with_its_redundant_constraints() -> None:
@@ -187,18 +157,6 @@ def test_the_pads_of_a_gripper_stay_parallel_and_opposite() -> None:
         assert np.max(np.abs(Rr - np.eye(3))) < 1e-15
         assert pl == pytest.approx([-pr[0], pr[1], pr[2]], abs=1e-15)
         assert pr[0] == pytest.approx(0.01 + 0.06 * np.sin(opening), abs=1e-15)
-
-
-@settings(max_examples=25)
-@given(seed=seeds, n=st.integers(1, 4), spatial=st.booleans(), floating=st.booleans(), losses=st.booleans())
-def test_random_mechanisms_close_and_can_move(seed, n, spatial, floating, losses) -> None:
-    rng = np.random.default_rng(seed)
-    model, q = random_mechanism(rng, n, spatial=spatial, floating=floating, losses=losses)
-    oracle = Oracle(model)
-    assert len(model.loops) == n
-    assert oracle.gap(q) < CLOSED
-    assert oracle.mobility(q) <= model.nv
-    assert np.all(np.linalg.eigvalsh(oracle.tree.mass_matrix(q)) > 0.0)
 
 
 g = 9.81
@@ -296,47 +254,3 @@ def test_pinocchios_tree_is_ours_for_every_joint_type(base: str) -> None:
         bias = np.array(rnea.inverse_dynamics(model.tree, q.tolist(), v.tolist(), None), dtype=float)
         assert np.max(np.abs(oracle.tree.mass_matrix(q) - ours)) < 1e-11 * np.max(np.abs(ours))
         assert np.max(np.abs(oracle.tree.bias(q, v) - bias)) < 1e-11 * np.max(np.abs(bias))
-
-
-# --- shapes -------------------------------------------------------------------------------------------------------
-NEAR = 1e-3  # [m]
-MACHINES = ("robotiq_gripper", "excavator_arm", "palletiser", "jansen_leg", "scissor_lift")
-DRAWN = ("delta", "hexa", "cassie_leg", *MACHINES)
-CASES = {name: partial(mechanism, name) for name in DRAWN} | {
-    f"stewart_at_{z}": lambda z=z: mechanisms.stewart(position=(0.0, 0.0, z)) for z in (0.5, 0.7, 0.85)
-}
-
-
-def outside(shape, points):
-    """How far points are outside of a shape, at least, (n,)."""
-    x = np.abs((points - shape.xyz) @ shape.rotation)
-    if shape.kind == "sphere":
-        return np.linalg.norm(x, axis=1) - shape.size[0]
-    if shape.kind == "cylinder":
-        return np.maximum(np.hypot(x[:, 0], x[:, 1]) - shape.size[0], x[:, 2] - 0.5 * shape.size[1])
-    return np.max(x - 0.5 * np.array(shape.size), axis=1)
-
-
-def core(shape):
-    """Points along the middle lines of a shape."""
-    sizes = {"sphere": np.zeros(3), "cylinder": [0.0, 0.0, shape.size[-1]]}.get(shape.kind, shape.size)
-    lines = [np.linspace(-0.5, 0.5, 401)[:, None] * line for line in np.diag(sizes)]
-    return shape.xyz + np.concatenate(lines) @ shape.rotation.T
-
-
-def gap(model, poses, one, other):
-    """Distance from the shapes of a link to the middles of those of another."""
-    (R, p), (S, r) = poses[one], poses[other]
-    points = np.concatenate([core(shape) for shape in model.links[other].visuals]) @ S.T + r
-    return min(float(outside(shape, (points - p) @ R).min()) for shape in model.links[one].visuals)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_links_that_are_joined_are_drawn_touching(name):
-    model, q = CASES[name]()
-    poses = link_poses(model, q)
-    for joint in (*model.joints.values(), *model.loops.values()):
-        pair = (joint.parent, joint.child)
-        if joint.kind == "floating" or not all(model.links[name].visuals for name in pair):
-            continue  # crosses of universal joints are not drawn
-        assert min(gap(model, poses, *pair), gap(model, poses, *pair[::-1])) < NEAR, joint.name

@@ -142,14 +142,10 @@ def test_files_that_are_too_big_or_never_end_are_refused_unread(tmp_path):
 
 NO_XML = [
     (b"", "is empty"),
-    (b" \n\t ", "is empty"),
     (b"PXR-USDC\x00\x08", "USD"),
-    (b"#usda 1.0\ndef Xform", "USD"),
     (b"\x7fELF\x02\x01\x01\x00\x00", "NUL bytes"),
     (b"<robot name='r'>\n\n\x00</robot>", "line 3"),
-    (b"PK\x03\x04 zip", "not XML"),
     (b"solid mesh\nfacet normal 0 0 1", "not XML: it starts with 'solid"),
-    (b'{"json": 1}', "not XML"),
     (b"<robot name='r'>", "line 1.*truncated|truncated"),
     (b"<robot>\n<link></robot>", "line 2.*mismatched tag.*<link> of line 2"),
     (b"<robot name='r'>\n<link name=l/></robot>", "line 2"),
@@ -158,7 +154,6 @@ NO_XML = [
     (b"<robot name='r'/><robot name='s'/>", "junk after document element"),
     (b"<?xml version='1.0' encoding='shift_jis'?><robot name='r'/>", "encoding.*UTF-8"),
     (b"<?xml version='1.0' encoding='no-such'?><robot name='r'/>", "encoding.*UTF-8|unknown encoding"),
-    (b"<?xml version='1.0' encoding='rot13'?><robot name='r'/>", "encoding.*UTF-8|unknown encoding"),
     (b"<?xml version='1.0'?>", "no element|truncated"),
     ("<robot name='r'/>".encode("utf-32"), "wrong encoding"),
 ]

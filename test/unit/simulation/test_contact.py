@@ -4,12 +4,11 @@
 import numpy as np
 import pytest
 from contact_motion import body, moved
-from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import aba, closed_aba, crba, kkt
+from ada_dynamics.algorithms import aba, crba
 from ada_dynamics.algorithms import contact as shapes
-from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, gather, normal_force, step_wrenches
+from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, gather
 from ada_dynamics.algorithms.jacobians import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.contact.contact import (
@@ -25,7 +24,6 @@ from ada_dynamics.contact.contact import (
     Plane,
     contact_rate,
 )
-from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.spatial.rotation import from_rpy
 from ada_dynamics.spatial.vector import Mat3, Vec3
@@ -70,16 +68,6 @@ def test_restitution_is_that_of_the_first_integral_of_the_law_whatever_the_stiff
     assert motion.v[-1, 2] == pytest.approx(low, abs=2e-5)
     if loss * speed < 0.02:
         assert motion.v[-1, 2] / speed == pytest.approx(1.0 - loss * speed, abs=(loss * speed) ** 2)
-
-
-def test_the_normal_force_never_pulls_and_is_continuous_at_its_onset():
-    law = Law(5000.0, 1.5, 4.0, 0.8, 0.02)
-    rng = np.random.default_rng(1)
-    for depth, rate in zip(rng.normal(0, 1e-3, 500), rng.normal(0, 1, 500), strict=True):
-        found = normal_force(law, float(depth), float(rate))
-        assert found.force >= 0.0 and found.by_depth >= 0.0 and found.by_rate >= 0.0
-        assert (found.force == 0.0) == (depth <= 0.0 or 1.0 + 6.0 * rate <= 0.0)
-    assert normal_force(law, 1e-12, 1.0).force < 1e-11
 
 
 @pytest.mark.parametrize("exponent", [1.0, 1.5])
@@ -233,50 +221,6 @@ def test_what_is_added_gives_the_accelerations_of_the_dense_system_by_both_algor
         M += J.T @ _added_matrix(A) @ J
     np.testing.assert_allclose(found, np.linalg.solve(M, M0 @ explicit), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found, crba.forward_dynamics(*args), rtol=1e-9, atol=1e-9)
-
-
-def test_what_is_added_to_a_mechanism_with_loops_gives_one_answer_by_both_ways_to_close_them():
-    model = ada.load("four_bar")
-    dynamics = ada.Dynamics(model)
-    plans = kernels_of(dynamics).closed.plans
-    q = ada.close_loops(model, np.array([1.0, *np.zeros(model.nq - 1)])).tolist()
-    contacts = Contact([ContactPoint("a", model.link_names[-1], (0, 0, 0.5))], ground=Ground(height=9.0)).resolve(model)
-    v = np.zeros(model.nv).tolist()
-    external, added = gather(contact_loads(model.tree, contacts, q, v, 1e-2))
-    armature, tau = [0.3] * model.nv, [0.1] * model.nv
-    plain = kkt.forward_dynamics(model.tree, q, v, tau, plans.late, external).accelerations
-    found = {}
-    for name, solve in (("kkt", kkt.forward_dynamics), ("aba", closed_aba.forward_dynamics)):
-        for plan in (p for k, p in plans.candidates.items() if k.startswith(name)):
-            found[name] = solve(
-                model.tree, q, v, tau, plan, external, added=added, added_armature=armature
-            ).accelerations
-    assert set(found) == {"kkt", "aba"}
-    np.testing.assert_allclose(found["kkt"], found["aba"], rtol=1e-9)
-    assert np.abs(np.array(plain) - found["kkt"]).max() > 0.1 * np.abs(plain).max()
-
-
-@pytest.mark.parametrize("h", [1e-3, 0.02])
-def test_the_wrenches_of_a_linearly_implicit_step_are_what_momentum_takes_by_newton_and_euler(h):
-    mass, inertia, turned = 3.0, np.array([0.01, 0.02, 0.03]), Rotation.from_quat(TURNED)
-    model = Builder("free").link("body", mass, inertia=inertia).build(base="floating", gravity=(0.0, 0.0, -G))
-    points, ball = corners((0.2, 0.3, 0.1)), ContactSphere("ball", "body", (0.1, -0.1, 0.02), 0.03)
-    law = Material(stiffness=2e4, dissipation=0.4, friction=0.6)
-    contacts = Contact(points, [ball], material=law, ground=slope(0.2)).resolve(model)
-    q, v = state(-0.01, TURNED).tolist(), [0.3, -0.2, -0.5, 1.0, -0.7, 2.0]
-    external, added = gather(contact_loads(model.tree, contacts, q, v, h))
-    a = np.array(aba.forward_dynamics(model.tree, q, v, [0.0] * 6, external, added))
-    wrenches = np.array(step_wrenches(model.tree, contacts, q, v, (v + h * a).tolist(), h), dtype=float)
-    forces, moments = turned.inv().apply(wrenches[:, :3]), turned.inv().apply(wrenches[:, 3:])
-    linear, spin = np.array(v[:3]), np.array(v[3:])
-    weight = turned.inv().apply([0.0, 0.0, -mass * G])
-    np.testing.assert_allclose(forces.sum(axis=0) + weight, mass * (a[:3] + np.cross(spin, linear)), rtol=1e-9)
-    arms = np.array([point.xyz for point in (*points, ball)])
-    about = np.cross(arms, forces) + moments
-    np.testing.assert_allclose(about.sum(axis=0), inertia * a[3:] + np.cross(spin, inertia * spin), rtol=1e-9)
-    at_the_law = np.array([load.world for load in contact_loads(model.tree, contacts, q, v)], dtype=float)
-    assert np.abs(wrenches - at_the_law).max() > 0.1 * np.abs(at_the_law).max()
-    assert (np.abs(at_the_law[:, 2]) > 1.0).sum() >= 3
 
 
 def two_bodies(masses=(1.0, 2.0)):

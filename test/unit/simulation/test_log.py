@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from log_examples import ROBOTS, ROWS, motion, robot
+from log_examples import ROBOTS, motion, robot
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.simulation.log import EventRecord, Log, LogBuffer
+from ada_dynamics.simulation.log import Log
 
 GRAVITY = 9.81
 
@@ -151,38 +151,3 @@ def test_unusable_arguments_are_refused():
     ):
         with pytest.raises(InputError):
             refused()
-
-
-def test_a_buffer_gives_the_rows_that_it_got_in_chunks_or_one_by_one():
-    log = motion("floating", rows=200)
-    buffer = LogBuffer(log.model, info={"integrator": "rk4"})
-    i = 0
-    for count in (1, 50, 3, 100, 46):
-        rows = slice(i, i + count)
-        buffer.append(*(getattr(log, name)[rows] for name in ROWS))
-        i += count
-    half = Log(**buffer.content())
-    buffer.append(9.0, *(getattr(log, name)[0] for name in ROWS[1:]))
-    assert len(buffer) == 201
-    assert len(half) == 200  # what was handed out does not change
-    for name in ROWS:
-        assert np.array_equal(getattr(half, name), getattr(log, name))
-    whole = Log(**buffer.content(seconds=0.5))
-    assert whole.t[-1] == 9.0
-    assert whole.info == {"complete": True, "integrator": "rk4", "seconds": 0.5}
-
-
-def test_a_buffer_that_keeps_nothing_has_the_first_row_and_the_last():
-    log = motion("arm")
-    buffer = LogBuffer(log.model, keep=False)
-    for i in range(0, 60, 7):
-        buffer.append(
-            *(getattr(log, name)[i : i + 7] for name in ROWS), external={"link_2": np.ones((len(log.t[i : i + 7]), 6))}
-        )
-    buffer.event(EventRecord(1.0, "end", log.q[0], log.v[0]))
-    buffer.singular_configuration(0.5)
-    found = Log(**buffer.content())
-    assert found.t.tolist() == [log.t[0], log.t[-1]]
-    assert np.array_equal(found.q, log.q[[0, -1]])
-    assert len(buffer) == 60
-    assert [event.name for event in found.events] == ["end"] and found.singular == [0.5]

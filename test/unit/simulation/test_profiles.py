@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrench profiles: values, pieces, where they act, and what is refused."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import aba
-from ada_dynamics.algorithms.applied_wrench import PARAMETERS, applied_loads, profile_wrench
+from ada_dynamics.algorithms.applied_wrench import applied_loads
 from ada_dynamics.model.builder import chain_3d
 from ada_dynamics.simulation.profiles import constant, half_sine, rectangle, table
 
@@ -40,21 +38,6 @@ def test_a_table_is_straight_between_its_values_and_zero_outside():
         np.testing.assert_allclose(given.at(t), expected, rtol=1e-14, atol=1e-15)
     assert not given.at(-0.1).any() and not given.at(3.0).any()
     assert given.breaks() == (0.0, 1.0, 3.0)
-
-
-@pytest.mark.parametrize(
-    "profile",
-    [half_sine("a", W, 1, 0.5), rectangle("a", W, 1, 0.5), table("a", [1, 2, 4], np.eye(3, 6)), constant("a", W)],
-    ids=["half_sine", "rectangle", "table", "constant"],
-)
-def test_a_profile_is_smooth_within_its_pieces(profile):
-    edges = [profile.breaks()[0] - 1 if profile.breaks() else 0.0, *profile.breaks(), 9.0]
-    for low, high in pairwise(edges):
-        piece = profile.piece(low)
-        assert len(piece.parameters) == PARAMETERS
-        for t in np.linspace(low, high, 7)[:-1]:
-            assert profile.piece(t) is piece
-            np.testing.assert_array_equal(profile.at(t), profile_wrench(piece.parameters, t))
 
 
 @pytest.mark.parametrize("frame", ["link", "world"])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs as .npz and .csv files, and the command that converts recordings."""
+"""Logs as .npz and .csv files, the command that converts recordings, and the progress of long runs."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 from log_examples import ROBOTS, assert_same, motion
 
+from ada_dynamics.clock import ManualClock
+from ada_dynamics.progress import Progress
 from ada_dynamics.simulation.log import Log
 from ada_tools import cli
 
@@ -112,3 +115,33 @@ def test_the_command_refuses_what_it_cannot_write_or_read(tmp_path, capsys):
     ):
         assert cli.main(["record", *arguments]) == cli.USAGE_ERROR
         assert reason in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def shown(stream, seconds, updates=1000):
+    clock = ManualClock()
+    with Progress(50.0, "pa10", "s", stream=stream, clock=clock) as progress:
+        for i in range(1, updates + 1):
+            clock.advance(seconds / updates)
+            progress.update(50.0 * i / updates, "fine")
+    return stream.getvalue()
+
+
+def test_progress_is_one_line_of_a_terminal_drawn_ten_times_a_second_and_a_few_lines_of_a_file():
+    text = shown(Terminal(), 20.0)
+    assert text.count("\n") == 1 and 150 <= len(text.split("\r")[1:]) <= 200
+    for seconds, least, most in ((3.0, 2, 4), (20.0, 9, 11), (1000.0, 95, 101)):
+        lines = shown(io.StringIO(), seconds).splitlines()
+        assert least <= len(lines) <= most and not any("\r" in line or "\x1b" in line for line in lines)
+
+
+def test_a_terminal_that_has_gone_does_not_end_the_run():
+    stream, clock = Terminal(), ManualClock()
+    with Progress(1.0, stream=stream, clock=clock) as progress:
+        stream.close()
+        clock.advance(5.0)
+        progress.update(0.5)

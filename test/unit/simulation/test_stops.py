@@ -2,18 +2,21 @@
 """Soft stops and friction of joints: closed forms, stability, mimics, and what is refused."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 from contact_motion import moved
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms.joint_loads import joint_loads, without_friction
+from ada_dynamics.algorithms.joint_loads import joint_loads
 from ada_dynamics.contact.stops import JointStops, stop_rate
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit import with_parts
-from ada_dynamics.model.elements import Limits, Mimic
+from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots.mechanisms import four_bar
+from ada_dynamics.robots.writers import render
+from ada_dynamics.simulation import at_limits
 
 G = 9.81
 
@@ -78,21 +81,6 @@ def test_stops_of_joints_whose_links_weigh_nothing_are_made_for_what_the_loops_h
     assert stop_rate(light, stops, q=q) == pytest.approx(max(swing), rel=1e-6)
 
 
-def test_a_joint_that_mimics_another_stops_the_joint_that_drives_it():
-    builder = Builder("grip").link("base", 1.0)
-    for name in ("left", "right"):
-        builder.link(name, 0.5, inertia=(0.01,) * 3)
-    builder.joint("drive", "prismatic", "base", "left", axis=(1, 0, 0), limits=Limits(-1.0, 1.0))
-    mimic = Mimic("drive", -2.0, 0.1)
-    builder.joint("follow", "prismatic", "base", "right", axis=(1, 0, 0), limits=Limits(-0.3, 0.3), mimic=mimic)
-    model = builder.build()
-    stops = JointStops(1000.0, 0.0).resolve(model)
-    # at q = 0.25 the follower is at -0.4, 0.1 behind its limit: it pushes with +100 N there, -200 N on the drive
-    efforts, armature = joint_loads(model.tree, stops, 0.01, [0.25], [0.0], 1e-3)
-    assert efforts == [pytest.approx(-200.0)]
-    assert armature == [pytest.approx(4 * 1e-6 * 1000.0)]
-
-
 def test_friction_holds_a_load_under_its_limit_but_for_the_predicted_creep():
     model = arm(gravity=(G, 0, 0), friction=40.0, limits=Limits())
     motion = moved(model, [0.0], [0.0], 1e-4, 5000, friction_speed=0.01)
@@ -107,11 +95,63 @@ def test_the_linearly_implicit_step_stops_a_joint_with_stiff_friction_and_dampin
     assert stop_rate(model, None, 1e-5) == pytest.approx(50.0 / 1e-5 / 2.0 + 1e4 / 2.0)
 
 
-def test_friction_leaves_the_equations_of_motion_and_damping_stays():
-    model = arm(friction=3.0, damping=2.0)
-    body = without_friction(model.tree).bodies[0]
-    assert (body.friction, body.damping) == (0.0, 2.0)
-    efforts, armature = joint_loads(model.tree, (), 0.01, [0.0], [1e3])
-    assert efforts == [pytest.approx(-3.0)] and armature == [0.0]
-    _, armature = joint_loads(model.tree, (), 0.01, [0.0], [0.0], 1e-3)
-    assert armature == [pytest.approx(1e-3 * (3.0 / 0.01 + 2.0))]
+# --- the total rotation of a spherical joint ----------------------------------------------------------------------
+def test_the_limit_of_a_ball_is_mujoco_s():
+    mujoco = pytest.importorskip("mujoco")
+    builder = ada.Builder("ball").link("base").link("ball", 1.0, (0, 0, -0.3), (0.1, 0.2, 0.3))
+    model = builder.joint("socket", "spherical", "base", "ball", limits=Limits(upper=0.7)).build()
+    twin = mujoco.MjModel.from_xml_string(render(model, "mjcf").texts[".xml"])
+    data = mujoco.MjData(twin)
+    (stop,) = JointStops(100.0, 0.0).resolve(model)
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        x, y, z, w = q = model.integrate(model.neutral(), rng.normal(size=3))
+        data.qpos[:] = (w, x, y, z)
+        mujoco.mj_forward(twin, data)
+        depth = stop.bound.excess(q.tolist())
+        assert (data.nefc == 1) == (depth > 0.0)
+        if data.nefc:
+            assert -data.efc_pos[0] == pytest.approx(depth, abs=1e-12)
+            # MuJoCo's row is the slope of the room that is left, in the same axes: the child's
+            assert np.abs(data.efc_J[:3] + np.array(stop.bound.directions(q.tolist()))).max() < 1e-12
+            efforts = joint_loads(model.tree, [stop], 0.01, q.tolist(), [0.0] * 3)[0]
+            assert np.abs(np.array(efforts) - 100.0 * depth * data.efc_J[:3]).max() < 1e-9
+
+
+def test_a_pendulum_on_a_ball_rests_in_its_cone_where_its_weight_is_borne():
+    builder = ada.Builder("ball").link("base").link("ball", 2.0, (0, 0, 0.3), (0.1, 0.1, 0.1))
+    builder.joint("socket", "spherical", "base", "ball", limits=Limits(upper=0.5), damping=2.0)
+    model = builder.build(gravity=(0, 0, -9.81))
+    q = model.integrate(model.neutral(), np.array([0.1, 0.2, 0.0]))
+    log = ada.Simulation(model, q, stops=JointStops(50.0, 0.0)).run(20.0)
+    angle = 2.0 * np.arccos(abs(log.q[-1, 3]))
+    assert 50.0 * (angle - 0.5) == pytest.approx(2.0 * 9.81 * 0.3 * np.sin(angle), rel=1e-6)  # k δ = m g l sin θ
+
+
+def test_inverse_kinematics_keeps_the_cone_of_a_ball_and_comes_as_near_to_the_goal_as_it_allows():
+    builder = ada.Builder("ball").link("base").link("ball", 2.0, (0, 0, 0.3), (0.1, 0.1, 0.1))
+    model = builder.joint("socket", "spherical", "base", "ball", limits=Limits(upper=0.5)).build()
+    axis = np.array([0.6, 0.0, 0.8])
+    for angle in (0.4, 0.9):
+        goal = model.integrate(model.neutral(), angle * axis)
+        task = ada.OrientationTask("ball", ada.Dynamics(model).pose("ball", goal)[:3, :3])
+        found = ada.solve_ik(model, task, model.neutral())
+        nearest = model.integrate(model.neutral(), min(angle, 0.5) * axis)
+        assert np.abs(model.difference(nearest, found.q)).max() < 1e-4 and found.limit_violation < 1e-6
+        assert found.at_limit == (("socket",) if angle > 0.5 else ())
+
+
+def test_the_limit_of_a_ball_goes_through_urdf_and_mjcf():
+    ball = ada.Builder("ball").link("base").link("ball", 1.0, inertia=(1, 1, 1))
+    model = ball.joint("socket", "spherical", "base", "ball", limits=Limits(upper=1.2)).build()
+    for spelling, ending in (("sidecar", ".urdf"), ("mjcf", ".xml")):
+        assert ada.load(render(model, spelling).texts[ending]).joints["socket"].limits.upper == 1.2
+    assert [event.name for event in at_limits(model)] == ["socket upper"]
+
+
+def test_an_mjcf_ball_has_its_range_and_only_one_that_starts_at_zero():
+    text = """<mujoco><compiler angle="degree"/><worldbody><body><joint type="ball" name="socket" range="{} 60"/>
+        <geom size="1"/></body></worldbody></mujoco>"""
+    assert ada.load(text.format(0)).joints["socket"].limits == Limits(0.0, math.pi / 3.0)
+    with pytest.raises(ada.ModelError):
+        ada.load(text.format(10))

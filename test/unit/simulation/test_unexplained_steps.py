@@ -58,18 +58,6 @@ def test_what_merely_jumps_is_no_mistake_of_the_integration(make) -> None:
     assert np.max(np.abs(log.v)) > 0.01
 
 
-@pytest.mark.parametrize("name", ["pa10", "floating_rod", "five_bar", "bennett"])
-def test_robots_that_move_well_are_not_talked_about(name: str) -> None:
-    model = ada.load(name)
-    q = ada.close_loops(model) if model.loops else model.neutral()
-    v = 0.5 * np.random.default_rng(3).normal(size=model.nv)
-    if model.loops:
-        q, v = ada.Dynamics(model).project_to_constraints(q, v)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ada.Simulation(model, q, v).run(0.5)
-
-
 @pytest.mark.parametrize("family", ["spherical_4", "bennett", "sarrus"])
 def test_a_linkage_that_six_decimals_keep_from_closing_moves_without_a_complaint(family: str) -> None:
     rng = np.random.default_rng(4)

@@ -79,17 +79,6 @@ def test_what_moves_or_grows_in_number_is_the_same_node_and_what_stays_costs_not
     assert len(before[ARROWS].points) == 20
 
 
-def test_what_is_gone_is_hidden_and_comes_back(page, layer):
-    layer.show([arrow(0, 1.0), ball(0, 0.0)])
-    layer.show([ball(0, 0.0), ball(1, 5.0)])
-    assert set(nodes(page)) == {BALLS}
-    assert len(nodes(page)[BALLS].batched_positions) == 2
-    layer.show([])
-    assert nodes(page) == {}
-    layer.show([arrow(0, 3.0)])
-    np.testing.assert_array_equal(nodes(page)[ARROWS].points[0, 1], [0, 0, 3])
-
-
 def test_each_space_that_is_seen_has_a_box_and_forces_of_joints_are_off_at_first(page):
     plant = RobotNode()
     panel = MarksPanel(page, plant)

@@ -14,9 +14,8 @@ from ada_dynamics.constraints.closure import reversed_loops
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of
-from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.posing import Posing
-from ada_tools.browser.sliders import MotorSliders, motors_of, slider_range
+from ada_tools.browser.sliders import slider_range
 
 
 def posing(name):
@@ -135,21 +134,3 @@ def test_a_value_outside_of_the_limits_is_on_the_slider_and_one_that_rounding_le
     assert limits.nearest(-144.998429) == -144.9
     assert limits.including(-200.04).low == -200.1
     assert limits.including(10.26).high == 10.3
-
-
-@pytest.mark.parametrize("name", ["pa10", "khr1", "hoap2_10dof"])
-def test_sliders_of_robots_have_readable_ends_within_the_limits_of_their_joints(page, name):
-    model = ada.load(name)
-    motors = MotorSliders(page, "joints", motors_of(model), print)
-    limits = [(m.lower, m.upper, s) for m, s in zip(motors.motors, motors.sliders, strict=True)]
-    limits += [
-        (coordinate.lower, coordinate.upper, s)
-        for coordinate, s in PosePage(page, model).sliders
-        if coordinate.is_angle
-    ]
-    assert len(limits) > 2 * model.nv - 13
-    for lower, upper, slider in limits:
-        assert max(digits(slider.min), digits(slider.max)) <= 2
-        if math.isfinite(lower) and abs(lower) < 1e3:
-            assert math.radians(slider.min) >= lower - 1e-9
-            assert math.radians(slider.max) <= upper + 1e-9

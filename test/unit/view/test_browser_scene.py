@@ -17,7 +17,6 @@ from ada_tools.browser.overlays import KINDS, inertias
 from ada_tools.browser.parts import AROUND, parts_of, unit_solid
 from ada_tools.browser.playback import PlaybackPage, Recording
 from ada_tools.browser.pose_page import PosePage
-from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.scene import Scene
 
 
@@ -55,22 +54,6 @@ def test_solids_are_closed_surfaces_of_the_right_volume_that_face_outwards():
     assert volume(unit_solid("box")) == pytest.approx(1.0, rel=1e-12)
     assert volume(unit_solid("cylinder")) == pytest.approx(polygon, rel=1e-12)
     assert volume(unit_solid("sphere")) == pytest.approx(4 / 3 * np.pi, rel=0.02)  # its chords cut off 1.6 %
-
-
-def test_the_camera_sees_shapes_that_are_far_from_their_link(page):
-    for size in (0.1, 4.0):
-        head = Shape("box", (size, 0.1, 0.1), xyz=(0.5 * size, 0.0, 0.0))
-        arm = (
-            ada.Builder("arm")
-            .link("base")
-            .link("body", 1.0, rod=1.0, visuals=[head])
-            .joint("j", "revolute", "base", "body")
-        )
-        model = arm.build()
-        Scene(page.server, model).frame([model.neutral()])
-        camera = page.server.initial_camera
-        np.testing.assert_allclose(camera.look_at, [0.5 * size, 0.0, 0.0], atol=1e-12)
-    assert np.linalg.norm(camera.position - camera.look_at) > 4.0
 
 
 def test_frames_collision_shapes_and_inertias_are_seen_where_they_are(page):
@@ -205,31 +188,6 @@ def test_a_log_is_shown_at_any_time_with_cursor_events_and_forces(page, swing):
     assert shown.slider.value == pytest.approx(0.3)
 
 
-def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
-
-    class Swing:
-        model, step_length, t = ada.planar_chain(1), 1e-3, 0.0
-        tau, stops, contact, dynamics = np.zeros(1), None, None, ada.Dynamics(model)
-        q = property(lambda self: np.array([0.1 * np.sin(2.0 * np.pi * 2.3 * self.t)]))
-        v = property(lambda self: np.array([1.445 * np.cos(2.0 * np.pi * 2.3 * self.t)]))
-
-        def step(self, n=1):
-            self.t += n * self.step_length
-
-    robot = LocalRobot(Swing(), page.say, page.clock)
-    shown = RobotPage(page, robot, Swing.dynamics)
-    for _ in range(60):  # two seconds of frames, whenever the plots are drawn
-        robot.advance(0.033)
-        shown.tick()
-    shown.plot.plot.draw()
-    t, kinetic, *_ = page.gui.named("energy [J]").data
-    highest, of = kinetic.max(), np.cos(2.0 * np.pi * 2.3 * t) ** 2
-    np.testing.assert_allclose(kinetic, highest * of, atol=0.02 * highest)
-    peaks = [k for k in range(1, len(t) - 1) if kinetic[k - 1] < kinetic[k] >= kinetic[k + 1]]
-    assert len(peaks) == 9  # at 1/4.6 s, 2/4.6 s, ...
-    assert min(kinetic[k] for k in peaks) > 0.95 * highest
-
-
 @pytest.mark.parametrize(
     ("speed", "cost", "factor"),
     [(1.0, 1e-5, 1.0), (0.25, 1e-5, 0.25), (1.0, 1e-2, 0.1)],  # a step of 1 ms takes 10 ms: all of the time
@@ -300,15 +258,6 @@ def test_a_simulation_in_this_process_takes_no_commands_and_no_poses_but_another
     assert shown.source.newest().t == pytest.approx(0.25 * 4.0, abs=0.02)
 
 
-def test_notes_are_done_in_order_the_last_one_of_a_kind_alone(page):
-    done = []
-    for key, value in (("a", 1), ("b", 2), ("a", 3)):
-        page.note(key, lambda value=value: done.append(value))
-    page.act()
-    page.act()
-    assert done == [2, 3]
-
-
 def test_what_is_noted_of_controls_that_an_action_before_it_takes_away_is_not_done(page):
     done = []
     page.note("another robot", page.clear)
@@ -339,12 +288,6 @@ def test_a_robot_of_the_demo_moves_stays_closed_and_keeps_on_its_feet(name):
     if simulation.contact is not None:
         up = simulation.dynamics.pose(model.root, simulation.q)[2, 2]
         assert up > 0.9  # upright
-
-
-def test_a_humanoid_walks_forward():
-    simulation, targets = DEMOS["khr1"].prepared()
-    ServoRobot(simulation, targets, print, ManualClock()).advance(10.0)
-    assert simulation.q[0] > 0.03  # [m], one walk of two steps
 
 
 @pytest.fixture

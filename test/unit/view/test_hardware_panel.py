@@ -10,9 +10,8 @@ from page_world import RobotNode
 from viser_stand_in import SOMEBODY
 
 from ada_robot.node_state import read_hardware_state
-from ada_tools.browser.device_panel import RED, DevicePanel, ForcePlot, status_html
+from ada_tools.browser.device_panel import RED, DevicePanel, status_html
 from ada_tools.browser.hold_button import EXPIRES, RATE, HoldButton
-from ada_tools.browser.robot_node import Wrench
 from ada_tools.browser.sliders import PERIOD
 from ada_tools.browser.stop_button import SEEN
 
@@ -403,14 +402,3 @@ def test_where_robots_must_be_armed_a_second_press_does_it_and_no_press_does_so_
     desk.let_go()
     desk.hold(0.5)
     assert desk.node.asked.count("arm") == 1
-
-
-def test_the_forces_of_a_sensor_are_plotted(page):
-    node = Node(page.clock)
-    plot = ForcePlot(page, node, "hand")
-    plot.tick()
-    node.felt = Wrench(page.clock.now(), "flange", np.array([0.0, -35.0, 2.0, 0.1, 0.2, -0.3]))
-    plot.tick()
-    for title, values in (("force [N]", (0.0, -35.0, 2.0)), ("moment [N m]", (0.1, 0.2, -0.3))):
-        assert [curve[-1] for curve in page.gui.named(title).data[1:4]] == list(values)
-    plot.folder.remove()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures, snapshots and animations: what is in them, that the files can be read, and what is refused."""
 
-from html.parser import HTMLParser
+import html
+import re
 
 import numpy as np
 import pytest
@@ -13,14 +14,12 @@ from ada_dynamics.robots.check.report import CheckReport, Finding
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 
-from ada_dynamics import Builder, Dynamics, Simulation, load  # noqa: E402
-from ada_dynamics.analysis.balance import fixed_feet_of  # noqa: E402
+from ada_dynamics import Builder, Simulation, load  # noqa: E402
 from ada_dynamics.drawing.animate import animate  # noqa: E402
 from ada_dynamics.drawing.panels import PANELS, Panel, Series, panels_of  # noqa: E402
 from ada_dynamics.drawing.plots import decimated, figure_of, panels_for, plot_log  # noqa: E402
 from ada_dynamics.drawing.robot_drawing import RobotDrawing  # noqa: E402
 from ada_dynamics.drawing.snapshots import plot_snapshots  # noqa: E402
-from ada_dynamics.drawing.solids import solids_of  # noqa: E402
 from ada_dynamics.errors import InputError  # noqa: E402
 from ada_dynamics.model import planar_chain  # noqa: E402
 from ada_dynamics.model.elements import Shape  # noqa: E402
@@ -79,16 +78,6 @@ def pixels(path):
     return picture
 
 
-def test_panels_have_titles_units_and_the_log_s_numbers(arm):
-    (angle,), (rate,) = panels_of(arm, ["position"]), panels_of(arm, ["velocity"])
-    assert (angle.title, angle.ylabel, angle.xlabel) == ("Joint angle", "[deg]", "Time [s]")
-    assert [s.label for s in angle.series] == ["joint_1", "joint_2"]
-    np.testing.assert_allclose(angle.series[1].y, np.degrees(arm.q[:, 1]))
-    assert (rate.title, rate.ylabel) == ("Joint velocity", "[rad/s]")
-    (effort,) = panels_of(arm, ["effort"])
-    assert (effort.title, effort.ylabel) == ("Joint torque", "[N m]")
-
-
 def test_the_determinant_of_the_rhombus_is_its_closed_form():
     log = rhombus_log()
     (panel,) = panels_of(log, ["singularity"])
@@ -118,19 +107,6 @@ def test_a_link_s_position_and_velocity_are_those_of_a_pendulum():
     np.testing.assert_allclose([x, y, z], [np.sin(angle), 0.0 * angle, np.cos(angle)], atol=1e-12)
     np.testing.assert_allclose(velocity.series[0].y, np.cos(angle) * rate, atol=1e-12)
     assert [series.label for series in position.series] == ["x", "y", "z"]
-
-
-def test_panels_of_fixed_feet_show_the_soles_the_margin_and_the_upper_body():
-    model = load("hoap2_standing")
-    q = np.zeros(10)
-    log = Simulation(model, q, tau=Dynamics(model).inverse(q, q, q)).run(0.005)
-    above, margin = panels_of(log, ["fixed_feet_zmp"])
-    assert above.is_plane
-    assert np.ptp(above.series[1].x) == pytest.approx(0.094)
-    assert margin.series[0].y == pytest.approx(fixed_feet_of(log).margin)
-    (angles,) = panels_of(log, ["trunk_angles"])
-    assert [series.label for series in angles.series] == ["x", "y", "z"]
-    assert np.abs(angles.series[2].y).max() < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -182,15 +158,6 @@ def test_the_same_figure_is_the_same_file(arm, tmp_path, ending):
     assert first == second and len(first) > 5000
 
 
-def test_snapshots_are_drawn_over_each_other_and_fade_in(arm, tmp_path):
-    figure = plot_snapshots(arm, tmp_path / "s.png", count=5)
-    (axes,) = figure.axes
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x [m]", "z [m]")
-    shades = sorted({line.get_alpha() for line in axes.lines})
-    assert len(shades) == 5 and shades[-1] == 1.0
-    pixels(tmp_path / "s.png")
-
-
 def test_sticks_end_where_the_links_are(arm):
     pose = RobotDrawing(arm.dynamics).at(np.array([0.5 * np.pi, 0.0]))
     (first,) = [line for line in pose.sticks if line.link == "link_1"]
@@ -207,14 +174,6 @@ def test_every_view_draws_shapes_and_sticks(plane, tmp_path):
     assert (np.ptp(picture, axis=2) < 12)[(picture.mean(axis=2) < 200) & (picture.mean(axis=2) > 100)].any()
 
 
-def test_solids_have_their_shapes_sizes():
-    solids = solids_of(body_log().model)
-    assert len(solids) == 4  # a mesh is left out
-    for solid, spans in zip(solids, [(0.1, 0.2, 0.3), (0.2,) * 3, (0.1, 0.1, 0.3), (0.1, 0.1, 0.3)], strict=True):
-        np.testing.assert_allclose(np.ptp(solid.corners, axis=0), spans, rtol=1e-12)
-        assert max(max(face) for face in solid.faces) < len(solid.corners)
-
-
 def test_a_gif_has_the_frames_of_its_time_and_they_differ(arm, tmp_path):
     seen = []
     file = animate(arm, tmp_path / "a.gif", fps=20.0, progress=lambda share, text: seen.append(share))
@@ -228,40 +187,13 @@ def test_a_gif_has_the_frames_of_its_time_and_they_differ(arm, tmp_path):
     assert seen == [pytest.approx((i + 1) / 7) for i in range(7)]
 
 
-VOID = {"img", "br", "path", "use"}
-
-
-class Seen(HTMLParser):
-    """Text and tags of a page; tags that are left open are an error."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.open, self.tags, self.words = [], [], []
-        self.feed(html)
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data.strip())
-
-
 def html_of(thing):
     return getattr(thing, "_repr_html_")()  # noqa: B009
 
 
-def seen(thing):
-    return Seen(html_of(thing))
+def words_of(thing):
+    """Texts between the tags of a page, as they are seen."""
+    return [html.unescape(text).strip() for text in re.split(r"<[^>]+>", html_of(thing))]
 
 
 @pytest.fixture(scope="module")
@@ -272,16 +204,16 @@ def five_bar():
 def test_a_model_shows_its_joints_its_loops_and_a_picture(five_bar):
     pytest.importorskip("matplotlib")
     model, _ = five_bar
-    shown = seen(model)
-    assert {*model.joints, *model.loops} <= {*shown.words}
-    assert shown.words.count("motor") == len(model.actuated)
-    assert "svg" in shown.tags
+    words = words_of(model)
+    assert {*model.joints, *model.loops} <= {*words}
+    assert words.count("motor") == len(model.actuated)
+    assert "<svg" in html_of(model)
 
 
 def test_an_assembled_pose_shows_its_report_and_what_is_computed_of_it_does_not(five_bar):
     model, _ = five_bar
     q = ada.close_loops(model)
-    words = seen(q).words
+    words = words_of(q)
     assert set(q.report().splitlines()) <= set(words)
     assert html_of(q[:1]) is None
     assert type(2.0 * q) is np.ndarray
@@ -291,9 +223,9 @@ def test_findings_are_shown_in_words_that_html_does_not_take_for_tags():
     report = CheckReport(
         "arm.urdf", "arm", [Finding("odd", "warning", "link <a>", "its mass is <0.", "Give it one.", 7)]
     )
-    shown = seen(report)
-    assert "link <a>" in shown.words and "its mass is <0. Give it one." in shown.words and "7" in shown.words
-    assert "0 errors, 1 warning, 0 notes" in shown.words[1]
+    words = words_of(report)
+    assert {"link <a>", "its mass is <0. Give it one.", "7"} <= {*words}
+    assert any("0 errors, 1 warning, 0 notes" in text for text in words)
 
 
 def test_a_film_shows_the_path_of_a_point_and_the_forces_of_joints(tmp_path):
