@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ADA and DCA: rotors of any size, wrenches of all joints, loops against a dense reference in extended precision."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orders of assembly: their depth and width."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

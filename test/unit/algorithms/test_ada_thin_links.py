@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ADA and DCA where links have singular inertias: thin rods as in the thesis, massless links, point masses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

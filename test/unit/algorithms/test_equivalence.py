@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees keep the invariants of mechanics and reproduce closed forms; mimics, derivatives, published kinematics."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every joint type is consistent with its own pose, and with tables 2.1 and 2.2 of Takahashi 2012."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every algorithm accelerates any tree as pinocchio does: on floats, through expressions, in any order of assembly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

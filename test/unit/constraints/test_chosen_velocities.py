@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is left of a motion once some of it is chosen, on random conditions: against least squares, minors and rates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

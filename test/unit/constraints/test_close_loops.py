@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`close_loops` closes loops from rough poses, says what it found, and refuses with the reason where it cannot."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Violation, Jacobian and bias of loop constraints agree with one another, on arrays and on graph nodes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from loop_robots import random_robot

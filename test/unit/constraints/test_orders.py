@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every mechanism that assembles gets an order of elimination, and moves as a dense solution says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is told of loops before and while they move, of linkages whose figures are known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

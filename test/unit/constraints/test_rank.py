@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mobility holds under any rounding that a file can have, and what is locked or nearly singular is not misjudged."""
 
-from __future__ import annotations
-
 import zlib
 
 import numpy as np

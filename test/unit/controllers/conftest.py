@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots that many tests of controllers use; loaded once, for nothing changes them."""
 
-from __future__ import annotations
-
 import pytest
 
 import ada_dynamics as ada

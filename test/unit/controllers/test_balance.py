@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Balance of HOAP-2: the document's laws as printed, axes of its joints, and both strategies under their pushes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

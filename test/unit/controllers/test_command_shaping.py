@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands are held to limits and rates, whatever a law says; what is no command never gets out."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

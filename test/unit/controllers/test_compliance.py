@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compliant hand: a spring in the hand's frame, led targets, the sensor's place, and how stiff a wall may be."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all controllers share: settings, checked states and references, the registry, simulations."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings that no law can have, and robots that a law is not for, are refused by name when a controller is made."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

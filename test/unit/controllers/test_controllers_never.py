@@ -2,8 +2,6 @@
 """Whatever comes in, no controller ever gives a command that is not finite or is beyond a limit, and what it refuses
 leaves it as it was: the same as a twin that never saw it."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping

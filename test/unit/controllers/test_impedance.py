@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Impedance: pushed, the robot gives way as the springs, dampers and masses that it was given would."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint trajectories: the document's profile, curves of fifth order, limits that are kept exactly, goals in motion."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Laws for mechanisms with loops, against the same laws in reduced coordinates on pinocchio's M and bias."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The PA-10: its hand by products of transforms and descriptions; every solution for a pose, or why there is none."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

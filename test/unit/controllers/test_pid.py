@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PID control: eq. 1 of Awa 2009 against closed forms, its steady state, its sum and its start."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pose servo: twists between poses, velocities of wrist and hand, singular poses, self-motion, reach."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reaction null space: coupling inertia against pinocchio, null space against SVD, bases and feet that feel nothing."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

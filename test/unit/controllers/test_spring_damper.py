@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Springs and dampers at the joints: eq. 6.6, gains by a quintic spline, weight that loops share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refused import refused

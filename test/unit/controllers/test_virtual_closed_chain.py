@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual closed chains of the planar robot of Takahashi 2012, chapter 7: against closed forms and pinocchio."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

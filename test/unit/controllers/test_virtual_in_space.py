@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual closed chains of robots in space, on floating bases, and with loops of their own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

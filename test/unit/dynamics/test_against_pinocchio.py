@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every robot of PyPI's `example-robot-data` gives what pinocchio gives: floating, some fixed to the ground, too."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jacobians and all velocities by independent or by the motors' velocities, along the loops."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients by the numbers of q are those that differences along motions say, and leave quaternions their length."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanisms with loops through the front door: accelerations, wrenches at every joint, batches, tiers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from loop_robots import massless_rocker, on_two_legs, two_legs

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of forward dynamics with loops: against a reference in extended precision, tier by tier, and refusals."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise

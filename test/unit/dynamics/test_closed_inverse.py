@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse dynamics with loops is one kernel, for one state and for batches; numbers take what it refuses."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from typing import Any

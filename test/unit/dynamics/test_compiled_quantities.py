@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities whose plain calls run compiled code, no matter when the method was taken from its object."""
 
-from __future__ import annotations
-
 import inspect
 from operator import attrgetter
 

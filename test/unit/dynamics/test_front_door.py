@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`Dynamics` refuses what it cannot use and says why, and gives the same whatever way a state is handed over."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives by lengths and frames: against differences between models that were built with other ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Efforts at singular poses do what is wanted along the branch; every call tells of such a pose and of open loops."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floating robots that loops join to the world: feet on the ground, a hand on a wall, a box that hangs on rods."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

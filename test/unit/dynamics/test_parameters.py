@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Efforts and accelerations as they depend on masses, losses, rotors and springs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from loop_robots import mechanism

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotation vectors, screws and their matrices are scipy's, at every angle and about every axis."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

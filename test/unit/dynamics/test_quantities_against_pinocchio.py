@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coriolis matrix, inverse mass matrix, motion of the centre of mass, frames and interpolation as in pinocchio."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of derivatives with vectors, and second derivatives as such: against matrices, differences and pinocchio."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Going through singular poses keeps the branch and the energy, wherever the stages of an integrator land."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each solver of loop constraints moves random mechanisms as a dense reference in extended precision."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any

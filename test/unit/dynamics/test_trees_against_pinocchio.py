@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small random trees move as in pinocchio, by every algorithm, in code of their own and in kernels for all robots."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

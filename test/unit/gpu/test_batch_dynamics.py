@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches on a device give what the processor at hand gives, wherever their arrays lie; what cannot be is refused."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

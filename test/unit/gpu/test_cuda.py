@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is asked of NVIDIA's driver: order in streams, memory, contexts and errors, by a driver without a device."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of a machine, and others' arrays, by their layout: strides, spans, both ways to hand them on; no kernels."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

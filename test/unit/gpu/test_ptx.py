@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PTX itself, run instruction by instruction, gives the numbers of the kernels of the processor at hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from jit_examples import close, kernel_of, mixed, reference, states

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions on a device are those of the processor at hand: chains, floating bases, loops, and through singular poses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of threads: run on this processor they give the batch kernels' numbers, and as PTX they call nothing."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that reach loop kernels without Python: the same bits, the same refusals, from many threads."""
 
-from __future__ import annotations
-
 import ctypes
 import inspect
 from concurrent.futures import ThreadPoolExecutor

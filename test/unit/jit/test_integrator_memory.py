@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled marches around kernels of Python: what these are handed never overlaps; linear systems move as on paper."""
 
-from __future__ import annotations
-
 import ctypes
 from types import SimpleNamespace
 

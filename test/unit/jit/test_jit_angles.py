@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy of the sine, the cosine and the arctangent of two numbers that are compiled into kernels."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The object cache: found again, never trusted blindly, safe among processes."""
 
-from __future__ import annotations
-
 import logging
 import os
 from pathlib import Path

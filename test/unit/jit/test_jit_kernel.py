@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What only compiled kernels have: layouts of batches; `test_kernels` has what all have."""
 
-from __future__ import annotations
-
 import ctypes
 from dataclasses import replace
 

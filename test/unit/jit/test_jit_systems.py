@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code for other systems and processors, read as assembler source: it calls nothing that is not handed to it there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of every kind: compiled, in parts, and without a compiler they give the same results and refusals."""
 
-from __future__ import annotations
-
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lanes of one state as vector instructions: results, status, and what becomes of them elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

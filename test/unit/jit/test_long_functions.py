@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that are too long for one function of the code are compiled in parts, with the same bits."""
 
-from __future__ import annotations
-
 import ctypes
 from dataclasses import replace
 

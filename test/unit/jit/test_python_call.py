@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The builtin function in front of a kernel: what it takes itself, what it hands on, and that it leaks nothing."""
 
-from __future__ import annotations
-
 import gc
 import inspect
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of a compiled call that nobody has any more are used again; whoever has one keeps it as it is."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A length that is a joint moves what a model with another length moves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where joints are in q and v, what holds for each number, and limits with the quantities that they bound; by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits carry links, joints, loops, mimics and motors along, and keep the mechanics of what stays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exponentials, logarithms, turns and alignments against series and scipy, on both sides of where they change form."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint types beside their kinematics: what they say of themselves, poses back to positions, loops, unfelt inertia."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from joint_constants import constants

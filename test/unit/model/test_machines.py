@@ -4,8 +4,6 @@
 Points are complex numbers x + iz; a rotation by an angle about +y multiplies them by exp(-i angle).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each mechanism of the library closes at its start pose, moves as it says, and refuses sizes that do not close."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

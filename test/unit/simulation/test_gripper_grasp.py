@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The adaptive gripper closes on a box, with its springs and stops, as in MuJoCo with the same model."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logs: their rows, what is between rows, and what is worked out of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from log_examples import ROBOTS, motion, robot

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of steps: against differences in extended precision, pinocchio and closed forms."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Iterable
 

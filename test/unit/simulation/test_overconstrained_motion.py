@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linkages that move although counting says that they cannot, against a judge that shares no code with the library."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 import zlib

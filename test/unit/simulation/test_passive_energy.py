@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passive mechanisms keep their energy, and motions that gain energy say so."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

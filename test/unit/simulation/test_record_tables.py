@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logs as .npz and .csv files, the command that converts recordings, and the progress of long runs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page whose server is a stand-in, on a clock that tests advance."""
 
-from __future__ import annotations
-
 import pytest
 
 from ada_dynamics.clock import ManualClock
