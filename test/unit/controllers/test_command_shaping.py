@@ -74,7 +74,7 @@ def test_a_joint_that_runs_into_its_end_at_full_speed_stops_there_with_the_accel
     q, v = np.array([1.0, 0.0]), np.zeros(2)
     speeds = []
     for k in range(2000):
-        told = controller_says(controller, (k + 1) * dt, q, v)
+        told = say(controller, (k + 1) * dt, q, v, velocity=[3.0, 0.0]).velocity
         q, v = q + dt * told, told  # a drive that does as it is told
         speeds.append(told[0])
     change = np.diff(speeds) / dt
@@ -84,10 +84,6 @@ def test_a_joint_that_runs_into_its_end_at_full_speed_stops_there_with_the_accel
     # the speed falls with the way left, which is known once in a period: some percent more than on the way itself
     assert change.min() >= -1.1 * a
     assert 10.0 * dt < STOPPING
-
-
-def controller_says(controller: Echo, time: float, q: Any, v: Any) -> Any:
-    return say(controller, time, q, v, velocity=[3.0, 0.0]).velocity
 
 
 @pytest.mark.parametrize("cls", [Echo, EchoPosition, EchoVelocity])

@@ -13,7 +13,6 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.singularity import point_jacobian
-from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.robots import mechanisms
 from trials.random_mechanism import random_mechanism
 
@@ -123,17 +122,6 @@ def test_many_links_and_states_at_once_are_each_one_by_itself(name: str) -> None
         np.testing.assert_allclose(
             a[i], at.dynamics.constraints.complete_acceleration(q[i], v[i], more[i], "independent"), atol=1e-11
         )
-
-
-def test_a_kernel_hands_on_poses_in_which_one_of_its_pivots_vanishes() -> None:
-    model, start = mechanism("bennett")
-    q = np.asarray(ada.close_loops(model, [0.0, np.pi, 0.0], hold=["joint_1"]))
-    dynamics, oracle = ada.Dynamics(model, q0=start), Oracle(model)
-    T = dynamics.constraints.tangent_map(q)
-    kernel = kernels_of(dynamics).get("tangent map independent", pytest.fail)
-    assert kernel.single_status(q)[1]
-    np.testing.assert_allclose(oracle.jacobian(q) @ T, 0.0, atol=EXACT)
-    np.testing.assert_array_equal(dynamics.constraints.tangent_map(np.array([q, q])), [T, T])
 
 
 def test_the_tip_of_a_five_bar_moves_as_gosselin_and_angeles_write_it() -> None:

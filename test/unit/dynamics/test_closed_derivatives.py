@@ -20,16 +20,7 @@ from trials.random_mechanism import random_mechanism
 Array = NDArray[np.float64]
 
 REGULAR, REDUNDANT = ("four_bar",), ("bennett",)
-MORE = (
-    "five_bar",
-    "cassie_leg",
-    "parallel_gripper",
-    "delta",
-    "slider_crank",
-    "watt_six_bar",
-    "stewart",
-    "two_feet",
-)
+MORE = ("five_bar", "cassie_leg", "parallel_gripper", "delta", "slider_crank", "watt_six_bar", "stewart", "two_feet")
 SAME = 1e-9  # beside what the differences themselves are uncertain by
 
 

@@ -29,10 +29,7 @@ def states(model: ada.Model, dynamics: ada.Dynamics, start: Array) -> list[Array
     return [q, v, dynamics.forward(q, v, rng.normal(size=v.shape))]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["four_bar", "five_bar", "bennett", pytest.param("stewart", marks=pytest.mark.fuzz)],
-)
+@pytest.mark.parametrize("name", ["four_bar", "five_bar", "bennett", pytest.param("stewart", marks=pytest.mark.fuzz)])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_batch_has_the_least_efforts_and_the_bits_of_its_states(name: str, order: Any) -> None:
     model, start = mechanism(name)

@@ -86,10 +86,7 @@ def test_everything_tells_of_a_singular_pose(rhombus: ada.Dynamics, call: str, i
 def test_everything_tells_of_open_loops_and_of_velocities_that_open_them(call: str, is_batch: bool) -> None:
     model, q = four_bar()
     still, way = np.zeros(3), np.array([0.0, 0.01, 0.0])
-    for off, v, kind in (
-        (q + way, still, ada.ConstraintViolationWarning),
-        (q, 10.0 * way, ada.LoopVelocityWarning),
-    ):
+    for off, v, kind in ((q + way, still, ada.ConstraintViolationWarning), (q, 10.0 * way, ada.LoopVelocityWarning)):
         with pytest.warns(kind) as caught:
             CALLS[call](
                 ada.Dynamics(model), np.array([q, off]) if is_batch else off, np.array([still, v]) if is_batch else v

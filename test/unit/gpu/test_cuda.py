@@ -11,9 +11,9 @@ from jit_examples import close, key_of, states
 
 from ada_dynamics.errors import DeviceError, DeviceMemoryError, DriverTooOldError, NoDeviceError
 from ada_dynamics.expr import Traced, trace
-from ada_dynamics.gpu.arrays import ArrayView, DeviceArray
+from ada_dynamics.gpu.arrays import ArrayView
 from ada_dynamics.gpu.cuda_driver import Gpu, driver
-from ada_dynamics.gpu.kernels import ThreadKernel, compute, launch, put_rows
+from ada_dynamics.gpu.kernels import ThreadKernel, compute, launch
 from ada_dynamics.jit import Signature
 
 MIB = 2**20
@@ -179,15 +179,3 @@ def test_memory_that_is_not_there_is_told_with_what_is_left(cuda):
     assert (block.size, gpu.free_memory()) == (MIB, 2 * MIB)
     with pytest.raises(DeviceMemoryError):
         gpu.allocate(5 * MIB // 2)
-
-
-@pytest.mark.parametrize("shape", [(9, 4), (9, 2, 3)])
-@pytest.mark.parametrize("columns", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_some_states_are_replaced_wherever_their_numbers_lie(cuda, shape, columns, dtype):
-    gpu = Gpu(0)
-    array = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
-    place, rows = DeviceArray.of(gpu, array, columns), [7, 2, 8]
-    put_rows(gpu, place, rows, -1.0 - array[rows].astype(float))
-    array[rows] = -1.0 - array[rows]
-    assert np.array_equal(place.numpy(), array) and np.array_equal(place.view("x").numpy(gpu), array)

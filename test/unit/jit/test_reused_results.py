@@ -2,7 +2,6 @@
 """Results of a compiled call that nobody has any more are used again; whoever has one keeps it as it is."""
 
 import ctypes
-import gc
 import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -138,17 +137,6 @@ def test_each_of_several_results_has_its_own():
         first = found[0] if first is None else first  # one of three is kept
         del found
     assert np.array_equal(first, kernel.single(*(x[0] for x in inputs))[0])
-
-
-def test_spares_go_with_the_function():
-    kernel = kernel_of(square())
-    kernel.prepare("single")
-    call = kernel.python_call(kernel.single)
-    gone = weakref.ref(call(*INPUTS[0]))
-    assert gone() is not None
-    del call, kernel
-    gc.collect()
-    assert gone() is None
 
 
 def test_threads_never_see_each_other_s_numbers(call, expected):

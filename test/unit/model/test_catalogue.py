@@ -131,10 +131,7 @@ FLOATING = {
 }
 HUMANOIDS = ("khr1", "hoap2", "hoap2_10dof")
 # Unit inertias, as the document prints them. The leaf springs of the leg are no part of its model.
-ODD = {
-    "pa10_thesis": {"inertia-placeholder"},
-    "cassie_leg": {"under-actuated"},
-}
+ODD = {"pa10_thesis": {"inertia-placeholder"}, "cassie_leg": {"under-actuated"}}
 
 
 def places(model: Model, q: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -185,15 +182,6 @@ def test_the_branches_of_the_text_and_of_the_captions():
     at = places(model, start_of("branch_5r"))
     np.testing.assert_allclose(at["link_3"], [0.0, 0.0, 2.0], atol=1e-15)
     np.testing.assert_allclose(at["link_4"], [0.0, 0.0, 1.0], atol=1e-15)
-
-
-def test_the_closed_chain_is_the_four_bar_under_the_names_of_the_thesis():
-    ours, q = mechanisms.four_bar()
-    model = load("closed_4r")
-    assert model.loop_names == ["joint_4"]
-    np.testing.assert_allclose(start_of("closed_4r"), q, rtol=1e-15)
-    a, b = (Dynamics(m).forward(q, np.zeros(3), np.zeros(3)) for m in (ours, model))
-    np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
 def assert_stays(model: Model, q: np.ndarray) -> None:

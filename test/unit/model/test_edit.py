@@ -12,12 +12,10 @@ from loop_robots import mechanism
 from mechanism_oracle import Oracle, pin, same_motion
 
 import ada_dynamics as ada
-from ada_dynamics import resources
 from ada_dynamics.model import edit, planar_chain
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.load import with_loops
 from trials.random_mechanism import random_mechanism
 
 seeds = st.integers(0, 10**6)
@@ -173,18 +171,6 @@ def test_an_opened_mechanism_moves_as_its_tree() -> None:
     assert one_less.loop_names == [name for name in model.loop_names if name != "leg_3_ball"]
     assert Oracle(one_less).mobility(q) == 9
     assert edit.open_loops(model, ["leg_1_ball", "leg_2_ball"]).loop_names == model.loop_names[2:]
-
-
-FILE = str(resources.find("config", "loops/slider_crank.yaml"))
-
-
-def test_loops_that_are_added_are_those_of_a_model_that_was_loaded_with_them():
-    one, other = with_loops(ada.load("planar_4r"), FILE), ada.load("planar_4r", loops=FILE)
-    assert one.loop_names == other.loop_names == ["straight_rod", "guide"]
-    assert one.joint_names == other.joint_names
-    q, v, tau = np.radians([30.0, 85.7, 0.0, 64.3]), 0.1 * np.ones(4), np.ones(4)
-    q, v = ada.Dynamics(one).project_to_constraints(q, v)
-    np.testing.assert_array_equal(ada.Dynamics(one).forward(q, v, tau), ada.Dynamics(other).forward(q, v, tau))
 
 
 def assert_same_mechanics(model: ada.Model, q: Any, other: ada.Model, p: Any, rng: np.random.Generator) -> None:

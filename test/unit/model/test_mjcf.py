@@ -834,7 +834,7 @@ def test_all_that_is_left_out_is_noted_with_its_count_and_motors_on_tendons_coun
         '<contact><exclude body1="a" body2="b"/></contact><tendon><spatial name="line"><site site="s"/><site site="r"/>'
         '</spatial><fixed name="sum"><joint joint="j" coef="1"/><joint joint="k" coef="1"/></fixed></tendon>'
         '<actuator><motor tendon="sum"/><muscle tendon="line" lengthrange="0.1 1"/><position joint="j"/></actuator>'
-        '<sensor><jointpos joint="j"/><jointpos joint="k"/></sensor></mujoco>',
+        '<sensor><jointpos joint="j"/><jointpos joint="k"/></sensor></mujoco>'
     )
     notes = "\n".join(notes_of(path))
     left_out = "actuators", "act on no joint", "tendons", "<sensor>", "<contact>", "camera", "mocap"

@@ -104,15 +104,9 @@ def dangling(joints):
 LONG = "a" * 100_000
 HOSTILE = {
     "entity bomb": (bomb(), "document type declaration"),
-    "quadratic entity bomb": (
-        f'<!DOCTYPE robot [<!ENTITY e "{LONG}">]><robot name="{"&e;" * 1000}"/>',
-        "<!DOCTYPE",
-    ),
+    "quadratic entity bomb": (f'<!DOCTYPE robot [<!ENTITY e "{LONG}">]><robot name="{"&e;" * 1000}"/>', "<!DOCTYPE"),
     "external entity": ('<!DOCTYPE r [<!ENTITY e SYSTEM "file:///etc/passwd">]><robot name="&e;"/>', "<!DOCTYPE"),
-    "external document type": (
-        '<!DOCTYPE robot SYSTEM "http://example.com/x.dtd"><robot name="r"/>',
-        "<!DOCTYPE",
-    ),
+    "external document type": ('<!DOCTYPE robot SYSTEM "http://example.com/x.dtd"><robot name="r"/>', "<!DOCTYPE"),
     "undefined entity": ('<robot name="r">\n&nbsp;</robot>', "line 2"),
     "deep nesting": ("<robot name='r'>" + "<a>" * 100_000, "nested", "200"),
     "lone surrogate": ("<robot name='\ud800'/>", "UTF-8"),

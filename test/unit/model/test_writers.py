@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from loop_robots import (
-    ROUNDING,
-    TREE_KINDS,
-    assert_same_description,
-    assert_same_tree,
-    random_robot,
-    rotation,
-)
+from loop_robots import ROUNDING, TREE_KINDS, assert_same_description, assert_same_tree, random_robot, rotation
 
 import ada_dynamics as ada
 from ada_dynamics.model import Builder

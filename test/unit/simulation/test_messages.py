@@ -58,10 +58,7 @@ def sim(**options):
         (lambda: rectangle("hand", W, 0, 1, frame="body"), "frame is 'body'; it must be one of link, world"),
         (lambda: constant("hand", W, at=(0, 0)), r"link 'hand': at has shape \(2,\)"),
         (lambda: table("hand", [0, 0], np.zeros((2, 6))), "link 'hand': times is .*ascending"),
-        (
-            lambda: table("hand", [0, 1], np.zeros((2, 5))),
-            r"wrenches has shape \(2, 5\); .* \(2, 6\)",
-        ),
+        (lambda: table("hand", [0, 1], np.zeros((2, 5))), r"wrenches has shape \(2, 5\); .* \(2, 6\)"),
         (lambda: constant("hnad", W).resolve(chain_3d(2)), "no link is named 'hnad'"),
         (lambda: JointStops(0.0), "stops: stiffness is 0.0"),
         (lambda: JointStops(joints=[1]), r"stops: joints is \[1\]"),
