@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of loops, of linkages whose figures are known; mobility holds under any rounding that a file can have."""
+"""What is told of loops, of linkages whose figures are known; mobility holds under roundings that a file can have."""
 
 import zlib
 from dataclasses import replace

@@ -6,7 +6,7 @@ import pytest
 from contact_motion import body, moved
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import aba, crba
+from ada_dynamics.algorithms import aba, closed_aba, crba, kkt
 from ada_dynamics.algorithms import contact as shapes
 from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, gather
 from ada_dynamics.algorithms.jacobians import columns_at
@@ -24,6 +24,7 @@ from ada_dynamics.contact.contact import (
     Plane,
     contact_rate,
 )
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.spatial.rotation import from_rpy
 from ada_dynamics.spatial.vector import Mat3, Vec3
@@ -221,6 +222,27 @@ def test_what_is_added_gives_the_accelerations_of_the_dense_system_by_both_algor
         M += J.T @ _added_matrix(A) @ J
     np.testing.assert_allclose(found, np.linalg.solve(M, M0 @ explicit), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found, crba.forward_dynamics(*args), rtol=1e-9, atol=1e-9)
+
+
+def test_what_is_added_to_a_mechanism_with_loops_gives_one_answer_by_both_ways_to_close_them():
+    model = ada.load("four_bar")
+    dynamics = ada.Dynamics(model)
+    plans = kernels_of(dynamics).closed.plans
+    q = ada.close_loops(model, np.array([1.0, *np.zeros(model.nq - 1)])).tolist()
+    contacts = Contact([ContactPoint("a", model.link_names[-1], (0, 0, 0.5))], ground=Ground(height=9.0)).resolve(model)
+    v = np.zeros(model.nv).tolist()
+    external, added = gather(contact_loads(model.tree, contacts, q, v, 1e-2))
+    armature, tau = [0.3] * model.nv, [0.1] * model.nv
+    plain = kkt.forward_dynamics(model.tree, q, v, tau, plans.late, external).accelerations
+    found = {}
+    for name, solve in (("kkt", kkt.forward_dynamics), ("aba", closed_aba.forward_dynamics)):
+        for plan in (p for k, p in plans.candidates.items() if k.startswith(name)):
+            found[name] = solve(
+                model.tree, q, v, tau, plan, external, added=added, added_armature=armature
+            ).accelerations
+    assert set(found) == {"kkt", "aba"}
+    np.testing.assert_allclose(found["kkt"], found["aba"], rtol=1e-9)
+    assert np.abs(np.array(plain) - found["kkt"]).max() > 0.1 * np.abs(plain).max()
 
 
 def two_bodies(masses=(1.0, 2.0)):
