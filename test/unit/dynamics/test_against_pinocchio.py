@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from refused import refused
 
 import ada_dynamics as ada
-from ada_experiments.pinocchio_tree import PinocchioTree
 
 pin = pytest.importorskip("pinocchio")
 if not hasattr(pin, "buildModelFromUrdf"):
@@ -223,13 +222,3 @@ def test_a_robot_with_massless_fingers_is_refused_where_pinocchio_gives_no_numbe
     theirs = pin.aba(both.theirs, both.data, both.their_q(q), both.their_v(v), both.their_v(u))
     M = their_mass_matrix(both, q)
     assert not np.isfinite(theirs).all() or np.linalg.matrix_rank(M) < both.ours.nv
-
-
-def test_a_universal_joint_turns_about_the_axes_that_its_model_names():
-    builder = ada.Builder("bent").link("base").link("body", 1.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25))
-    model = builder.joint("joint", "universal", "base", "body", axis=(1, 0, 0), axis2=(5e-10, 1, 0)).build()
-    joint = model.joints["joint"]
-    assert abs(joint.axis @ joint.axis2) < 1e-15
-    tree, (q, v, a) = PinocchioTree(model), np.random.default_rng(0).normal(size=(3, 2))
-    needed = tree.mass_matrix(q) @ a + tree.bias(q, v)
-    np.testing.assert_allclose(ada.Dynamics(model).inverse(q, v, a), needed, rtol=0, atol=1e-14)  # some roundings

@@ -7,7 +7,7 @@ from pin_tree import PinTree, pin
 from random_trees import random_tree
 
 import ada_dynamics as ada
-from ada_dynamics import Builder, Dynamics, ModelError
+from ada_dynamics import Builder, Dynamics
 from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 
@@ -87,18 +87,3 @@ def test_simulating_a_screw_keeps_its_energy(kind):
     assert log.energy_drift < 1e-9
     if kind == "loop":
         assert log.q[-1, 1] == pytest.approx(fallen, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("kind", "more"),
-    [
-        ("helical", {}),
-        ("screw", {"pitch": 0.0}),
-        ("helical", {"pitch": np.inf}),
-        ("revolute", {"pitch": 0.1}),
-        ("helical", {"pitch": 0.1, "lead": 0.1}),
-    ],
-)
-def test_a_screw_needs_one_pitch_and_other_joints_have_none(kind, more):
-    with pytest.raises(ModelError):
-        Builder("m").link("a").link("b", 1.0).joint("j", kind, "a", "b", **more)

@@ -78,8 +78,6 @@ ODDITIES = {
     "no limit": ('<limit lower="-1" upper="1" velocity="1" effort="1"/>', "", {"limit-missing": "warning"}),
     "no effort": (' effort="1"', "", {"limit-missing": "note"}),
     "zero effort": ('effort="1"', 'effort="0"', {"limit-zero": "warning"}),
-    "zero velocity": ('velocity="1"', 'velocity="0"', {"limit-zero": "warning"}),
-    "negative effort": ('effort="1"', 'effort="-1"', {"invalid-value": "error"}),
     "effort nan": ('effort="1"', 'effort="nan"', {"not-a-number": "error"}),
     "long axis": ('axis xyz="0 1 0"', 'axis xyz="0 2 0"', {}),
     "misspelt element": ("<inertial>", "<inertail/><inertial>", {"unknown-element": "warning"}),

@@ -66,6 +66,12 @@ ROWS = {
         (lambda: joint(limits=(-1.0, 1.0)), r"limits of joint 'j' is \(-1.0, 1.0\); use a Limits"),
         (lambda: joint(mimic="k"), "mimic of joint 'j' is 'k'; use a Mimic"),
         *((lambda k=k: pair(k, limits=Limits(-0.2, 0.3)), f"joint 'j' is {k} and has the limits") for k in ("continuous", "cylindrical", "universal", "planar", "spherical_euler", "floating")),
+        *((lambda k=k, c=c: pair(k, **c), message) for k, c, message in [
+            ("screw", {"pitch": 0.0}, "'j': its pitch is 0 m/rad; .* is revolute"),
+            ("helical", {"pitch": math.inf}, "pitch of joint 'j' is inf"),
+            ("helical", {"pitch": 0.1, "lead": 0.1}, "'j' is helical, which needs pitch; given: pitch, lead"),
+            ("revolute", {"pitch": 0.1}, "'j' is revolute, which has no constants; given: pitch"),
+        ]),
         (lambda: motor("welt"), "no joint is named 'welt'. Known: elbow. "),
         (lambda: Builder("m").link("a", visuals=["ball"]), "visuals of link 'a' have 'ball'"),
     ],

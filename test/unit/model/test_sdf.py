@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from loop_robots import rotation
 from refused import damaged, refusal
+from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
 from ada_dynamics.robots.writers.draft import numbers
@@ -25,11 +26,6 @@ def joint(name, kind, parent, child, inner="<axis><xyz>0 1 0</xyz></axis>", pose
 
 
 # --- poses ------------------------------------------------------------------------------------------------------
-def turned(axis, angle):
-    K = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
-    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
-
-
 def rigid(R, p):
     X = np.eye(4)
     X[:3, :3], X[:3, 3] = R, p
@@ -67,7 +63,11 @@ def test_links_and_joints_anywhere_move_as_the_specification_says(seed):
     for name in "abcd":
         J0 = X0[name] @ in_child[name]
         angle, a = q[model.q_index(f"j{name}")][0], axes[name] / np.linalg.norm(axes[name])
-        motion = rigid(np.eye(3), angle * a) if kinds[name] == "prismatic" else rigid(turned(a, angle), np.zeros(3))
+        motion = (
+            rigid(np.eye(3), angle * a)
+            if kinds[name] == "prismatic"
+            else rigid(Rotation.from_rotvec(angle * a).as_matrix(), np.zeros(3))
+        )
         base = X[parents[name]] @ np.linalg.inv(X0.get(parents[name], np.eye(4)))
         X[name] = base @ J0 @ motion @ np.linalg.inv(J0) @ X0[name]
         np.testing.assert_allclose(dynamics.pose(name, q), X[name], atol=1e-13)
@@ -106,7 +106,7 @@ def test_inertias_are_turned_with_their_pose_and_a_link_that_says_nothing_has_un
     inertial = f"<pose>1 2 3 0.1 0.2 0.3</pose><mass>2</mass><inertia>{moments}</inertia>"
     said = ada.load(sdf(f'<link name="a"><inertial>{inertial}</inertial></link>')).links["a"]
     I = np.array([[3, 0.1, 0], [0.1, 4, 0], [0, 0, 5.0]])
-    R = turned([0, 0, 1], 0.3) @ turned([0, 1, 0], 0.2) @ turned([1, 0, 0], 0.1)
+    R = Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix()
     np.testing.assert_allclose(said.inertia, R @ I @ R.T, atol=1e-14)
     np.testing.assert_array_equal(said.com, [1, 2, 3])
     unsaid = ada.load(sdf(link("a"))).links["a"]
