@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from jit_examples import TARGETS, close, kernel_of, mixed, parts_of, programs, reference, run_program, square, states
 from refused import refused
 
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import CompileError, InputError
 from ada_dynamics.expr import Function, Traced, cos, select, sqrt, trace
-from ada_dynamics.jit import GuardError, Target, fallback
+from ada_dynamics.jit import GuardError, Kernel, Signature, Target, fallback
 
 FUNCTION = mixed()
 MAKERS = {"whole": kernel_of, "parts": parts_of}
@@ -182,3 +182,23 @@ def test_code_that_cannot_be_loaded_is_replaced(make, monkeypatch, caplog):
         kernel = make(FUNCTION, replace(Target.host(), fma=False))  # of which no code is loaded yet
         close(kernel.batch(*batch), reference(FUNCTION, batch))
     assert "may not be executable" in caplog.text and kernel.info().backend == "python"
+
+
+SIGNATURE = Signature("k", (("q", 2), ("v", 3)), (("a", (2, 2)), ("b", ())))
+WRONG = [np.zeros((2, 1)), np.zeros(3), np.zeros(2, np.float32), np.zeros(2, ">f8"), [0.0, 0.0], None, np.zeros(4)[::2]]
+
+
+def test_arrays_that_do_not_fit_a_kernel_are_refused_by_name_before_anything_is_compiled():
+    one, many = (np.zeros(2), np.zeros(3)), (np.zeros((4, 2)), np.asfortranarray(np.zeros((4, 3))))
+    assert SIGNATURE.check_single(one) is one and SIGNATURE.check_batch(many) == (many, 4)
+    for wrong in WRONG:
+        with refused(InputError, field="q"):
+            SIGNATURE.check_single((wrong, one[1]))
+    for k, wrong in ((0, one[0]), (0, np.zeros((4, 2), int)), (0, "q"), (1, np.zeros((5, 3))), (1, np.zeros((4, 2)))):
+        with refused(InputError, field="qv"[k]):
+            SIGNATURE.check_batch((*many[:k], wrong, *many[k + 1 :]))
+    for call, count in ((SIGNATURE.check_single, one[:1]), (SIGNATURE.check_batch, many[:1])):
+        with refused(InputError, value=1):
+            call(count)
+    with pytest.raises(CompileError):  # its trace has other inputs
+        Kernel(Signature("square", (("q", 7),), (("a", (7,)),)), square, "key").single(np.zeros(7))
