@@ -56,7 +56,7 @@ ORACLE = ["pin>=4,<5", "mujoco>=3.3,<5"]
 BENCH = ["pin-pink>=4,<5", "quadprog>=0.1.11,<0.2"]
 RECORD = ["mcap>=1.6,<2"]  # its records and readers; 1.6 is the oldest that is tried
 # viser 1.1 is the first that lets links be dragged with the mouse.
-VIEW = ["viser>=1.1,<2", "websockets>=13,<17", "trimesh>=4,<6", "pycollada>=0.8,<1"]
+VIEW = ["viser>=1.1,<2", "websockets>=13,<17", "trimesh>=4,<6", "pycollada>=0.8,<1", "imageio>=2.31,<3"]
 # The wheels of ROS 2 exist for this platform only; elsewhere the extra is empty and ROS comes from its own installer.
 ROS_WHEELS = "; platform_system == 'Linux' and platform_machine == 'x86_64' and python_version < '3.15'"
 ROS = [
