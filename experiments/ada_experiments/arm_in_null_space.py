@@ -54,7 +54,7 @@ def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> O
         for j, way in enumerate(WAYS):
             progress((i + j / len(WAYS)) / len(names), f"{name}, {way}")
             own[way] = moved(_simulation(model, q, JointReference(goal), gains, step, way).run(duration))
-    return Outcome([], _figures(found, output), [_table(found)], _NOTES, quantities=_quantities(found))
+    return Outcome([], _figures(found, output), [_table(found)], quantities=_quantities(found))
 
 
 def null_vector_off() -> dict[str, Quantity]:
@@ -145,9 +145,3 @@ def _figures(found: dict[str, dict[str, NullSpaceMotion]], output: Path) -> list
     path = output / "r1_robot.png"
     plot_snapshots(log, path, count=6, plane="xy", columns=6)
     return [*figures, path]
-
-
-_NOTES = [
-    "Four joints in a plane and three components of momentum in it: one motion of the arm is left, along which it "
-    "comes as near to its goal as it can."
-]

@@ -103,7 +103,7 @@ def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         _fig_13(t, still.loads[study.foot], output / "a1_fig_13.png"),
         _fig_ground(t, ground, zmp, margin, output / "a1_ground.png"),
     ]
-    return Outcome([], figures, [_table(differences)], _NOTES, dict(_CAPTIONS), quantities)
+    return Outcome([], figures, [_table(differences)], captions=dict(_CAPTIONS), quantities=quantities)
 
 
 class Study:
@@ -271,13 +271,3 @@ def _fig_ground(t: Array, ground: Result, zmp: Array, margin: Array, path: Path)
         Panel.of("Margin in the soles", "[m]", t, {"margin": margin}),
     ]
     return picture(panels, path, "The walk over standing feet (not in the paper)", 2)
-
-
-_NOTES = [
-    "KHR-1's sample motion is not available: the walk is our own, in the format of its files (config/khr1_walk.csv).",
-    "The paper knows 'the initial position and attitude and the angles', so frame 0, the body, stays at rest in figs. "
-    "12 and 13; what it calls force and moment of the foot is then what the leg takes to swing it, without the ground.",
-    "The superscript T of eqs. 19, 24, 31 and 36 is read as -1: with a transpose the spatial velocity is not skew. In "
-    "eq. 43, p_j is a point of axis j: the tip of the motor before.",
-    "Frames at centres of mass keep the axes of the motor before, so that eqs. 12, 24 and 36 hold as they stand.",
-]

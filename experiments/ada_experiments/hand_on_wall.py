@@ -259,7 +259,6 @@ def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     logs = {(pose, key): _shown(chosen, pose, key) for pose in chosen.poses for key in CHAINS}
     outcome = Outcome([], _figures(found, logs, chosen, output), [_table(found, chosen)])
     outcome.quantities = _quantities(found, logs, chosen)
-    outcome.notes = list(_NOTES)
     return outcome
 
 
@@ -373,13 +372,3 @@ def _motions(logs: dict[tuple[str, str], Log | None], chosen: WallSettings) -> l
             Panel(f"{text}: the hand on the wall", "normal force [N]", presses),
         ]
     return panels
-
-
-_NOTES = [
-    "Survived: the centre of mass drops by less than 5 cm. Feet and hand can lift and slide on ground and wall; the "
-    "control assumes them fixed, distributes forces so that they only press, and measures none of them.",
-    "14 motors (hips, ankles, left arm) with rotors, 9 N m each; springs of 30 N m/rad and dampers of 3 N m s/rad at "
-    "all joints of the massless mechanism.",
-    "Upright, a chain over the ground alone survives about as much, with the arm as a spring between body and wall. If "
-    "the hand must carry load, the chain over the wall is required.",
-]

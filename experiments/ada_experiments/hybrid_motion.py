@@ -231,28 +231,16 @@ def _notes(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Re
     jumps = ", ".join(f"{case.hybrid.push.max():.1f}" for case in cases)
     network, summary = chosen.network, bad[0].delays
     return [
-        "The scales of the document's figures are only in its pictures, so peaks and times cannot be compared in "
-        "numbers. Its statements are tested: the effect of K_p and of other masses on the force, and the agreement "
-        "of hybrid and numerical curves.",
         "HEXA97's dimensions, masses and K_d are unknown. With the HEXA of the catalogue (plate at "
         f"{space_robots.TABLE_HEIGHT:g} m) and the probe the contact stiffness is k = {stiff} N/m. The pose of "
         "fig. 10, the position of the probe and the gap are assumed, as in S1.",
-        "The motor rates are damped (τ = K_p δθ - K_d θ̇), so that the plate at rest on the probe is the spring of "
-        "eq. 15. Damping the error rates (eq. 10 as printed) dissipates up to a fifth of the contact energy.",
         "Plate and legs (1.4 kg at the plate) bounce on the probe at first contact. Peaks and comparison use the "
         f"mean over 10 ms; the highest single values are {jumps} N. The numerical model has no such mass, as in the "
         "document.",
-        "Real model 1 (0.288 kg, table 2) rests on the sensor; its weight is part of the sensor zero. Neither model "
-        "includes its inertia, which table 1 does not give.",
-        "The delay is compensated by sending a pose predicted over the measured delay from velocity and acceleration "
-        "(second-order phase lead; see docs/motion_simulation.md). Energies include the springs and losses of robot "
-        "1's hold, before and after contact, relative to ½ m_e v².",
         f"Disturbed network: {1e3 * network.delay:g} ms and up to {1e3 * network.jitter:g} ms jitter each way, "
         f"{100 * network.loss:g} % loss. The loop's delay was {1e3 * summary.delay_p50:.1f} ms (median), "
         f"{1e3 * summary.delay_max:.1f} ms at most; {summary.lost} answers were lost, {bad[0].filled} forces estimated "
         f"from the identified stiffness of {bad[0].stiffness:.0f} N/m.",
-        "Lock step is independent of the speed of the machine; `python -m ada_experiments.motion_simulation all` "
-        "measures the 2 ms cycle in real time.",
     ]
 
 

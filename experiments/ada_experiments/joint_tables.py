@@ -30,7 +30,7 @@ from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler, JointType,
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import Log, Simulation
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.run import simulate
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -237,29 +237,15 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         ("document", own),
         *((f"ω = {turn} rad/s", pair) for turn, pair in zip(APPROACHES, near, strict=True)),
     ]
-    outcome = Outcome(
-        [
-            Claim("Euler angles and quaternion: difference", own.apart, 1e-9, unit="m", note="poses of the rod"),
-            Claim("relative change of the kinetic energy with Euler angles", _energy_change(own.angles), 1e-8),
-            Claim(
-                "near the singularity: Euler rate / angular velocity",
-                own.growth,
-                10.0,
-                ">=",
-                note=f"smallest |cos θ2| of the motion of the document: {np.min(np.abs(own.cosine)):.3f}",
-            ),
-            Claim(
-                "closer to it: energy error with Euler angles / with a quaternion",
-                _energy_change(nearest.angles) / max(_energy_change(nearest.quaternion), 1e-15),
-                1e3,
-                ">=",
-                note=f"smallest |cos θ2|: {np.min(np.abs(nearest.cosine)):.4f}",
-            ),
-            Claim("singular pose: refused with an error", _refusals(model), 1.0, "=="),
-        ],
-        tables=[_table(pairs)],
-        quantities=rotation_errors() | _of_tensor(),
-    )
+    growing = _energy_change(nearest.angles) / max(_energy_change(nearest.quaternion), 1e-15)
+    quantities = {
+        "apart": Quantity(own.apart, "m"),
+        "energy_change": Quantity(_energy_change(own.angles)),
+        "rate_growth": Quantity(own.growth),
+        "energy_error_ratio": Quantity(growing),
+        "refused": Quantity(_refusals(model)),
+    }
+    outcome = Outcome(tables=[_table(pairs)], quantities=quantities | rotation_errors() | _of_tensor())
     outcome.figures.append(_figure(own, output / "euler_angles.png"))
     outcome.captions["euler_angles.png"] = "A motion with z-y-x Euler angles, and errors near their singularity"
     return outcome

@@ -179,7 +179,6 @@ def _cell(gain: float, made: float) -> str:
 def _notes(found: PassivityMap) -> list[str]:
     turns = (f"K_p = {kp:g}: {1e3 * found.turns_active(i):.0f} ms" for i, kp in enumerate(found.kp))
     return [
-        "Delays are of the whole loop, from a pose to the middle of the step that uses its force.",
         f"Contacts gain energy from these delays on: {', '.join(turns)}. Softer tables tolerate less than an ideal "
         "spring of the same stiffness: their plate bounces on the probe for about 10 ms, and prediction by "
         "acceleration amplifies these oscillations with increasing delay.",

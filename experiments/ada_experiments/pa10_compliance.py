@@ -25,7 +25,7 @@ from ada_dynamics.simulation import JointServos, Log
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.pictures import picture
 from ada_tools.scenario.fields import Part
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.run import build_model
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -79,8 +79,11 @@ def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> 
     progress(0.7, "walls of different stiffness")
     limit = stiffest_contact(gain=use.gain, stiffness=use.stiffness, period=use.period, delay=1)
     swings = [_swing(use, share * limit) for share in use.shares]
-    outcome = Outcome([*_force_claims(use, log, loop), *_led_claims(use, led, relaxed), *_limit_claims(use, swings)])
-    outcome.quantities["compliance_error"] = Quantity(_compliance_error(use, log))
+    outcome = Outcome(quantities=_forces(use, log, loop) | _led_quantities(use, led, relaxed))
+    sides = [
+        [s for share, s in zip(use.shares, swings, strict=True) if (share < 1.0) is calm] for calm in (True, False)
+    ]
+    outcome.quantities |= {"swing_below": Quantity(max(sides[0])), "swing_above": Quantity(min(sides[1]))}
     outcome.tables.append(_force_table(use, log, loop))
     rows = [(f"{share:g}", f"{share * limit:.4g}", f"{s:.3g}") for share, s in zip(use.shares, swings, strict=True)]
     outcome.tables.append(
@@ -233,7 +236,7 @@ def _swing(use: Setup, wall: float) -> float:
 
 
 # --- results ---------------------------------------------------------------------------------------------------------
-def _force_claims(use: Setup, log: Log, loop: InSimulation) -> list[Claim]:
+def _forces(use: Setup, log: Log, loop: InSimulation) -> dict[str, Quantity]:
     springs = []
     for i in range(len(use.depths)):
         force, _ = _steady(use, log, i)
@@ -248,14 +251,12 @@ def _force_claims(use: Setup, log: Log, loop: InSimulation) -> list[Claim]:
     calm &= (loop.times - SETTLE) % PHASE > 0.8 * PHASE
     off = float(np.max(np.abs(along - seen)[calm]))
     out = float(np.max(_wall_force(log)[_phase_end(log, len(use.depths))]))
-    return [
-        Claim("steady force: hand and wall stiffness in series (largest relative error)", max(springs), 0.02),
-        Claim(
-            "wall force from the displaced, rotated and biased sensor: largest error", off, 1.0, unit="N",
-            note=f"standard deviation of the noise {use.noise:g} N",
-        ),
-        Claim("the hand loses contact after retraction", out, 0.0, "<=", "N"),
-    ]  # fmt: skip
+    return {
+        "compliance_error": Quantity(_compliance_error(use, log)),
+        "series_error": Quantity(max(springs)),
+        "sensor_error": Quantity(off, "N"),
+        "force_after": Quantity(out, "N"),
+    }
 
 
 def _compliance_error(use: Setup, log: Log) -> float:
@@ -264,32 +265,18 @@ def _compliance_error(use: Setup, log: Log) -> float:
     return max(abs(force / (use.stiffness * short) - 1.0) for force, short in steady)
 
 
-def _led_claims(use: Setup, led: Log, relaxed: Log) -> list[Claim]:
+def _led_quantities(use: Setup, led: Log, relaxed: Log) -> dict[str, Quantity]:
     hops, force = _wall_force(led), _wall_force(relaxed)
     rows = slice(round((SETTLE + 0.6) / STEP), round((SETTLE + 1.2) / STEP))
     rate = float(-np.polyfit(relaxed.t[rows], np.log(np.maximum(force[rows] - DEAD_BAND, 1e-9)), 1)[0])
     wanted = 1.0 / (MOVING_TIME * (1.0 + use.stiffness / use.wall))
     touched = int(np.argmax(force > 0.0))
-    return [
-        Claim("with the moving target alone the hand loses contact with a hard wall", float(hops[-1]), 0.0, "==", "N"),
-        Claim("with both combined the hand keeps contact", float(force[touched + 20 :].min()), 1e-3, ">=", "N"),
-        Claim("with both combined the impact force is smaller (ratio)", float(force.max() / hops.max()), 0.5),
-        Claim(
-            "with both combined the force decays at the rate 1 / (τ (1 + K/k))",
-            abs(rate / wanted - 1.0),
-            0.1,
-            note=f"{wanted:.3f} 1/s, down to the dead band",
-        ),
-    ]
-
-
-def _limit_claims(use: Setup, swings: Sequence[float]) -> list[Claim]:
-    calm = [s for share, s in zip(use.shares, swings, strict=True) if share < 1.0]
-    wild = [s for share, s in zip(use.shares, swings, strict=True) if share > 1.0]
-    return [
-        Claim("wall stiffness below K / (P T): the force converges", max(calm), 0.05, note="ideal robot"),
-        Claim("wall stiffness above K / (P T): the force oscillates", min(wild), 0.5, ">=", note="ideal robot"),
-    ]
+    return {
+        "moving_target_force": Quantity(float(hops[-1]), "N"),
+        "least_combined_force": Quantity(float(force[touched + 20 :].min()), "N"),
+        "impact_ratio": Quantity(float(force.max() / hops.max())),
+        "decay_error": Quantity(abs(rate / wanted - 1.0)),
+    }
 
 
 def _force_table(use: Setup, log: Log, loop: InSimulation) -> Table:

@@ -36,49 +36,7 @@ STATEMENT_HEAD = ("the document says", "measured", "stated", "verdict")
 _SIGNS = {"<=": "≤", ">=": "≥", "==": "=", "~": "≈"}
 _KINDS = {".png": "image/png", ".gif": "image/gif", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
 
-_STYLE = """
-:root { --ink: #1c2126; --soft: #5c666f; --line: #dde2e6; --good: #00664f; --bad: #a93200; --paper: #fff; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2.2rem 1.4rem 4rem; max-width: 62rem; color: var(--ink); background: var(--paper);
-  font: 16px/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif; }
-h1 { font-size: 1.9rem; margin: 0 0 .2rem; letter-spacing: -.01em; }
-h2 { font-size: 1.3rem; margin: 0; }
-h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
-p { margin: .5rem 0; }
-p, li, dd, figcaption, h2, .note { overflow-wrap: anywhere; }
-a { color: #0a5ca8; text-decoration: none; } a:hover { text-decoration: underline; }
-.soft { color: var(--soft); font-size: .92rem; }
-section { border-top: 1px solid var(--line); padding: 1.6rem 0 .4rem; margin-top: 1.6rem; }
-.head { display: flex; justify-content: space-between; align-items: baseline; gap: 1rem; }
-table { border-collapse: collapse; width: 100%; margin: .7rem 0; font-size: .94rem; }
-th, td { text-align: left; padding: .34rem .7rem .34rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { font-weight: 600; color: var(--soft); border-bottom-color: #b9c1c8; }
-.wide { overflow-x: auto; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-td.number { white-space: nowrap; }
-th.number { padding-left: .7rem; vertical-align: bottom; }
-td.claim { width: 58%; }
-.verdict { font-weight: 600; white-space: nowrap; }
-.verdict.holds { color: var(--good); } .verdict.holds::before { content: "\\2713\\00a0"; }
-.verdict.part::before { content: "\\2248\\00a0"; }
-.verdict.not.confirmed { color: var(--soft); } .verdict.not.confirmed::before { content: "\\2260\\00a0"; }
-.verdict.fails { color: var(--bad); } .verdict.fails::before { content: "\\2717\\00a0"; }
-.note { display: block; color: var(--soft); font-size: .86rem; }
-.error { border-left: 3px solid var(--bad); padding: .3rem .8rem; background: #fdf3ef; }
-pre { overflow-x: auto; font-size: .8rem; }
-figure { margin: 1.1rem 0; text-align: center; }
-figure img { max-width: 100%; height: auto; }
-figcaption { color: var(--soft); font-size: .88rem; margin-top: .2rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; font-size: .92rem; }
-dt { color: var(--soft); } dd { margin: 0; }
-@media print {
-  body { max-width: none; padding: 0; font-size: 11px; }
-  .wide { overflow-x: visible; }
-  section { break-before: page; border-top: none; margin-top: 0; }
-  figure, tr, .head { break-inside: avoid; }
-  a { color: inherit; }
-}
-"""
+_STYLE = Path(__file__).parent / "data" / "report.css"
 
 
 def number(value: float) -> str:
@@ -139,7 +97,7 @@ def write_html(results: Sequence[Result], path: Path) -> None:
     page = (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{TITLE}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n{''.join(body)}</body>\n</html>\n"
+        f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n</head>\n<body>\n{''.join(body)}</body>\n</html>\n"
     )
     with atomic_write(path, InputError) as part:
         part.write_text(page, encoding="utf-8")

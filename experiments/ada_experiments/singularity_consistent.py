@@ -283,10 +283,7 @@ def by_damped(rig: LockPassage, steps: int) -> FinalState:
 
     x = np.concatenate([angles_of(rig.q), rig.w])
     for _ in range(steps):
-        first = rate(x)
-        second = rate(x + 0.5 * h * first)
-        third = rate(x + 0.5 * h * second)
-        x = x + h / 6.0 * (first + 2.0 * second + 2.0 * third + rate(x + h * third))
+        x = explicit_step(METHODS["rk4"], lambda x, _: rate(x), x, 0.0, h)
     return FinalState(quaternion_of(x[:3]), x[3:], steps)
 
 
@@ -353,11 +350,7 @@ def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Ou
         "consistent_cost": Quantity(needed["consistent"][near] / needed["quaternion"][near]),
         "angles_apart": Quantity(angles_apart(), "rad"),
     }
-    outcome = Outcome(
-        [],
-        tables=[_table(needed, off, energy)],
-        quantities=quantities,
-    )
+    outcome = Outcome(tables=[_table(needed, off, energy)], quantities=quantities)
     outcome.figures.append(_figure(rigs[near], motions[1], needed, off, output / "spherical_joints.png"))
     outcome.captions["spherical_joints.png"] = (
         "Passage at 0.001 rad from the singular pose; cost with quaternion, with Euler angles "

@@ -327,13 +327,7 @@ def _snapshots(case: ContactRun, path: Path) -> Path:
 def _notes(touches: Sequence[ContactRun], chosen: SpaceRobotSettings) -> list[str]:
     count = ", ".join(f"{case.stiffness:.0f}" for case in touches[: len(chosen.stiffnesses)])
     return [
-        "The document couples two real parts on a HEXA97 to the numeric models; here all is numeric, as in the curves "
-        "that its figures give for comparison.",
         f"HEXA97's dimensions are unknown. Eq. 15 is evaluated for the library's own HEXA with its plate level at "
         f"{TABLE_HEIGHT:g} m; a frictionless touch at the middle of the plate then has k = {count} N/m. The figures of "
         "force and time are those of this assumption, how they go with K_p is not.",
-        "The pose of fig. 10 is unknown too: both arms are bent as the scenario says. Robot 1's joints are held by "
-        "springs and dampers, which is what 'some suitable control' may mean.",
-        "One model with two floating trees, not two simulations in lock-step: forces of a touch act on both robots in "
-        "the same stage, opposite and at one point.",
     ]
