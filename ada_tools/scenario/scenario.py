@@ -51,7 +51,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 _TOP = (
     *("name", "title", "source", "model", "start", "simulation", "controller", "disturbances", "claims", "statements"),
-    *("figures", "experiment", "settings", "notes", "full", "sweep", "alone"),
+    *("figures", "experiment", "settings", "captions", "notes", "full", "sweep", "alone"),
 )
 _START = ("joints", "velocity", "close", "hold", "centre_of_mass")
 _DISTURBANCE = ("kind", "link", "wrench", "start", "duration", "frame", "at")
@@ -188,6 +188,7 @@ class Scenario:
         figures: figures to draw.
         experiment: name of an experiment function, see `registry`.
         settings: settings of that function.
+        captions: captions of the experiment's figures, by file name.
         notes: notes for the report.
         full: changes for all cases, where the scenario has a subset that takes less time.
         sweep: key and values of a parameter that the document does not print, for statements about the simulation.
@@ -210,6 +211,7 @@ class Scenario:
     figures: tuple[FigurePart, ...]
     experiment: str | None
     settings: Mapping[str, Any]
+    captions: Mapping[str, Any]
     notes: tuple[str, ...]
     full: Mapping[str, Any]
     sweep: Mapping[str, Sequence[Any]]
@@ -335,6 +337,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         figures=_figures(top),
         experiment=top.text("experiment") if top.has("experiment") else None,
         settings=top.part("settings", None).plain(),
+        captions=top.part("captions", None).plain(),
         notes=top.texts("notes"),
         full=top.part("full", None).plain(),
         sweep=_sweep(top),

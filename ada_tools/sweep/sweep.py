@@ -41,7 +41,10 @@ MOST_RUNS = 10_000_000
 KEEP = ("none", "failed", "all")
 UNIFORM, NORMAL = "uniform", "normal"
 # Parts of a scenario that do not affect motion or measures.
-IRRELEVANT = ("name", "title", "source", "claims", "statements", "figures", "experiment", "notes", "full", "alone")
+IRRELEVANT = (
+    *("name", "title", "source", "claims", "statements", "figures", "experiment"),
+    *("captions", "notes", "full", "alone"),
+)
 _TOP = ("name", "scenario", "with", "parameters", "random", "measures", "keep")
 _RANGE = ("from", "to", "count")
 _AXIS = (*_RANGE, UNIFORM, NORMAL)

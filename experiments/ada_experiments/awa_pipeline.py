@@ -42,11 +42,6 @@ from ada_experiments.pictures import picture, vector
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
-_CAPTIONS = {
-    "a1_fig_12.png": "Like fig. 12: the end of the right leg, with our own walk, in which soles stay flat",
-    "a1_fig_13.png": "Like fig. 13: its momenta and loads",
-    "a1_ground.png": "The same walk over standing feet: what the ground gives",
-}
 LEG_END = "right_foot"  # motor 23 of table 3, with its tip in the middle of the sole: figs. 12 and 13
 _KNOWN = ("robot", "masses", "periods")
 _MASSES = ("description", "table 4")
@@ -103,7 +98,7 @@ def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         _fig_13(t, still.loads[study.foot], output / "a1_fig_13.png"),
         _fig_ground(t, ground, zmp, margin, output / "a1_ground.png"),
     ]
-    return Outcome([], figures, [_table(differences)], captions=dict(_CAPTIONS), quantities=quantities)
+    return Outcome([], figures, [_table(differences)], quantities=quantities)
 
 
 class Study:

@@ -46,11 +46,6 @@ _PER_SECOND = "1/s"
 _ARMATURE = "kg m^2"
 
 EVERY = 4  # simulation steps per compared row
-_CAPTIONS = {
-    "a2_body.png": "The body and the forces on its feet in both simulators",
-    "a2_joints.png": "Joint angles of the right leg: wanted, and under the PID control of eq. 1 in both",
-    "a2_walk.png": "Like fig. 9",
-}
 SETTLED = 0.3  # [s] time after which feet and arms have settled
 SMOOTHED = 0.05  # [s] averaging window of forces: soft contacts oscillate faster
 LOADED = 0.1  # fraction of the weight above which a foot counts as loaded
@@ -132,7 +127,7 @@ def awa_simulators(scenario: Scenario, output: Path, progress: Progress) -> Outc
     figures = [*_figures(model, ours, theirs, weight, output), _snapshots(log, output / "a2_walk.png")]
     table = _table(model, ours, theirs)
     quantities = quantities_of(ours, theirs) | agreement(ours, theirs, weight) | motor_quantities(log)
-    return Outcome([], figures, [table], [], dict(_CAPTIONS), quantities)
+    return Outcome([], figures, [table], quantities=quantities)
 
 
 def read_settings(part: Part) -> SimulatorSettings:
@@ -315,11 +310,6 @@ LIES = 80.0  # [deg]
 _GROUPS = {"steps": {"step", "control_period"}, "gains": {"kp", "ti", "td"}, "others": {"friction", "pace"}}
 _NAMES = {"control_period": "control every", "kp": "K_p", "ti": "T_i", "td": "T_d"}
 _CHANGES = ("step", "control_period", "kp", "ti", "td", "friction", "pace")
-_A3_CAPTIONS = {
-    "a3_fig_9.png": "Like fig. 9: the paper's own robot walks in this library, seen from the front",
-    "a3_fall.png": "The fall that comes last of all, until the body lies",
-    "a3_tilt.png": "How far the body leans where it falls in one of the simulators, beside the paper's walk",
-}
 
 
 @dataclass(frozen=True)
@@ -362,7 +352,7 @@ def awa_own_robot(scenario: Scenario, output: Path, progress: Progress) -> Outco
     quantities["mass"] = Quantity(walk.model.total_mass, "kg")
     same = [(one.tilts[0] > FALLEN) == (one.tilts[1] > FALLEN) for one in tried]
     quantities["same_result"] = Quantity(sum(same) / len(same))
-    return Outcome([], figures, [_changes_table(tried)], [], dict(_A3_CAPTIONS), quantities)
+    return Outcome([], figures, [_changes_table(tried)], quantities=quantities)
 
 
 def try_all(scenario: Scenario, progress: Progress) -> tuple[list[WalkTrial], list[Log]]:

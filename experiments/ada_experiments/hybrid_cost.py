@@ -111,7 +111,6 @@ def hybrid_cost(scenario: Any, output: Path, progress: Progress) -> Outcome:
             _table("Table 4.2: planar chains on the ground", planar, PLANAR, (LAGRANGE, ADA, HYBRID)),
             _table("Table 4.3: free chains in three dimensions", free, FREE, (ADA, HYBRID)),
         ],
-        captions={"fig_4_13_4_16.png": "As figs. 4.13 and 4.16"},
         quantities=quantities,
     )
 

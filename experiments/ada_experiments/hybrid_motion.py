@@ -190,7 +190,7 @@ def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outco
     )
     quantities = quantities_of(chosen, cases, bad, other, simple, rig.violations)
     figures = pictures_of(cases, bad, output)
-    return Outcome([uncompensated], figures, [table_of(cases)], _notes(chosen, cases, bad), dict(CAPTIONS), quantities)
+    return Outcome([uncompensated], figures, [table_of(cases)], _notes(chosen, cases, bad), {}, quantities)
 
 
 def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> HybridSettings:
@@ -351,12 +351,6 @@ def _loop(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Rec
     }
 
 
-CAPTIONS = {
-    "s2_forces.png": "Like figs. 12-15: on the table, and by numbers only",
-    "s2_energy.png": "Energy of both robots, by that of the touch: with the delay compensated, and without",
-    "s2_network.png": "A bad network: force with and without compensation; delay of each force",
-    "s2_table.png": "What the plate was sent, and where it was; the probe stops it at zero",
-}
 _BEFORE, _AFTER = 0.03, 0.06  # [s] displayed margins of a contact
 
 

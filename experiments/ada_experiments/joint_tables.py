@@ -247,7 +247,6 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     }
     outcome = Outcome(tables=[_table(pairs)], quantities=quantities | rotation_errors() | _of_tensor())
     outcome.figures.append(_figure(own, output / "euler_angles.png"))
-    outcome.captions["euler_angles.png"] = "A motion with z-y-x Euler angles, and errors near their singularity"
     return outcome
 
 

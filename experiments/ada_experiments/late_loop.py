@@ -66,7 +66,6 @@ def late_loop(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     )
     output.mkdir(parents=True, exist_ok=True)
     draw(found, output / PICTURE)
-    caption = "Energy gain of a contact over delay and K_p, and what the observer says; ▼: an ideal spring's bound"
     shares = np.linspace(0.02, 1.6, 80)  # ω T
     ideal = ideal_gain(shares)
     notes, quantities = _notes(found), quantities_of(found)
@@ -74,8 +73,8 @@ def late_loop(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     inside = damped.delay[None, :] < 0.9 * damped.bound[:, None]
     quantities["damped_gain"] = Quantity(float(damped.gain[inside].max()))
     figures = [output / PICTURE, _bound(shares, ideal, found, damped, output / BOUND)]
-    captions = {PICTURE: caption, BOUND: "Energy gain by delay: an ideal spring, and the emulated HEXA with two probes"}
-    return Outcome([], figures, [table_of(found), table_of(damped, "a probe of 200 s/m")], notes, captions, quantities)
+    tables = [table_of(found), table_of(damped, "a probe of 200 s/m")]
+    return Outcome([], figures, tables, notes, quantities=quantities)
 
 
 def ideal_gain(delays: Array) -> Array:

@@ -97,7 +97,6 @@ def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> 
     outcome.figures.append(
         picture(_panels(use, (log, led, relaxed), swings), output / "y4_wall.png", "Hand on a wall", columns=2)
     )
-    outcome.captions["y4_wall.png"] = "Fixed, moving and combined target; force variation over wall stiffness"
     return outcome
 
 

@@ -66,8 +66,7 @@ def inverse_kinematics_grid(scenario: Scenario, output: Path, progress: Progress
         cases += cases_of(lengths, grid, offset, angle)
     progress(0.8, "section through the workspace")
     picture = _section(names[0], output / "y2_workspace.png", part.whole("section", 61))
-    captions = {picture.name: "Flange pointing down; solutions within the joint limits, S1 in steps of 5 degrees."}
-    return Outcome([], [picture], [_table(cases)], captions=captions, quantities=quantities_of(cases))
+    return Outcome([], [picture], [_table(cases)], quantities=quantities_of(cases))
 
 
 def grid_of(corner: Sequence[float], opposite: Sequence[float], places: Sequence[int], directions: int) -> Array:

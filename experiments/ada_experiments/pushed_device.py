@@ -158,7 +158,7 @@ def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outco
         "refused": Quantity(sum(one.refused for one in shown.values())),
         "springs_with_friction_only": Quantity(float(rough) - float(smooth)),
     }
-    return Outcome([], figures, tables, [], dict(_CAPTIONS), quantities)
+    return Outcome([], figures, tables, quantities=quantities)
 
 
 def all_pushes(chosen: DevicePushSettings, progress: Progress) -> tuple[Map, dict[str, PushResult]]:
@@ -208,6 +208,3 @@ def _at_the_points(friction: float, chosen: DevicePushSettings) -> Map:
         for (side, sign), point in zip(SIDES.items(), POINTS, strict=True):
             found[strategy, side, point] = _tried(device, point, sign, chosen)
     return found
-
-
-_CAPTIONS = {"t6_8_map.png": "Survived and failed pushes over impulse and point, through the safety cycle"}

@@ -76,6 +76,7 @@ def reproduce(
     """
     result = Result(scenario.name, scenario.title, scenario.source)
     result.outcome.notes.extend(scenario.notes)
+    result.outcome.captions.update(scenario.captions)
     begin = clock.now()
     try:
         _ScenarioRun(scenario, output, progress or _silent, result.outcome).all()

@@ -350,13 +350,8 @@ def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Ou
         "consistent_cost": Quantity(needed["consistent"][near] / needed["quaternion"][near]),
         "angles_apart": Quantity(angles_apart(), "rad"),
     }
-    outcome = Outcome(tables=[_table(needed, off, energy)], quantities=quantities)
-    outcome.figures.append(_figure(rigs[near], motions[1], needed, off, output / "spherical_joints.png"))
-    outcome.captions["spherical_joints.png"] = (
-        "Passage at 0.001 rad from the singular pose; cost with quaternion, with Euler angles "
-        "and with the singularity-consistent method"
-    )
-    return outcome
+    figure = _figure(rigs[near], motions[1], needed, off, output / "spherical_joints.png")
+    return Outcome([], [figure], [_table(needed, off, energy)], quantities=quantities)
 
 
 def _head_on() -> SingularityConsistentTrajectory:

@@ -34,11 +34,6 @@ from ada_tools.scenario.scenario import Scenario, settings_of
 
 _KNOWN = ("stiffnesses", "approach", "gap", "offset", "step", "duration", "arm_1", "arm_2", "hold")
 _HOLD = ("stiffness", "damping")
-_CAPTIONS = {
-    "s1_forces.png": "As figs. 12-15, numerical models only",
-    "s1_motion.png": "Robot 2 before and after the contact",
-    "s1_robots.png": "As fig. 16, from the first contact on",
-}
 SINCE = "Time since the contact [s]"
 TABLE_HEIGHT = -0.5  # [m], height of the HEXA plate, in the middle of its workspace
 NORMAL = (0.0, 0.0, 1.0)  # of the plate: the contact normal is vertical on the table
@@ -135,7 +130,7 @@ def space_robots(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     again = touch("order-n", first.kp, first.stiffness, pair, chosen.duration, "order_n")
     tables, figures = [_table(touches)], figures_of(touches, output)
     quantities = quantities_of(touches, again, chosen)
-    return Outcome([], figures, tables, _notes(touches, chosen), dict(_CAPTIONS), quantities)
+    return Outcome([], figures, tables, _notes(touches, chosen), {}, quantities)
 
 
 def read_settings(scenario: Scenario) -> SpaceRobotSettings:
