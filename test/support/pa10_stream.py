@@ -7,6 +7,10 @@ import struct
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
+from peers import pa10_words as words
+from peers.pa10_body import SPEEDS as SPEED
+from peers.pa10_body import TORQUES as TORQUE
 from tapped_wire import TappedPackets
 
 from ada_dynamics.clock import ManualClock
@@ -20,16 +24,9 @@ from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
 
 T = 0.002  # [s]
-HEAD = 6  # bytes: sender, receiver, pointer, filler, sequence, type
-SPEED = np.array([1.0, 1.0, 2.0, 2.0, 2.0, 2.0 * np.pi, 2.0 * np.pi])  # [rad/s]
-TORQUE = np.array([232.0, 232.0, 100.0, 100.0, 14.5, 14.5, 14.5])  # [N m]
-LIMIT = np.radians([177.0, 94.0, 174.0, 137.0, 255.0, 165.0, 255.0])
-ANGLE_COUNT = 2.0 * np.pi / (16384 * 50)  # [rad]
-SPEED_COUNT = 2e-4  # [rad/s]
+IN_TORQUE = words.SERVO | words.TORQUE
 TORQUE_COUNT = {"ce": TORQUE / 4096.0, "7c": np.full(7, 0.05)}  # [N m] of the joint
-COMMAND = {"ce": struct.Struct(">" + "Hhh" * 7 + "H"), "7c": struct.Struct("<" + "Bhh" * 7)}
 ANSWER = {"ce": struct.Struct(">" + "Hihh" * 7 + "H"), "7c": struct.Struct("<" + "Hih" * 7 + "H")}
-BRAKE, SERVO, IN_TORQUE = 0x01, 0x02, 0x06
 
 
 class Told(NamedTuple):
@@ -55,19 +52,17 @@ class Tap(TappedPackets):
     def _sent(self, packet: bytes) -> None:
         if packet[5:6] != b"C":
             return
-        words = COMMAND[self._variant].unpack(packet[HEAD:])
-        modes = {mode & 0x07 for mode in words[0:21:3]}
-        assert len(modes) == 1, f"axes are told different modes: {words}"
-        torque = np.array(words[1:21:3]) * TORQUE_COUNT[self._variant]
-        self.told.append(
-            Told(self._clock.now(), modes.pop(), torque, np.array(words[2:21:3]) * SPEED_COUNT, self._effort)
-        )
+        axes, _ = words.read_cycle(self._variant, packet[words.HEAD :]) or pytest.fail("no cyclic command")
+        modes = {axis.mode & 0x07 for axis in axes}
+        assert len(modes) == 1, f"axes are told different modes: {axes}"
+        torque, speed = np.array([axis.torque for axis in axes]), np.array([axis.speed for axis in axes])
+        self.told.append(Told(self._clock.now(), modes.pop(), torque, speed, self._effort))
 
     def _received(self, packet: bytes) -> bytes:
         if packet[5:6] == b"C":
             width = 4 if self._variant == "ce" else 3
-            words = ANSWER[self._variant].unpack(packet[HEAD:])
-            self._effort = np.array(words[width - 1 : 7 * width : width]) * TORQUE_COUNT[self._variant]
+            numbers = ANSWER[self._variant].unpack(packet[words.HEAD :])
+            self._effort = np.array(numbers[width - 1 : 7 * width : width]) * TORQUE_COUNT[self._variant]
         return packet
 
 
@@ -145,13 +140,18 @@ def broken_rules(told: list[Told], torque_rate: Any = None, rate: Any = None, sp
             base = before.torque if before is not None and before.mode == IN_TORQUE else one.effort
             if (np.abs(one.torque - base) > torque_rate * T * 1.001 + count).any():
                 found.append(f"{i}: torques go from {base} to {one.torque}")
-        if one.mode == SERVO:
-            if (np.abs(one.speed) > speed + SPEED_COUNT).any():
+        if one.mode == words.SERVO:
+            if (np.abs(one.speed) > speed + words.SPEED).any():
                 found.append(f"{i}: speeds {one.speed}")
-            if before is not None and before.mode == SERVO:
+            if before is not None and before.mode == words.SERVO:
                 change = np.abs(one.speed - before.speed)
-                if (change > rate * T * 1.001 + SPEED_COUNT).any():
+                if (change > rate * T * 1.001 + words.SPEED).any():
                     found.append(f"{i}: speeds go from {before.speed} to {one.speed}")
-        if one.mode == BRAKE and before is not None and before.mode == SERVO and (np.abs(before.speed) > 0.01).any():
+        if (
+            one.mode == words.BRAKE
+            and before is not None
+            and before.mode == words.SERVO
+            and (np.abs(before.speed) > 0.01).any()
+        ):
             found.append(f"{i}: brakes close at {before.speed}")
     return found

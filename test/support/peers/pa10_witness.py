@@ -16,16 +16,15 @@ SLOW = 0.01  # [rad/s] below which an axis counts as standing
 KINDS = "SCEAR"  # that a driver has a reason to send
 
 
-def bounds(*, scale: float = 1.0, acceleration: float | None = None, torque_rate: float | None = None) -> Bounds:
-    """Those of the arm; speeds times scale; acceleration: from there to rest in 0.1 s unless given."""
-    speeds = scale * SPEEDS
+def bounds(*, acceleration: float | None = None) -> Bounds:
+    """Those of the arm; acceleration: from full speed to rest in 0.1 s unless given."""
     return Bounds(
         lower=-LIMITS,
         upper=LIMITS,
-        speed=speeds,
-        acceleration=speeds / 0.1 if acceleration is None else np.full(7, acceleration),
+        speed=SPEEDS,
+        acceleration=SPEEDS / 0.1 if acceleration is None else np.full(7, acceleration),
         torque=TORQUES,
-        torque_rate=TORQUES / 0.05 if torque_rate is None else np.full(7, torque_rate),
+        torque_rate=TORQUES / 0.05,
     )
 
 

@@ -12,13 +12,7 @@ from jit_examples import PRINTED_STATE as STATE
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import (
-    evaluate,
-    python_source,
-    select,
-    to_c,
-    trace,
-)
+from ada_dynamics.expr import evaluate, python_source, select, to_c, trace
 
 
 def test_numbers_that_are_not_finite_and_negative_ones_are_c_and_python():

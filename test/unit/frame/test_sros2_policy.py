@@ -18,7 +18,7 @@ NODES = (
 )
 MOVERS = {"view_node", "controller_node", "target_node"}  # what they publish moves robots
 COMMANDS = {
-    *("joint_commands", "joint_trajectory", "joint_reference", "pose_reference", "external_wrench", "set_state"),
+    *("joint_commands", "joint_trajectory", "joint_reference", "pose_reference", "external_wrench", "set_state")
 }
 RULES = ("publish", "subscribe", "reply", "request")
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pa10_stream import ANGLE_COUNT, LIMIT, SERVO, SPEED, SPEED_COUNT, Stream, T, broken_rules
+from pa10_stream import SPEED, Stream, T, broken_rules
+from peers.pa10_body import LIMITS as LIMIT
+from peers.pa10_words import ANGLE as ANGLE_COUNT
+from peers.pa10_words import SERVO
+from peers.pa10_words import SPEED as SPEED_COUNT
 
 from ada_robot.contract import Demand, Mode
 from ada_robot.safety.joint_rules import DemandGuard, JointRules

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pa10_stream import ANGLE_COUNT, Stream
+from pa10_stream import Stream
+from peers.pa10_words import ANGLE as ANGLE_COUNT
 
 from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError

@@ -7,7 +7,8 @@ import itertools
 
 import numpy as np
 import pytest
-from pa10_stream import BRAKE, IN_TORQUE, SERVO, SPEED, TORQUE, Stream, T, broken_rules
+from pa10_stream import IN_TORQUE, SPEED, TORQUE, Stream, T, broken_rules
+from peers.pa10_words import BRAKE, SERVO
 
 import ada_dynamics as ada
 from ada_robot.contract import Mode

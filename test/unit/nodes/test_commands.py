@@ -79,7 +79,7 @@ def test_where_stamps_are_required_a_command_without_one_is_refused():
     assert watch.check(GOOD._replace(stamp=None), NOW, PRESENT).reason is Reason.NO_STAMP
 
 
-def broken_rules(command, now, present, max_age=0.5, max_jump=1.0, max_ahead=0.1):
+def broken_rules(command, now, present):
     """The reasons for which a command may be refused, each rule by itself; NaN fails every comparison."""
     joints = {joint.name: joint for joint in JOINTS}
     position, velocity, effort = lists = [part or () for part in command[1:4]]
@@ -97,9 +97,9 @@ def broken_rules(command, now, present, max_age=0.5, max_jump=1.0, max_ahead=0.1
     numbers = [*position, *velocity, *effort]
     if command.stamp is not None:
         numbers.append(command.stamp)
-        if command.stamp < now - max_age:
+        if command.stamp < now - 0.5:
             found.add(Reason.OLD)
-        if command.stamp > now + max_ahead:
+        if command.stamp > now + 0.1:
             found.add(Reason.FROM_THE_FUTURE)
     if not np.isfinite(np.array(numbers, dtype=float)).all():
         found.add(Reason.NOT_FINITE)
@@ -111,7 +111,7 @@ def broken_rules(command, now, present, max_age=0.5, max_jump=1.0, max_ahead=0.1
             p = position[index]
             if p < joint.lower - 1e-9 or p > joint.upper + 1e-9:
                 found.add(Reason.OVER_LIMIT)
-            if abs(p - present[name]) > max_jump:
+            if abs(p - present[name]) > 1.0:
                 found.add(Reason.JUMP)
         for x, limit in ((velocity, joint.velocity), (effort, joint.effort)):
             if len(x) > index and (x[index] > limit or x[index] < -limit):

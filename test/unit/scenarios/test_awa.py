@@ -20,7 +20,7 @@ STATES = 6
 ROUNDING = 1e-11
 
 
-def two_armed(base: str = "floating") -> ada.Model:
+def two_armed() -> ada.Model:
     """A body with two branches of three motors, each with a fixed hand; all numbers are random."""
     rng = np.random.default_rng(5)
     builder = ada.Builder("two_armed").link("trunk", 1.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25, 0.01, 0.02, 0.03))
@@ -34,7 +34,7 @@ def two_armed(base: str = "floating") -> ada.Model:
             place = rng.normal(size=3) * 0.2, rng.normal(size=3)
             builder.joint(f"joint_{name}", kind, parent, name, *place, axis=axis)
             parent = name
-    return builder.build(base=base)
+    return builder.build(base="floating")
 
 
 class Case:

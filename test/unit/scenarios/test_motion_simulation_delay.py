@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 from refused import refused
 
 from ada_dynamics.spatial.orientation import pose_of
-from ada_experiments.motion_simulation.delay import (
-    longest_passive_delay,
-    predicted,
-    smoothed,
-)
+from ada_experiments.motion_simulation.delay import longest_passive_delay, predicted, smoothed
 from ada_experiments.motion_simulation.frames import Motion, Mounting
 from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading

@@ -17,11 +17,11 @@ Array = NDArray[np.float64]
 CORNERS = [(x, y, 0.0) for x in (-0.05, 0.05) for y in (-0.04, 0.04)]
 
 
-def swinging_box(base: str = "floating", kind: str = "revolute") -> ada.Model:
+def swinging_box() -> ada.Model:
     builder = ada.Builder("box").link("box", 1.0, (0.0, 0.0, 0.05), (2e-3, 3e-3, 4e-3, 1e-4, 2e-4, 3e-4))
     builder.link("arm", 0.2, (0.02, 0.0, 0.05), (1e-3, 1e-3, 2e-4))
-    builder.joint("shoulder", kind, "box", "arm", (0.0, 0.01, 0.1), axis=(0.0, 1.0, 0.0), armature=1e-3)
-    return builder.build(base=base)
+    builder.joint("shoulder", "revolute", "box", "arm", (0.0, 0.01, 0.1), axis=(0.0, 1.0, 0.0), armature=1e-3)
+    return builder.build(base="floating")
 
 
 def no_control(t: float, q: Array, v: Array) -> Array:
