@@ -15,7 +15,20 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns, Function, live_guards
 from ada_dynamics.expr.functions import operate
-from ada_dynamics.expr.graph import CONST, EXTRACT, LANE_SUM, PACK, SELECT, VAR, Expr, Scalar, live_nodes
+from ada_dynamics.expr.graph import (
+    ADD,
+    CONST,
+    EXTRACT,
+    FMA,
+    LANE_SUM,
+    MUL,
+    PACK,
+    SUB,
+    VAR,
+    Expr,
+    Scalar,
+    live_nodes,
+)
 from ada_dynamics.expr.lanes import extract, lane_sum, pack
 from ada_dynamics.expr.per_lane import lane_of
 
@@ -135,32 +148,45 @@ def _lanes(node: Expr, operands: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]
     if node.op is CONST:
         return tuple(lane_of(node.value, lane) for lane in range(node.lanes))
     if node.op is PACK:
-        return tuple(
-            _unfolded(arg) if arg.op is CONST else operand[0] for arg, operand in zip(node.args, operands, strict=True)
-        )
+        return tuple(operand[0] for operand in operands)
     if node.op is EXTRACT:
         return (operands[0][node.value],)
     if node.op is LANE_SUM:
         return (_sum_by_halves(operands[0]),)
     return tuple(
-        operate(node.op, *(operand[lane if len(operand) > 1 else 0] for operand in operands))
+        _rounded_alike(node, [operand[lane if len(operand) > 1 else 0] for operand in operands])
         for lane in range(node.lanes)
     )
 
 
-def _unfolded(constant: Expr) -> Scalar:
-    """A number that is a constant in one lane only, as a node that is not folded as long as that would round.
+def _rounded_alike(node: Expr, operands: Sequence[Scalar]) -> Scalar:
+    """The operation of a node on one lane, rewritten only where that does not change the rounding.
 
-    The other lanes, and the code for one state, do the operations one by one.
+    An operand may be zero or one in this lane only, and other rules of the graph would then merge constants.
     """
-    if constant.value in (0.0, 1.0, -1.0):
-        return float(constant.value)
-    graph, zero = constant.graph, constant.graph.constant(0.0)
-    key = (SELECT, zero.index, zero.index, constant.index, constant.index)
-    found = graph.table.get(key)
+    op, (first, *rest) = node.op, operands
+    if op is FMA and _is(0.0, rest[1]):
+        op, rest = MUL, rest[:1]
+    elif op is FMA and _is(1.0, first):
+        op, first, rest = ADD, rest[0], rest[1:]
+    elif op is FMA and _is(1.0, rest[0]):
+        op, rest = ADD, rest[1:]
+    folds = (
+        _is(0.0, first, *rest[:1]) or (op is MUL and _is(1.0, first, *rest)) or (op is MUL and _is(-1.0, first, *rest))
+    )
+    is_number = op is not FMA and not any(isinstance(x, Expr) for x in (first, *rest))
+    if op not in (ADD, SUB, MUL, FMA) or folds or is_number:
+        return operate(op, first, *rest)
+    args = tuple(x if isinstance(x, Expr) else node.graph.constant(x) for x in (first, *rest))
+    key = (op, *(arg.index for arg in args))
+    found = node.graph.table.get(key)
     if found is None:
-        found = graph.table[key] = Expr(graph, SELECT, (zero, zero, constant, constant))
+        found = node.graph.table[key] = Expr(node.graph, op, args)
     return found
+
+
+def _is(value: float, *operands: Scalar) -> bool:
+    return any(not isinstance(x, Expr) and x == value for x in operands)
 
 
 def _sum_by_halves(lanes: Sequence[Scalar]) -> Scalar:

@@ -126,6 +126,7 @@ def test_accelerations_have_the_published_bits(name, target):
     [
         *((name, m) for name in ("pa10", "five_bar") for m in ("forward", "joint_wrenches", "forward_derivatives")),
         *(("khr1", method) for method in ("forward", "inverse")),
+        *((name, "forward_derivatives") for name in ("stewart", "two_feet")),
         ("pa10 generic", "forward"),
     ],
 )
