@@ -243,15 +243,17 @@ def _related_groups(tree: Tree) -> list[list[int]]:
 
 # --- all joints -------------------------------------------------------------------------------------------------------
 class RneaDerivatives:
-    """Changes of the efforts M a + h with the coordinates of a tree.
+    """Changes of the efforts M a + h, less those of wrenches that are fixed to bodies, with the coordinates of a tree.
 
     Attributes:
         groups: velocities whose joints are computed side by side.
         coordinates: by velocity, those of all joints that move with it; several if joints mimic others.
     """
 
-    def __init__(self, tree: Tree, q: Vector, v: Vector, a: Vector) -> None:
-        """Args: the mechanism and its state."""
+    def __init__(
+        self, tree: Tree, q: Vector, v: Vector, a: Vector, wrenches: Mapping[int, Force] | None = None
+    ) -> None:
+        """Args: the mechanism, its state, and wrenches on bodies about their origins in their axes."""
         self.tree, self.groups = tree, _related_groups(tree)
         self._ancestors = [frozenset(tree.ancestry(body.index)) - {body.index} for body in tree.bodies]
         self._joints: list[Vectors] = []
@@ -265,7 +267,7 @@ class RneaDerivatives:
         together = [[single.pop(j) for j in group if j in single] for group in self.groups]
         others = set(range(len(tree.bodies))) - {i for some in together for i in some}
         chains = [*filter(None, together), *([i] for i in sorted(others))]
-        self._responses, self._wrenches = self._composites(chains)
+        self._responses, self._wrenches = self._composites(chains, wrenches or {})
         self.coordinates: list[list[Coordinate]] = [[] for _ in range(tree.nv)]
         for chain in chains:
             for j in range(tree.bodies[chain[0]].joint.nv):
@@ -289,6 +291,17 @@ class RneaDerivatives:
             changes = leaves(_packed([one.changes[variable] for one in columns]))
             total = total + per_lane(below) * product(effort.felt, changes)
         return [extract(total, lane) for lane in range(len(group))]
+
+    def efforts(self, index: int, wrench: Force) -> dict[int, Scalar]:
+        """Efforts of a wrench on a body, by velocity; its numbers may have lanes."""
+        seen = self._X[index].to_parent(wrench)
+        carrying = self._ancestors[index] | {index}
+        found: dict[int, Scalar] = {}
+        for i, own in enumerate(self.coordinates):
+            for one in own:
+                if one.body.index in carrying:
+                    found[i] = found.get(i, ZERO) + one.body.multiplier * (one.axis @ seen)
+        return found
 
     def mass_matrix(self) -> SymmetricMatrix:
         """Changes of the efforts with the accelerations."""
@@ -336,7 +349,9 @@ class RneaDerivatives:
         self._moving.append(moved(Transform(), relative, rate, parent))
         self._velocities.append(velocity + relative.linear)
 
-    def _composites(self, chains: Sequence[Sequence[int]]) -> tuple[list[Response], list[Force]]:
+    def _composites(
+        self, chains: Sequence[Sequence[int]], applied: Mapping[int, Force]
+    ) -> tuple[list[Response], list[Force]]:
         """Response and wrench of each body with all that it carries."""
         found: dict[int, tuple[Response, Force]] = {}
         for chain in chains:
@@ -345,6 +360,8 @@ class RneaDerivatives:
             found |= zip(chain, _side_by_side(_of_body, items), strict=True)
         responses = [found[i][0] for i in range(len(found))]
         wrenches = [found[i][1] for i in range(len(found))]
+        for i, wrench in applied.items():
+            wrenches[i] = wrenches[i] - self._X[i].to_parent(wrench)
         for body in reversed(self.tree.bodies):
             if body.parent != WORLD:
                 responses[body.parent] = responses[body.parent] + responses[body.index]

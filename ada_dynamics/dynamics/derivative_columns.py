@@ -10,24 +10,30 @@ its zeros save work; the second half is one loop over all columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 
 from ada_dynamics.algorithms.ldl import Factors
 from ada_dynamics.algorithms.rnea_derivatives import RneaDerivatives, leaves, product
 from ada_dynamics.expr import Expr, Function, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
-from ada_dynamics.spatial.vector import Scalar, is_zero
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 Vector = Sequence[Scalar]
 Own = Callable[[Vector], list[Scalar]]  # shared values as variables of the function of a column
+Entries = Mapping[int, Sequence[Scalar]]  # rows of the residual
+NO_ENTRIES: Mapping[str, Entries] = MappingProxyType({})
 CHANGES = "changes"  # columns halfway through their solution
 
 
 class ResidualColumns:
     """∂r/∂q, ∂r/∂v and ∂r/∂a, or the accelerations' changes K⁻¹(-dr) with them."""
 
-    def __init__(self, found: RneaDerivatives, factors: Factors | None = None) -> None:
-        """Args: derivatives of the joints, and the factors of K, if solutions are asked for."""
-        self.found, self.factors, self.n = found, factors, found.tree.nv
+    def __init__(
+        self, found: RneaDerivatives, factors: Factors | None = None, more: Mapping[str, Entries] = NO_ENTRIES
+    ) -> None:
+        """Args: derivatives of the joints; the factors of K, if solutions are asked for; more terms by the variable."""
+        self.found, self.factors, self.more, self.n = found, factors, more, found.tree.nv
+        self._size = self.n if factors is None else len(factors.order)
         values = [x for one in found.coordinates for each in one for x in (*leaves(each.axis), *each.felt)]
         if factors is not None:
             self._negative = [-x for x in factors.inverse]
@@ -64,6 +70,10 @@ class ResidualColumns:
         entries = {i: found.entries(variable, i, group) for i in among}
         entries = {i: row for i, row in entries.items() if i == group[0] or not all(map(is_zero, row))}
         passed = zip(*(leaves(one.passed[variable]) for one in of_group), strict=True) if above else ()
+        further: dict[int, Vector] = {}
+        for i, row in self.more.get(variable, {}).items():
+            if not all(is_zero(row[j]) for j in group):
+                further[i] = [row[j] for j in group]
         changes = zip(*(leaves(one.changes[variable]) for one in of_group), strict=True) if below else ()
 
         def body(own: Own, column: Vector) -> Vector:
@@ -71,9 +81,12 @@ class ResidualColumns:
             wrench, change = ([next(left) for _ in range(size)] for size in (6 * bool(above), 9 * bool(below)))
             result = {i: product(own(leaves(found.coordinates[i][0].axis)), wrench) for i in above}
             result |= {i: product(own(found.coordinates[i][0].felt), change) for i in below}
-            return self._first_half(own, result | dict(zip(entries, left, strict=True)))
+            for i, x in zip((*entries, *further), left, strict=True):
+                result[i] = result.get(i, ZERO) + x
+            return self._first_half(own, result)
 
-        return self._columns(output, group[0], [*passed, *changes, *entries.values()], body, group[0])
+        rows = [*passed, *changes, *entries.values(), *further.values()]
+        return self._columns(output, group[0], rows, body, group[0])
 
     def _columns(
         self, output: str, key: Hashable, rows: Sequence[Vector], body: Callable[[Own, Vector], Vector], first: int
@@ -104,7 +117,7 @@ class ResidualColumns:
 
     def _first_half(self, own: Own, column: Mapping[int, Scalar]) -> Vector:
         """-D⁻¹ L⁻ᵀ of a column, or the column itself without factors."""
-        dense = [column.get(i, 0.0) for i in range(self.n)]
+        dense = [column.get(i, 0.0) for i in range(self._size)]
         if self.factors is None:
             return dense
         x = self._factors(own).forward(dense)
@@ -112,7 +125,7 @@ class ResidualColumns:
 
     def _second_half(self, output: str) -> Columns:
         """L⁻¹ of all columns."""
-        each = self._function("second half", self.n, lambda own, column: self._factors(own).backward(column))
+        each = self._function("second half", self._size, lambda own, x: self._factors(own).backward(x)[: self.n])
         return Columns(output, each, self._shared, (), 0, self.n, CHANGES)
 
     def _factors(self, own: Own) -> Factors:

@@ -38,13 +38,14 @@ from ada_dynamics.dynamics.quantities import (
     reshape,
     unit_vectors,
 )
-from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, trace
+from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, pack, trace
 from ada_dynamics.expr.evaluation import substitute
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
 from ada_dynamics.expr.per_lane import per_lane
 from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.model.tree import WORLD, Tree, for_efforts
-from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
+from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.vector import ZERO, Scalar, Vec3, is_zero
 
 Vectors = Mapping[str, Vector]
 WIDEST = 8  # directions side by side, as many as the widest vectors have lanes
@@ -124,8 +125,8 @@ def closed_equations(tree: Tree, plans: EliminationPlans, solver: Solver) -> Equ
 def _forward_derivatives(equations: Equations, given: Vectors) -> Traced:
     """∂a/∂q, ∂a/∂v and ∂a/∂τ."""
     n, size = equations.tree.nv, equations.size
-    if not equations.plan.constraint_count and moving_pairs(equations.tree) > SWEEPS_UP_TO:
-        return _open_forward_derivatives(equations, given)
+    if moving_pairs(equations.tree) > SWEEPS_UP_TO:
+        return _large_forward_derivatives(equations, given)
     solved, factors = equations.factorised(given)
     flat = substitute(residual_derivatives(equations.tree, equations.plan).trace(), solved.state)
     changes = Changes(factors, n)
@@ -134,13 +135,57 @@ def _forward_derivatives(equations: Equations, given: Vectors) -> Traced:
     return Traced({}, solved.guards, [*columns, changes.columns("du", efforts)])
 
 
-def _open_forward_derivatives(equations: Equations, given: Vectors) -> Traced:
+def _large_forward_derivatives(equations: Equations, given: Vectors) -> Traced:
     """The same of a large tree."""
-    solved = equations.solve(given)
-    found = RneaDerivatives(equations.tree, given["q"], given["v"], solved.state["a"])
-    columns = ResidualColumns(found, factorise(found.mass_matrix()))
+    tree, plan, n = equations.tree, equations.plan, equations.tree.nv
+    more: dict[str, dict[int, list[Scalar]]] = {}
+    if plan.constraint_count:
+        solved, factors = equations.factorised(given)
+        loops = substitute(_constraint_terms_along(equations), solved.state)
+        bodies = [int(name.removeprefix("wrench_")) for name in loops if name.startswith("wrench_")]
+        wrenches = {i: _force(loops[f"wrench_{i}"]) for i in bodies}
+        found = RneaDerivatives(tree, given["q"], given["v"], solved.state["a"], wrenches)
+        size = 6 * len(bodies) + plan.constraint_count
+        more = {name: _of_loops(found, bodies, reshape(loops[name], (size, n))) for name in ("dq", "dv")}
+    else:
+        solved = equations.solve(given)
+        found = RneaDerivatives(tree, given["q"], given["v"], solved.state["a"])
+        factors = factorise(found.mass_matrix())
+    columns = ResidualColumns(found, factors, more)
     by_state = [one for name in ("dq", "dv") for one in columns.solved(name)]
     return Traced({}, solved.guards, [*by_state, *columns.by_efforts("du")])
+
+
+def _constraint_terms_along(equations: Equations) -> Function:
+    """Wrenches of the multipliers; changes of all their components, then of J a + γ, with q and v."""
+    tree = equations.tree
+
+    def body(q: Vector, v: Vector, a: Vector, multipliers: Vector) -> Outputs:
+        wrenches, rates = kkt.constraint_terms(tree, q, v, a, equations.plan, multipliers)
+        flat = {i: [*wrench.moment, *wrench.force] for i, wrench in wrenches.items()}
+        dq, dv = _by_state(tree, [*(x for own in flat.values() for x in own), *rates], q, v)
+        return {**{f"wrench_{i}": own for i, own in flat.items()}, "dq": dq, "dv": dv}
+
+    return trace("constraint_terms_along", _inputs(equations), body)
+
+
+def _force(x: Vector) -> Force:
+    return Force(Vec3(*x[:3]), Vec3(*x[3:]))
+
+
+def _of_loops(found: RneaDerivatives, bodies: Sequence[int], rows: Sequence[Vector]) -> dict[int, list[Scalar]]:
+    """Rows of the residual that changes of wrenches in the axes of their bodies, and of J a + γ, add."""
+    n = found.tree.nv
+    result: dict[int, list[Scalar]] = {n + c: list(row) for c, row in enumerate(rows[6 * len(bodies) :])}
+    for k, body in enumerate(bodies):
+        wrench = rows[6 * k : 6 * k + 6]
+        for group in found.groups:
+            changes = _force([pack([row[j] for j in group]) for row in wrench])
+            for i, effort in found.efforts(body, changes).items():
+                own = result.setdefault(i, [ZERO] * n)
+                for lane, j in enumerate(group):
+                    own[j] = own[j] - extract(effort, lane)
+    return result
 
 
 class Changes:
