@@ -74,14 +74,6 @@ MODELS = {
 # No inertia can be moved to these.
 REFUSED = {
     "floating rods": rods(Z, X, Y, X, base="floating"),
-    "gimbal wrist": serial(
-        [
-            (ARM, "revolute", (0, 0, 0), Y),
-            (MASSLESS, "revolute", (0, 0, 0.6), X),
-            (MASSLESS, "revolute", (0, 0, 0), Y),
-            (HAND, "revolute", (0, 0, 0), Z),
-        ]
-    ),
     "gantry": serial(
         [
             (MASSLESS, "prismatic", (0, 0, 0), X),

@@ -135,15 +135,6 @@ def test_a_result_that_is_not_finite_is_reported_and_division_by_zero_goes_on(ma
         kernel.batch(batch)
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_unchecked_kernels_do_not_look_at_their_inputs(make):
-    kernel = make(square(), checked=False)
-    q, v, tau = states(square(), 9)
-    tau[4, 3] = np.nan
-    assert kernel.batch_status(q, v, tau)[1] == 0
-    assert kernel.single_status(q[4], v[4], tau[4])[1] == 0
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_a_number_that_is_not_finite_is_told_of_wherever_it_goes(seed):
     rng = np.random.default_rng(seed)

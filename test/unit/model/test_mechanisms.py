@@ -157,9 +157,6 @@ def test_the_pads_of_a_gripper_stay_parallel_and_opposite() -> None:
         assert pr[0] == pytest.approx(0.01 + 0.06 * np.sin(opening), abs=1e-15)
 
 
-g = 9.81
-
-
 POINT, BODY = "spherical", "fixed"
 
 
@@ -239,7 +236,7 @@ def a_tree_of_every_joint(base: str) -> ada.Model:
         )
     builder.link("l20", 1.3, (0.1, 0, 0.2), (0.1, 0.2, 0.2))
     builder.joint("j20", "revolute", "l2", "l20", (0.1, 0.2, 0.3), axis=(0, 0.6, 0.8), mimic=Mimic("j1", -0.7, 0.4))
-    return builder.build(base, gravity=(0.3, -0.5, -g))
+    return builder.build(base, gravity=(0.3, -0.5, -9.81))
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
