@@ -4,32 +4,15 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ada_dynamics.expr.graph import (
-    ADD,
-    ATAN2,
-    COS,
-    FMA,
-    MUL,
-    NEG,
-    REC,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    Expr,
-    arctangent,
-    cosine,
-    multiply_add,
-    select_node,
-    sine,
-    square_root,
-)
+from ada_dynamics.expr import graph as ops
+from ada_dynamics.expr.graph import Expr
 from ada_dynamics.expr.per_lane import PerLane, lane_by_lane
 
 S = TypeVar("S")
@@ -38,17 +21,17 @@ _PLAIN = (float, int)
 
 def sin(x: S) -> S:
     """Sine of an angle [rad]."""
-    return _apply(sine, math.sin, np.sin, x)
+    return _apply(ops.sine, math.sin, np.sin, x)
 
 
 def cos(x: S) -> S:
     """Cosine of an angle [rad]."""
-    return _apply(cosine, math.cos, np.cos, x)
+    return _apply(ops.cosine, math.cos, np.cos, x)
 
 
 def sqrt(x: S) -> S:
     """Square root."""
-    return _apply(square_root, math.sqrt, np.sqrt, x)
+    return _apply(ops.square_root, math.sqrt, np.sqrt, x)
 
 
 def _apply(to_node: Callable[..., Any], to_float: Callable[..., Any], to_array: Callable[..., Any], x: S) -> S:
@@ -65,7 +48,7 @@ def atan2(y: Any, x: Any) -> Any:
     """Angle [rad] of the point (x, y), from -pi to pi; 0 at the origin."""
     operands = (y, x)
     if any(operand.__class__ is Expr for operand in operands):
-        return arctangent(*(x if x.__class__ in (Expr, PerLane) else float(x) for x in operands))
+        return ops.arctangent(*(x if x.__class__ in (Expr, PerLane) else float(x) for x in operands))
     if any(operand.__class__ is PerLane for operand in operands):
         return lane_by_lane(atan2, *operands)
     if all(isinstance(operand, _PLAIN) for operand in operands):
@@ -77,7 +60,7 @@ def select(a: Any, b: Any, x: Any, y: Any) -> Any:
     """`x` where a < b, else `y` (also if a or b is NaN); the only branch in traced algorithms."""
     operands = (a, b, x, y)
     if any(operand.__class__ is Expr for operand in operands):
-        return select_node(*(x if x.__class__ in (Expr, PerLane) else float(x) for x in operands))
+        return ops.select_node(*(x if x.__class__ in (Expr, PerLane) else float(x) for x in operands))
     if any(operand.__class__ is PerLane for operand in operands):
         return lane_by_lane(select, *operands)
     if any(isinstance(operand, np.ndarray) for operand in operands):
@@ -111,25 +94,20 @@ def product_and_sum(a: Any, b: Any, c: Any) -> Any:
     factors = [x for x in (a, b) if not isinstance(x, Expr)]
     if not graphs or any(x == 0.0 or x == 1.0 for x in factors) or (not isinstance(c, Expr) and c == 0.0):
         return a * b + c
-    return multiply_add(*(x if isinstance(x, Expr) else graphs[0].constant(x) for x in (a, b, c)))
+    return ops.multiply_add(*(x if isinstance(x, Expr) else graphs[0].constant(x) for x in (a, b, c)))
 
 
-def operate(op: str, a: Any, b: Any = None, x: Any = None, y: Any = None) -> Any:
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    ops.ADD: operator.add,
+    ops.SUB: operator.sub,
+    ops.MUL: operator.mul,
+    ops.FMA: product_and_sum,
+    ops.NEG: operator.neg,
+    ops.REC: lambda x: 1.0 / x,
+    **{ops.SQRT: sqrt, ops.SIN: sin, ops.COS: cos, ops.ATAN2: atan2, ops.SELECT: select},
+}
+
+
+def operate(op: str, *operands: Any) -> Any:
     """Value of an arithmetic node for operands of any scalar type."""
-    if op is ADD:
-        return a + b
-    if op is SUB:
-        return a - b
-    if op is MUL:
-        return a * b
-    if op is FMA:
-        return product_and_sum(a, b, x)
-    if op is NEG:
-        return -a
-    if op is REC:
-        return 1.0 / a
-    if op is ATAN2:
-        return atan2(a, b)
-    if op is SELECT:
-        return select(a, b, x, y)
-    return {SQRT: sqrt, SIN: sin, COS: cos}[op](a)
+    return _OPERATIONS[op](*operands)
