@@ -72,6 +72,20 @@ def test_trees_accelerate_and_need_efforts_as_in_pinocchio(name: str, options: d
         np.testing.assert_allclose(push, wanted - peer.pull(q, wrench), rtol=0.0, atol=1e-10 * np.abs(wanted).max())
 
 
+def test_mass_matrix_bias_and_kinematics_are_those_of_pinocchio() -> None:
+    model, (Q, V, _), peer = judged("floating")
+    dynamics, link = ada.Dynamics(model), model.link_names[-1]
+    for q, v in zip(Q, V, strict=True):
+        M = peer.mass_matrix(q)
+        for method in ("crba", "unit_vector", "jacobian"):
+            np.testing.assert_allclose(dynamics.mass_matrix(q, method), M, rtol=0.0, atol=1e-12 * np.abs(M).max())
+        np.testing.assert_allclose(dynamics.bias(q, v), peer.bias(q, v), atol=1e-11)
+        peer.move(q, v)
+        frame = peer.frame(link)
+        np.testing.assert_allclose(dynamics.pose(link, q)[:3], np.column_stack([frame.R, frame.p]), atol=1e-12)
+        np.testing.assert_allclose(dynamics.jacobian(link, q), np.vstack([frame.Jv, frame.Jw]), atol=1e-12)
+
+
 def test_derivatives_of_chains_too_long_to_be_written_out_are_those_of_forward_dynamics() -> None:
     model = ada.planar_chain(36)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(0)
