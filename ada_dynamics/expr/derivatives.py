@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import graph as ops
@@ -121,8 +122,31 @@ def jacobian(values: Sequence[Scalar], variables: Sequence[Expr]) -> tuple[tuple
     return tuple(zip(*columns, strict=True))
 
 
+@dataclass
+class _Adjoint:
+    """Derivative of the result with respect to a node: a sum over all nodes that use it."""
+
+    own: Scalar = 0.0
+    spread: dict[int, Scalar] = field(default_factory=dict)  # of a scalar used in lanes, by number of lanes
+    single: dict[int, Scalar] = field(default_factory=dict)  # of single lanes, by lane
+
+    def add(self, share: Scalar, lanes: int, lanes_of_share: int) -> None:
+        """Add a share with as many lanes as the node that uses this one."""
+        if lanes == lanes_of_share:
+            self.own = self.own + share
+        else:
+            self.spread[lanes_of_share] = self.spread.get(lanes_of_share, 0.0) + share
+
+    def total(self, lanes: int) -> Scalar:
+        """The sum, for a node with the given number of lanes."""
+        total = self.own
+        for count, shares in self.spread.items():
+            total = total + lane_sum(shares, count)
+        return total + pack([self.single.get(lane, 0.0) for lane in range(lanes)]) if self.single else total
+
+
 def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
-    """∂ scalar / ∂ variable for every variable, by one reverse sweep without lanes.
+    """∂ scalar / ∂ variable for every variable, by one reverse sweep; lanes are supported.
 
     Raises:
         InputError: one of `variables` is no variable.
@@ -132,23 +156,32 @@ def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
             raise InputError(
                 f"a gradient is taken with respect to variables, not to {variable!r}", field="variable", value=variable
             )
-    (scalar,) = plain_values([scalar])
     if not isinstance(scalar, Expr):
         return (0.0,) * len(variables)
-    adjoints: dict[int, Scalar] = {scalar.index: 1.0}
+    adjoints: dict[int, _Adjoint] = {scalar.index: _Adjoint(1.0)}
     for node in reversed(live_nodes([scalar])):
-        adjoint = adjoints.get(node.index, 0.0)
+        found = adjoints.get(node.index)
+        adjoint = 0.0 if found is None else found.total(node.lanes)
         if node.op is ops.VAR or (isinstance(adjoint, float) and adjoint == 0.0):
             continue
+        if node.op is ops.EXTRACT:
+            single = adjoints.setdefault(node.args[0].index, _Adjoint()).single
+            single[node.value] = single.get(node.value, 0.0) + adjoint
+            continue
+        lanes = 1 if node.op is ops.PACK else node.args[0].lanes if node.op is ops.LANE_SUM else node.lanes
         for operand, share in _shares(node, adjoint):
             if operand.op is not ops.CONST:
-                adjoints[operand.index] = adjoints.get(operand.index, 0.0) + share
-    return tuple(adjoints.get(x.index, 0.0) for x in variables)
+                adjoints.setdefault(operand.index, _Adjoint()).add(share, operand.lanes, lanes)
+    return tuple(adjoints[x.index].total(1) if x.index in adjoints else 0.0 for x in variables)
 
 
 def _shares(node: Expr, adjoint: Scalar) -> list[tuple[Expr, Scalar]]:
     """Contribution of a node's adjoint to each of its operands."""
     op, args = node.op, node.args
+    if op is ops.PACK:
+        return [(arg, extract(adjoint, lane)) for lane, arg in enumerate(args)]
+    if op is ops.LANE_SUM:
+        return [(args[0], adjoint)]
     if op is ops.ADD:
         return [(args[0], adjoint), (args[1], adjoint)]
     if op is ops.SUB:
