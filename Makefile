@@ -102,7 +102,7 @@ campaign: $(READY) ## faults in a robot that moves and in recordings: every case
 fuzz: $(READY) ## the tests marked fuzz and inputs guided by coverage, as a table; ARGS="urdf --runs 1000000", ARGS=--list
 	@$(BIN)/python -m trials.fuzz $(ARGS)
 
-mutants: $(READY) ## small changes of the core that tests must see, a room at a time; ARGS="spatial --count 200"
+mutants: $(READY) ## small changes of the core that tests must see, an area at a time; ARGS="spatial --count 200"
 	@nice $(BIN)/python -m trials.mutants $(ARGS)
 
 gate: $(READY) ## is `make test` reliable? runs it repeatedly, also on a busy machine; ARGS="--runs 10"

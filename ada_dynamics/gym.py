@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import velocities_of
-from ada_dynamics.dynamics.front import stacked_poses
+from ada_dynamics.dynamics.dynamics import stacked_poses
 from ada_dynamics.model import Model
 from ada_dynamics.resources import how_to_install
 from ada_dynamics.robots.mechanisms import five_bar

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.front import kernel_of
+from ada_dynamics.dynamics.dynamics import kernel_of
 from ada_dynamics.jit.generic import GenericKernel
 from benchmarks import peers
 from benchmarks.peers import PINOCCHIO, Pinocchio

@@ -12,7 +12,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.front import kernel_of
+from ada_dynamics.dynamics.dynamics import kernel_of
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.cache import without_cache

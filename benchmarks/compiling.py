@@ -23,7 +23,7 @@ import ada_dynamics as ada
 IMPORTED = process_time()
 import numpy as np
 
-from ada_dynamics.dynamics.front import kernel_of
+from ada_dynamics.dynamics.dynamics import kernel_of
 from ada_dynamics.expr import trace
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.robots import mechanisms

@@ -10,7 +10,7 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import Algorithm
-from ada_dynamics.dynamics.front import kernel_of
+from ada_dynamics.dynamics.dynamics import kernel_of
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from benchmarks.report import Report

@@ -15,7 +15,7 @@ from ada_dynamics.constraints.closure import initial_configuration
 from ada_dynamics.constraints.constraint_set import characteristic_length
 from ada_dynamics.constraints.coordinates import ACTUATED, Coordinates, units_of_rates
 from ada_dynamics.dynamics.arguments import as_array
-from ada_dynamics.dynamics.front import Dynamics
+from ada_dynamics.dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_closure import CLOSED, NOT_CLOSED, ClosedPositions, joint_points
 from ada_dynamics.errors import DistantClosureWarning, ModelError
 from ada_dynamics.model.model import Model

@@ -326,7 +326,7 @@ class QueryGroup:
 
 
 def kernels_of(dynamics: Computation) -> Kernels:
-    """The kernels of a model, for other rooms of the library."""
+    """The kernels of a model, for other packages of the library."""
     return dynamics._kernels
 
 

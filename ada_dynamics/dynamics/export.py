@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.computation import kernels_of, require_link
-from ada_dynamics.dynamics.front import Dynamics
+from ada_dynamics.dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import Quantity, forward, of_tree
 from ada_dynamics.errors import InputError

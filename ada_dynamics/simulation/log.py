@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ada_dynamics.drawing.panels import Panel
     from ada_dynamics.drawing.robot_drawing import Plane
     from ada_dynamics.dynamics import Dynamics
-    from ada_dynamics.dynamics.front import Energy
+    from ada_dynamics.dynamics.dynamics import Energy
 
 
 PathLike = str | os.PathLike[str]
@@ -143,7 +143,7 @@ class Log(NotebookDisplay, LogRows):
     @cached_property
     def energy(self) -> Energy:
         """Kinetic energy (with rotors) and potential energy (zero at the origin of the world), (N,) each [J]."""
-        from ada_dynamics.dynamics.front import Energy
+        from ada_dynamics.dynamics.dynamics import Energy
 
         both = self._in_parts(lambda rows: np.column_stack(self.dynamics.energy(self.q[rows], self.v[rows])), 2)
         return Energy(np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]))

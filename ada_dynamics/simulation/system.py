@@ -22,7 +22,7 @@ from ada_dynamics.dynamics import Dynamics, closed_quantities, quantities
 from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.dynamics.closed import LATE
 from ada_dynamics.dynamics.computation import kernels_of, options_of
-from ada_dynamics.dynamics.front import forward_on_bodies
+from ada_dynamics.dynamics.dynamics import forward_on_bodies
 from ada_dynamics.dynamics.quantities import Quantity, order_tag
 from ada_dynamics.errors import AdaError, InputError, SingularConfigurationWarning
 from ada_dynamics.expr import Traced, trace

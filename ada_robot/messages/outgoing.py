@@ -15,7 +15,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.front import stacked_poses
+from ada_dynamics.dynamics.dynamics import stacked_poses
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import Joint

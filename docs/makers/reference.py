@@ -54,7 +54,7 @@ PAGES = (
             "ada_dynamics.dynamics.derivatives": "DerivativeQueries ParameterQueries",
             "ada_dynamics.dynamics.joint_wrenches": "JointWrenches",
             "ada_dynamics.dynamics.computation": "Derivatives",
-            "ada_dynamics.dynamics.front": "Energy",
+            "ada_dynamics.dynamics.dynamics": "Energy",
             "ada_dynamics.constraints.analysis": "ConstraintState",
             "ada_dynamics.constraints.coordinates": "CoordinateSets",
             "ada_dynamics.dynamics.loop_closure": "LoopClosure ClosedPositions",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m trials.mutants [ROOM ...] [--count N] [--seed S]: do the tests detect small changes of the code?
+"""python -m trials.mutants [AREA ...] [--count N] [--seed S]: do the tests detect small changes of the code?
 
-Changes are drawn from the files of a room and made one at a time in a clone of HEAD in out/mutants; the tests of the
-room must fail. Known verdicts on the same sources and tests are kept. The exit status is 1 if the tests of a room
+Changes are drawn from the files of an area and made one at a time in a clone of HEAD in out/mutants; the tests of the
+area must fail. Known verdicts on the same sources and tests are kept. The exit status is 1 if the tests of an area
 detect less than nine of ten changes, or fail without a change.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 
 import yaml
 
-from trials.mutants.rooms import ROOMS, Room
+from trials.mutants.areas import AREAS, Area
 from trials.mutants.sites import Site, difference, mutated, sites
 
 WANTED = 0.9
@@ -36,37 +36,37 @@ Result = dict[str, Any]
 
 
 def main() -> int:
-    """Judge rooms one after another."""
+    """Judge areas one after another."""
     parser = argparse.ArgumentParser(prog="python -m trials.mutants", description=__doc__)
-    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(ROOMS)} (default: all)")
-    parser.add_argument("--count", type=int, default=100, help="changes for each room (default: %(default)s)")
+    parser.add_argument("areas", nargs="*", metavar="AREA", help=f"of {', '.join(AREAS)} (default: all)")
+    parser.add_argument("--count", type=int, default=100, help="changes for each area (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the draw (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=ROOT / "out/mutants", help="of clone and verdicts")
     options = parser.parse_args()
-    for name in set(options.rooms) - set(ROOMS):
-        parser.error(f"no room is called {name}; there are {', '.join(ROOMS)}")
+    for name in set(options.areas) - set(AREAS):
+        parser.error(f"no area is called {name}; there are {', '.join(AREAS)}")
     head = subprocess.check_output(("git", "rev-parse", "--short", "HEAD"), cwd=ROOT, text=True).strip()
     clone = options.folder / head
     if not clone.exists():
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     rows, bad = [], 0
-    for name in options.rooms or ROOMS:
-        places, results = judge(ROOMS[name], clone, options.folder / f"{name}.jsonl", options.count, options.seed)
+    for name in options.areas or AREAS:
+        places, results = judge(AREAS[name], clone, options.folder / f"{name}.jsonl", options.count, options.seed)
         row, score = summary(name, places, results)
         rows.append(row)
         bad += score < WANTED
-    head_row = "room", "sites", "drawn", KILLED, TIMEOUT, SURVIVED, "equivalent", "score", "95 % interval"
+    head_row = "area", "sites", "drawn", KILLED, TIMEOUT, SURVIVED, "equivalent", "score", "95 % interval"
     print(_ROW.format(*head_row), *rows, sep="\n")
     return int(bad > 0)
 
 
-def judge(room: Room, clone: Path, kept: Path, count: int, seed: int) -> tuple[int, list[Result]]:
-    """Number of sites of a room, and the verdicts on those that are drawn.
+def judge(area: Area, clone: Path, kept: Path, count: int, seed: int) -> tuple[int, list[Result]]:
+    """Number of sites of an area, and the verdicts on those that are drawn.
 
     Raises:
         SystemExit: the tests fail without a change.
     """
-    tests, texts = room.test_files(clone), {file: (clone / file).read_text() for file in room.source_files(clone)}
+    tests, texts = area.test_files(clone), {file: (clone / file).read_text() for file in area.source_files(clone)}
     content = "".join([*texts.values(), *((clone / file).read_text() for file in tests)])
     version = hashlib.sha256(content.encode()).hexdigest()[:16]
     lines = kept.read_text().splitlines() if kept.exists() else []
@@ -126,7 +126,7 @@ def _run(clone: Path, tests: Sequence[str], limit: float | None) -> tuple[bool, 
 
 
 def summary(name: str, places: int, results: Sequence[Result]) -> tuple[str, float]:
-    """Row and score of a room: detected changes of those that are not equivalent."""
+    """Row and score of an area: detected changes of those that are not equivalent."""
     equal = {(one["file"], one["was"], one["now"]) for one in yaml.safe_load(REVIEWED.read_text(encoding="utf-8"))}
     judged = [one for one in results if (one["file"], one["was"], one["now"]) not in equal]
     count, number = Counter(one["verdict"] for one in judged), len(judged)

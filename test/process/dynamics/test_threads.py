@@ -13,7 +13,7 @@ import pytest
 from random_trees import random_tree
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.front import kernel_of
+from ada_dynamics.dynamics.dynamics import kernel_of
 
 THREADS, STATES = 8, 24
 CASES: dict[str, tuple[Callable[[], ada.Model], dict[str, Any]]] = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ada_dynamics.dynamics.front import stacked_poses
+from ada_dynamics.dynamics.dynamics import stacked_poses
 
 gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
 from gymnasium.utils.env_checker import check_env  # noqa: E402

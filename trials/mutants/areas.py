@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rooms of the core: their files and tests."""
+"""Areas of the core: their files and tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Room(NamedTuple):
+class Area(NamedTuple):
     """Patterns of source files and test files."""
 
     sources: Sequence[str]
@@ -28,28 +28,28 @@ def _files(root: Path, patterns: Sequence[str]) -> list[str]:
     for pattern in patterns:
         paths = list(root.glob(pattern))
         if not paths:
-            raise FileNotFoundError(f"no file is called {pattern} below {root}; correct trials/mutants/rooms.py")
+            raise FileNotFoundError(f"no file is called {pattern} below {root}; correct trials/mutants/areas.py")
         found |= {path.relative_to(root).as_posix() for path in paths}
     return sorted(found)
 
 
-def _library(name: str, *others: str) -> Room:
-    """A room of the library, judged by all of its unit tests and by some of other rooms."""
+def _library(name: str, *others: str) -> Area:
+    """An area of the library, judged by all of its unit tests and by some of other areas."""
     tests = (f"test/unit/{name}/test_*.py", *(f"test/unit/{one}.py" for one in others))
-    return Room((f"ada_dynamics/{name}/**/*.py",), tests)
+    return Area((f"ada_dynamics/{name}/**/*.py",), tests)
 
 
 def _of(folder: str, names: str) -> tuple[str, ...]:
     return tuple(f"{folder}/test_{name}" for name in names.split())
 
 
-def _device(*sources: str, names: str) -> Room:
+def _device(*sources: str, names: str) -> Area:
     """Codecs of a device."""
-    return Room(sources, tuple(f"test/unit/hardware/test_{name}.py" for name in names.split()))
+    return Area(sources, tuple(f"test/unit/hardware/test_{name}.py" for name in names.split()))
 
 
 # Tests that take minutes or need a device do not take part: what only they would detect counts as not detected.
-ROOMS = {
+AREAS = {
     "expr": _library("expr", "jit/test_jit_kernel"),
     "jit": _library(
         "jit",
@@ -61,8 +61,8 @@ ROOMS = {
     "model": _library("model", *_of("algorithms", "ada_thin_links joint_types springs"), "dynamics/test_helical"),
     "algorithms": _library(
         "algorithms",
-        *_of("dynamics", "along_loops closed_derivatives compiled_quantities front_door helical parameters"),
-        *_of("simulation", "consistent contact contact_input profiles stops"),
+        *_of("dynamics", "along_loops closed_derivatives compiled_quantities dynamics helical parameters"),
+        *_of("simulation", "contact contact_input stops"),
         "analysis/test_balance",
         "hybrid/test_hybrid",
         "controllers/test_reaction_null_space",
@@ -75,7 +75,7 @@ ROOMS = {
         "analysis/test_singularity",
     ),
     "dynamics": _library("dynamics", "algorithms/test_springs", "controllers/test_pose_servo"),
-    "safety": Room(
+    "safety": Area(
         ("ada_robot/safety/*.py", "ada_robot/limits.py", "ada_robot/command_guard.py"),
         (
             "test/unit/hardware/test_safety_*.py",
@@ -89,7 +89,6 @@ ROOMS = {
     "pa10": _device("ada_hardware/pa10/packets.py", names="pa10_codec pa10_controller"),
     "kondo": _device(
         "ada_hardware/kondo/rcb*/codec.py",
-        "ada_hardware/kondo/rcb*/commands.py",
         names="kondo_codecs kondo_emulators",
     ),
 }

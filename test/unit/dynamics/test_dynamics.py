@@ -13,7 +13,7 @@ from random_trees import oblique
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.front import kernel_of
+from ada_dynamics.dynamics.dynamics import kernel_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import four_bar
 
