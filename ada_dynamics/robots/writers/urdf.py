@@ -29,7 +29,9 @@ from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.robots.writers.draft import Draft, bounded, ends_of, make, number, numbers, to_text
 from ada_dynamics.spatial.orientation import to_rpy
 
-_KEPT_IN_LINKS = ("visual", "collision")
+# Parts of the source that are no part of a model.
+_KEPT_IN_LINKS = ("visual", "collision", "contact")
+_KEPT_IN_JOINTS = ("safety_controller", "calibration")
 
 
 def tree_of(draft: Draft) -> Element:
@@ -42,7 +44,8 @@ def tree_of(draft: Draft) -> Element:
     source = _source(draft)
     looks = {link.attributes.get("name", ""): link for link in source.all("link")} if source else {}
     links = [_link(link, looks.get(link.name)) for link in draft.model.links.values()]
-    joints = [_joint(joint, draft) for joint in draft.joints]
+    before = {joint.attributes.get("name", ""): joint for joint in source.all("joint")} if source else {}
+    joints = [_joint(joint, draft, before.get(joint.name)) for joint in draft.joints]
     attributes = {"name": draft.model.name}
     if source is not None:
         attributes.update({k: v for k, v in source.attributes.items() if k not in ("name", "version")})
@@ -94,8 +97,8 @@ def _shape(role: str, shape: Shape) -> Element:
     return make(role, {}, [origin(shape.xyz, shape.rotation), make("geometry", {}, [body]), material])
 
 
-def _joint(joint: Joint, draft: Draft) -> Element:
-    """Return a <joint>."""
+def _joint(joint: Joint, draft: Draft, before: Element | None) -> Element:
+    """Return a <joint>, with the parts of that of the source, `before`, that are no part of a model."""
     attributes = {"name": joint.name, "type": joint.kind}
     if joint.kind not in STANDARD:  # tools for URDF 1.0 refuse files with other types
         attributes |= {"type": "floating", EXACT_TYPE: joint.kind}
@@ -116,6 +119,8 @@ def _joint(joint: Joint, draft: Draft) -> Element:
         m = joint.mimic
         values = {"joint": m.joint, "multiplier": number(m.multiplier), "offset": number(m.offset)}
         children.append(make("mimic", values))
+    if before is not None:
+        children += [child for child in before.children if child.tag in _KEPT_IN_JOINTS]
     return make("joint", attributes, children)
 
 

@@ -130,7 +130,8 @@ RICH = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <link name="a"><visual><geometry><mesh filename="package://p/a.stl"/></geometry></visual></link>
 <link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
 <collision><geometry><box size="1 2 3"/></geometry></collision></link>
-<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<calibration rising="0.5"/><safety_controller k_velocity="2"/></joint>
 <transmission name="t"><type>x/Simple</type><joint name="j"/><actuator name="m">
 <drake:rotor_inertia value="0.5"/><mechanicalReduction>3</mechanicalReduction></actuator></transmission>
 <gazebo><plugin filename="p.so"/><joint name="l" type="ball"><parent>a</parent><child>b</child></joint></gazebo>
@@ -146,6 +147,8 @@ def test_looks_and_the_like_of_the_urdf_it_was_read_from_are_kept():
     assert root.find("material/color").get("rgba") == "1 0 0 1"
     assert root.find("transmission/actuator/mechanicalReduction").text == "3"
     assert root.find("gazebo/plugin") is not None
+    assert root.find("joint/calibration").get("rising") == "0.5"
+    assert root.find("joint/safety_controller").get("k_velocity") == "2"
     assert [root.find(f".//{tag}") for tag in ("loop_joint", "gazebo/joint", "drake_rotor_inertia")] == [None] * 3
     again = ada.load(text)
     assert_same_description(model, again)
