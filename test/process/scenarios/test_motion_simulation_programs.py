@@ -199,8 +199,8 @@ def test_two_touches_over_udp() -> None:
     assert all(one["peak"] > 1.0 for one in figures["touches"])
     # whether a busy machine makes the loop active is not asked; that both words agree is
     assert all(one["is_passive"] is (one["energy_made"] <= 0.02) for one in figures["touches"])
-    assert figures["delays"]["answers"] > 100
-    assert figures["delays"]["delay"] > STEP
+    assert figures["delays"]["answers"] > 0.5 * figures["periods"]["count"]
+    assert figures["delays"]["delay_p50"] > STEP
     assert served.figures["problem"] == ""
     json.dumps([figures, served.figures])  # as the programs print them
 
