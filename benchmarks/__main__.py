@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import (
     chains,
     closed,
+    closure,
     compiling,
     controllers,
     derivatives,
@@ -28,6 +29,7 @@ from benchmarks.timing import Plan, pin_to_one_cpu
 SECTIONS = {
     "forward": forward.run,
     "closed": closed.run,
+    "closure": closure.run,
     "chains": chains.run,
     "spherical": spherical.run,
     "compile": compiling.run,
