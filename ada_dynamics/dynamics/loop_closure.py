@@ -316,6 +316,8 @@ class LoopClosure:
             ModelError: the loops cannot be closed with the given positions.
         """
         q, status = self.solve(given, near)
+        if status is _CLOSED:  # of one state, in microseconds
+            return q
         errors: dict[int, _Refusal] = {SINGULAR: SingularConfigurationError, NOT_CLOSED: ModelError}
         for worst, error in errors.items():
             bad = np.flatnonzero(status == worst)
