@@ -5,9 +5,7 @@ Arguments are pointers to doubles: the inputs, then the outputs. Every kernel re
 or a result is not finite (or an angle is beyond the range of sincos), bit 1 if a guard fails, bit 2 if no memory
 is available.
 
-Columns of a function (see `expr.function.Columns`) are loops, over several columns at once in the code for one state,
-and over one column at a time in the code for W states. `i1 @columns_K(shared, rows, out)` computes the output of the
-K-th columns and returns whether some number is not finite.
+Columns of a function are loops (`columns`).
 
 Long code is split into parts, functions with the values between them in memory. In the code for W states a part fits
 into the instruction cache, and several blocks pass each part before the next one: code from the second-level cache runs
@@ -17,7 +15,7 @@ the compile time proportional to the length: LLVM takes 5 s for a function of 30
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -25,8 +23,16 @@ from math import prod
 from typing import NamedTuple
 
 from ada_dynamics.expr.evaluation import without_lanes
-from ada_dynamics.expr.function import COLUMN, Columns, Function
-from ada_dynamics.expr.graph import CONST, NEG, VAR, Expr, Scalar, live_nodes
+from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.graph import CONST, VAR, Expr, Scalar, live_nodes
+from ada_dynamics.jit.columns import (
+    call_loops,
+    call_with_operands,
+    loop_functions,
+    opaque_false,
+    operand_values,
+    operands,
+)
 from ada_dynamics.jit.expressions import (
     Call,
     Emitter,
@@ -40,165 +46,9 @@ from ada_dynamics.jit.expressions import (
     unobserved_inputs,
 )
 from ada_dynamics.jit.fused import fused
-from ada_dynamics.jit.lowering import Body, Lanes, double, padded, spread
+from ada_dynamics.jit.lowering import Body, Lanes, padded
 from ada_dynamics.jit.schedule import critical_first, hungriest_first, part_starts
 from ada_dynamics.jit.target import Target
-
-# --- columns ----------------------------------------------------------------------------------------------------------
-WIDEST = 8  # columns at a time
-PIECE = 32  # nodes of a basic block of the code of columns
-BLOCK = 64  # the same of parts
-
-
-def column_lanes(columns: Columns, target: Target) -> Lanes:
-    """Columns per iteration: the vector width, limited by the number of columns."""
-    return Lanes(min(max(target.vector_bits // 64, 2), WIDEST, 1 << (columns.count.bit_length() - 1)))
-
-
-def needed(function: Function) -> list[Scalar]:
-    """Operands of the columns; all lanes of one value as that value."""
-    return [run.value for part in _operands(function) for run in lane_stores(part)]
-
-
-def columns_functions(function: Function, target: Target, lanes: Lanes) -> tuple[str, set[Call], set[int]]:
-    """Text of the column functions, the elementary functions that they call, and their vector widths."""
-    texts, called, widths = [], set[Call](), set[int]()
-    for name, columns in {_name(function, columns): columns for columns in function.columns}.items():
-        kind = lanes if lanes.width > 1 else column_lanes(columns, target)
-        is_result = columns.output in function.shapes
-        text, calls = _loop(name, columns, target, kind, many=lanes.width > 1, watched=is_result)
-        texts.append(text)
-        called |= calls
-        widths.add(kind.width)
-    for values, place in _constants(function).items():
-        numbers = [f"double {double(float(x))}" for x in values for _ in range(lanes.width)]  # type: ignore[arg-type]
-        array = f"[{len(numbers)} x double] [{', '.join(numbers)}]"
-        texts.append(f"{place} = private unnamed_addr constant {array}\n")
-    return "".join(texts), called, widths
-
-
-def _name(function: Function, columns: Columns) -> str:
-    """Name of the loop, which is shared by column groups of the same function and length."""
-    size = columns.shape, columns.count
-    alike = [one.each is columns.each and (one.shape, one.count) == size for one in function.columns]
-    return f"@columns_{alike.index(True)}"
-
-
-def _parts(columns: Columns) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    """Inputs that all columns share, and inputs of each column, row by row; the latter are empty with a source."""
-    return columns.shared, tuple(x for row in columns.rows for x in row)
-
-
-def _operands(function: Function) -> list[tuple[Scalar, ...]]:
-    """Operands of all columns, without constants; column groups may have the same ones."""
-    every = dict.fromkeys(part for columns in function.columns for part in _parts(columns))
-    return [values for values in every if any(isinstance(x, Expr) for x in values)]
-
-
-def _constants(function: Function) -> dict[tuple[Scalar, ...], str]:
-    """Names of the operands that are constant."""
-    every = dict.fromkeys(part for columns in function.columns for part in _parts(columns) if part)
-    constant = (values for values in every if not any(isinstance(x, Expr) for x in values))
-    return {values: f"@constant_columns_{number}" for number, values in enumerate(constant)}
-
-
-def _loop(
-    name: str, columns: Columns, target: Target, kind: Lanes, *, many: bool, watched: bool
-) -> tuple[str, set[Call]]:
-    """Text of a loop, one column at a time if `many` states are; numbers that are not finite are `watched` for."""
-    body, count = Body(), columns.count
-    bad = body.variable("i1", "false")
-    never = opaque_false(body, "%out")
-    with body.repeat(str(count)) if many else body.in_blocks(str(count), kind.width) as first:
-        at = body.emit(f"mul i64 {first}, {kind.width}") if many else first
-        rows, out = body.element("%rows", at), body.element("%out", at)
-        stride, out_stride = (size * (kind.width if many else 1) for size in (count, columns.shape[1]))
-
-        def load(name: str, position: int) -> str:
-            if name == COLUMN:
-                return body.load(kind.real, rows, position * stride)
-            if many:
-                return body.load(kind.real, "%shared", position * kind.width)
-            number = body.load("double", "%shared", position)
-            return number if kind.width == 1 else spread(body, kind, number)
-
-        emitter, watch = Emitter(body, kind, target, load), NotFinite(body, target)
-        for piece in _pieces(columns.each.nodes()):
-            body.leave_if(never, "false", "i1")
-            emitter.forget_variables()
-            for node in filter(_is_reloaded, piece):
-                emitter.names.pop(node.index, None)
-            emitter.emit(piece)
-        (result,) = columns.each.outputs.values()
-        for position, element in enumerate(result):
-            if isinstance(element, Expr) and _is_reloaded(element):
-                emitter.emit([*element.args, element])
-            value = emitter.value(element)
-            if watched:
-                watch.watch(kind, value)
-            body.store(kind.real, value, out, position * out_stride)
-        bad.update("or", either(body, watch.flags()))
-    body.do(f"ret i1 {bad.get()}")
-    head = f"define internal i1 {name}(ptr %shared, ptr %rows, ptr %out) noinline #0"
-    return f"{head} {{\n{body}\n}}\n", emitter.called
-
-
-def opaque_false(body: Body, pointer: str) -> str:
-    """An i1 that is false, as LLVM cannot know: `leave_if` with it ends a basic block.
-
-    LLVM schedules all instructions of a block together. In long blocks it loads operands long before their use and
-    spills them, and its compile time grows faster than their length.
-    """
-    return body.emit(f"icmp eq ptr {pointer}, null")
-
-
-def _pieces(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:
-    """Nodes of successive basic blocks, each with the variables that it uses, which are loaded anew.
-
-    The number of variables exceeds that of registers: one that is loaded at its use is a memory operand of the
-    instruction, but one that remains live is spilled and reloaded as a vector.
-    """
-    inner = [node for node in nodes if not _is_reloaded(node)]
-    for start in range(0, len(inner), PIECE):
-        found: dict[Expr, None] = {}
-        for node in inner[start : start + PIECE]:
-            for arg in node.args:
-                if _is_reloaded(arg):
-                    found.update(dict.fromkeys((*arg.args, arg)))
-            found[node] = None
-        yield list(found)
-
-
-def _is_reloaded(node: Expr) -> bool:
-    """Return True for a variable, or a negated one, whose sign is part of the instruction that uses it."""
-    return node.op is VAR or (node.op is NEG and node.args[0].op is VAR)
-
-
-def call_columns(body: Body, function: Function, emitter: Emitter) -> list[str]:
-    """Store the operands of the columns and call their loops; return an i1 per loop, set if a number is not finite."""
-    buffers = {}
-    for values in _operands(function):
-        buffers[values] = body.stack(f"[{len(values) * emitter.lanes.width} x double]")
-        store_lanes(emitter, lane_stores(values), buffers[values])
-    return column_calls(body, function, emitter.lanes, buffers)
-
-
-def column_calls(body: Body, function: Function, lanes: Lanes, buffers: Mapping[tuple[Scalar, ...], str]) -> list[str]:
-    """Call the loops of all columns, whose operands are in buffers."""
-    buffers = {(): "null", **buffers, **_constants(function)}
-    sources = {name: body.stack(f"[{prod(shape) * lanes.width} x double]") for name, shape in function.sources.items()}
-    flags = []
-    for columns in function.columns:
-        shared, rows = _parts(columns)
-        out = sources.get(columns.output, f"%out_{columns.output}")
-        places = [
-            buffers[shared],
-            sources[columns.source] if columns.source else buffers[rows],
-            body.element(out, columns.first * lanes.width),
-        ]
-        flags.append(body.emit(f"call i1 {_name(function, columns)}({', '.join(f'ptr {x}' for x in places)})"))
-    return flags
-
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
 SINGLE_VECTOR_BITS = 256
@@ -280,8 +130,8 @@ def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> t
             if positions:
                 watch.watch_vector(f"%in_{name}", function.inputs[name])
     results = {name: lane_stores(elements) for name, elements in function.outputs.items()}
-    of_columns, called, widths = columns_functions(function, target, lanes)
-    wanted = [*(run.value for one in results.values() for run in one), *needed(function), *function.guards]
+    of_columns, called, widths = loop_functions(function, target, lanes)
+    wanted = [*(run.value for one in results.values() for run in one), *operand_values(function), *function.guards]
     # All stores follow all loads, so that an output may alias an input.
     if not many and sum(map(len, function.outputs.values())) > WIDE:
         order = live_nodes([x for x in wanted if isinstance(x, Expr)])
@@ -290,7 +140,7 @@ def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> t
         results = {name: [run for run in one if not isinstance(run.value, Expr)] for name, one in results.items()}
     else:
         emitter.emit(_order(wanted, many))
-    flags = call_columns(body, function, emitter)
+    flags = call_with_operands(body, function, emitter)
     status = status_word(function, results, emitter, watch, flags) if checked else "0"
     for name, one in results.items():
         store_lanes(emitter, one, f"%out_{name}")
@@ -398,6 +248,7 @@ def row_of(body: Body, pointer: str, size: int, k: str) -> str:
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
+BLOCK = 64  # nodes of a basic block of a part
 MEMORY = ("PyMem_RawMalloc", "PyMem_RawFree")
 MEMORY_DECLARATIONS = """\
 declare ptr @PyMem_RawMalloc(i64)
@@ -518,7 +369,7 @@ class _Parts:
         """First slots of the operands of columns, after those of `kept`; constant operands need none."""
         found: dict[tuple[Scalar, ...], int] = {}
         place = len(self.kept)
-        for values in _operands(self.function):
+        for values in operands(self.function):
             found[values] = place
             place += len(values)
         return found
@@ -578,9 +429,9 @@ class _Parts:
     def columns_part(self, name: str) -> tuple[str, set[Call]]:
         """Text of the function that computes all columns."""
         body = Body()
-        text, called, _ = columns_functions(self.function, self.target, self.lanes)
+        text, called, _ = loop_functions(self.function, self.target, self.lanes)
         places = {x: body.element("%kept", i * self.lanes.width) for x, i in self.buffers.items()}
-        flags = column_calls(body, self.function, self.lanes, places)
+        flags = call_loops(body, self.function, self.lanes, places)
         body.do(f"ret i32 {status_of(body, either(body, flags), None) if self.checked else 0}")
         head = f"define internal i32 @{name}({parameters(self.function, 'ptr %kept')}) noinline #0"
         return f"{text}{head} {{\n{body}\n}}\n", called
