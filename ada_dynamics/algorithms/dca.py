@@ -28,7 +28,7 @@ from ada_dynamics.algorithms.ldl import Factors, factorise_dense
 from ada_dynamics.model.joints.base import RowKind
 from ada_dynamics.model.tree import Loop
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
+from ada_dynamics.spatial.vector import Scalar, is_zero, product
 
 
 class ClosedByMotion:
@@ -103,14 +103,14 @@ class JointMotion:
         inertia = [f.armature * f.share for f in free]
         self.factors = factorise_dense(
             [
-                [_dot(a, b) + (inertia[i] if i == j else 0.0) for j, b in enumerate(self.divided)]
+                [product(a, b) + (inertia[i] if i == j else 0.0) for j, b in enumerate(self.divided)]
                 for i, a in enumerate(self.columns)
             ]
         )
 
     def stretched(self, divided: Sequence[Scalar]) -> list[Scalar]:
         """q̈' for D⁻¹ L⁻¹ (d + VᵀF)."""
-        right = [f.effort * f.share + _dot(c, divided) for f, c in zip(self.free, self.columns, strict=True)]
+        right = [f.effort * f.share + product(c, divided) for f, c in zip(self.free, self.columns, strict=True)]
         return self.factors.solve(right)
 
     def rates(self, stretched: Sequence[Scalar]) -> list[Scalar]:
@@ -135,10 +135,6 @@ def equations(conditions: ClosingEquations) -> tuple[Block, list[Scalar], list[F
             G[i][i] = G[i][i] + give
             free.append(FreeDirection(i, effort, terms.armature, give))
     return G, d, free
-
-
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
 
 
 def _sum(weights: Sequence[Scalar], motions: Sequence[Motion]) -> Motion:

@@ -34,7 +34,19 @@ from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Mat3, Scalar, Vec3, cross, skew, symmetric_of
+from ada_dynamics.spatial.vector import (
+    UNIT3,
+    ZERO,
+    ZERO3,
+    Mat3,
+    Scalar,
+    Vec3,
+    cross,
+    leaves,
+    product,
+    skew,
+    symmetric_of,
+)
 
 Vector = Sequence[Scalar]
 Vectors = dict[str, list[Scalar]]
@@ -190,16 +202,6 @@ def _moving(x: Vector) -> Moving:
 
 
 # --- side by side -----------------------------------------------------------------------------------------------------
-def leaves(x: Any) -> list[Scalar]:
-    """Scalars of nested tuples."""
-    return [leaf for part in x for leaf in leaves(part)] if isinstance(x, tuple) else [x]
-
-
-def product(a: Vector, b: Vector) -> Scalar:
-    """Σ a b."""
-    return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
-
-
 def _like(form: Any, values: Iterator[Scalar]) -> Any:
     """Nested tuples of the same form with other scalars."""
     if not isinstance(form, tuple):

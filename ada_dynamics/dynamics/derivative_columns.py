@@ -13,10 +13,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 
 from ada_dynamics.algorithms.ldl import Factors
-from ada_dynamics.algorithms.rnea_derivatives import RneaDerivatives, leaves, product
+from ada_dynamics.algorithms.rnea_derivatives import RneaDerivatives
 from ada_dynamics.expr import Expr, Function, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
-from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero, leaves, product
 
 Vector = Sequence[Scalar]
 Own = Callable[[Vector], list[Scalar]]  # shared values as variables of the function of a column
@@ -108,7 +108,9 @@ class ResidualColumns:
         """Function of columns of some size; columns with the same key share it."""
 
         def traced(shared: Vector, column: Vector) -> dict[str, Vector]:
-            own = lambda values: [shared[self._places[x]] if isinstance(x, Expr) else x for x in values]  # noqa: E731
+            def own(values: Vector) -> list[Scalar]:
+                return [shared[self._places[x]] if isinstance(x, Expr) else x for x in values]
+
             return {"result": body(own, column)}
 
         if key not in self._functions:

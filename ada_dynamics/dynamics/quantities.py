@@ -38,7 +38,7 @@ from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.model.tree import Tree, for_efforts
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import Scalar, Vec3
+from ada_dynamics.spatial.vector import Scalar, Vec3, leaves
 
 Outputs = Mapping[str, Any]
 Vector = Sequence[Scalar]
@@ -199,12 +199,7 @@ def unit_vectors(n: int) -> list[list[float]]:
 
 def rate_of(values: Any, shape: tuple[int, ...], tree: Tree, q: Vector, v: Vector) -> Any:
     """Time derivative of nested values of this shape while q moves with v."""
-    return reshape(directional(flattened(values), dict(zip(q, position_rates(tree, q, v), strict=True))), shape)
-
-
-def flattened(values: Any) -> list[Scalar]:
-    """All scalars of nested values."""
-    return [x for part in values for x in flattened(part)] if isinstance(values, (list, tuple)) else [values]
+    return reshape(directional(leaves(values), dict(zip(q, position_rates(tree, q, v), strict=True))), shape)
 
 
 def reshape(flat: Vector, shape: tuple[int, ...]) -> Any:
@@ -217,7 +212,7 @@ def reshape(flat: Vector, shape: tuple[int, ...]) -> Any:
 
 # --- of a tree, without its loops -------------------------------------------------------------------------------------
 def _inverse_mass_matrix(tree: Tree, q: Vector) -> list[list[Scalar]]:
-    """By the sparse factors of the mass matrix."""
+    """Inverse by the sparse factors of the mass matrix."""
     factors = factorise(crba.mass_matrix(tree, q))
     columns = [factors.solve(unit) for unit in unit_vectors(tree.nv)]
     return [[columns[max(i, j)][min(i, j)] for j in range(tree.nv)] for i in range(tree.nv)]

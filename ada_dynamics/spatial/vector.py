@@ -51,6 +51,16 @@ def is_zero(x: Scalar) -> bool:
     return (type(x) is float or type(x) is Zero) and x == 0.0
 
 
+def leaves(values: Any) -> list[Scalar]:
+    """All scalars of nested tuples or lists."""
+    return [x for part in values for x in leaves(part)] if isinstance(values, (list, tuple)) else [values]
+
+
+def product(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """Σ a b."""
+    return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
+
+
 Tuple = TypeVar("Tuple", bound=type[tuple[Any, ...]])
 
 
