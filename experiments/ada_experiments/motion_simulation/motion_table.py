@@ -25,18 +25,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import inverse
-from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 from ada_dynamics.spatial.orientation import to_rpy
 from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
 from ada_robot.errors import Refused
 from ada_robot.settings import setting
-
-_DEPENDENT = 1e-6  # relative singular value below which the motors do not determine the plate motion
 
 
 class Reading(NamedTuple):
@@ -135,29 +131,6 @@ class TableSettings:
     period: float = setting(2e-3, "period of the servo", unit="s", lower=5e-4, upper=0.02)
 
 
-def motor_motion(table: Mechanism, platform: str) -> Array:
-    """Velocities of all joints per motor velocity, (nv, motors).
-
-    Args:
-        table: the motion table and its pose.
-        platform: the floating joint of its plate.
-
-    Raises:
-        InputError: the motors do not determine the motion.
-    """
-    model = table.model
-    conditions = analyse(model, table.q).constraints.jacobian(table.q)
-    motors = np.concatenate([np.arange(model.nv)[model.v_index(name)] for name in model.actuated])
-    others = np.setdiff1d(np.arange(model.nv), motors)
-    values = np.linalg.svd(conditions[:, others], compute_uv=False)
-    if len(values) < len(others) or values[-1] < _DEPENDENT * values[0]:
-        raise InputError(f"the motors of {model.name!r} do not determine its motion in this pose.", link=platform)
-    moved = np.zeros((model.nv, len(motors)))
-    moved[motors] = np.eye(len(motors))
-    moved[others] = np.linalg.lstsq(conditions[:, others], -conditions[:, motors], rcond=None)[0]
-    return moved
-
-
 def platform_jacobian(table: Mechanism, platform: str) -> Array:
     """J of eq. 12, δp = J δθ: motion of the plate [linear; angular] in its own frame per motor.
 
@@ -166,9 +139,10 @@ def platform_jacobian(table: Mechanism, platform: str) -> Array:
         platform: the floating joint of its plate.
 
     Raises:
-        InputError: the motors do not determine the motion.
+        SingularConfigurationError: the motors do not determine the motion.
     """
-    return np.asarray(motor_motion(table, platform)[table.model.v_index(platform)], dtype=np.float64)
+    tangent_map = Dynamics(table.model).constraints.tangent_map(table.q, "actuated")
+    return np.asarray(tangent_map[table.model.v_index(platform)])
 
 
 def stiffness_along(jacobian: Array, kp: float, direction: ArrayLike) -> float:
@@ -203,11 +177,13 @@ def plate_mechanics(pose: Array) -> PlateMechanics:
     """Mechanics of the HEXA of the catalogue at a pose of its plate.
 
     Raises:
-        InputError: the plate is out of reach, or its motors do not determine its motion.
+        InputError: the plate is out of reach.
+        SingularConfigurationError: its motors do not determine its motion.
     """
     table = hexa(pose[:3, 3], to_rpy(pose[:3, :3]))
-    moved = motor_motion(table, "platform")
-    inertia = moved.T @ Dynamics(table.model).mass_matrix(table.q) @ moved
+    dynamics = Dynamics(table.model)
+    moved = dynamics.constraints.tangent_map(table.q, "actuated")
+    inertia = moved.T @ dynamics.mass_matrix(table.q) @ moved
     up = np.kron(np.eye(2), pose[:3, :3])  # the velocity of the floating plate is in plate axes
     J = up @ moved[table.model.v_index("platform")]
     back = np.linalg.inv(J)
