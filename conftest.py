@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests share: how hard hypothesis tries, that Ctrl-C means something, and where the experiments are."""
+"""Common set-up of all tests: profiles of hypothesis, handling of Ctrl-C, path of the experiments."""
 
 import os
 import signal

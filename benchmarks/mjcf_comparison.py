@@ -166,7 +166,7 @@ class _Twin:
         return T, c
 
     def differences(self, tree: Dynamics, q: Array, v: Array, tau: Array) -> Array:
-        """Of M, of the efforts at zero acceleration, and of the accelerations, each relative."""
+        """Relative differences of M, of the efforts at zero acceleration and of the accelerations."""
         theirs, data = self.model, self.data
         theirs.opt.disableflags |= self._off | self._equality
         T, c = self.place(q, v)
@@ -182,7 +182,7 @@ class _Twin:
         return np.array([np.max(np.abs(x - y)) / size for (x, y), size in zip(pairs, sizes, strict=True)])
 
     def gap_difference(self, q: Array) -> float:
-        """Of the distances of the loops' two points [m]."""
+        """Difference of the distances of the loops' two points [m]."""
         theirs, data = self.model, self.data
         theirs.opt.disableflags &= ~int(self._equality)
         self.place(q, np.zeros(self.ours.nv))

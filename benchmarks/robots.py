@@ -125,7 +125,7 @@ def rus6() -> Mechanism:
 
 
 def _quaternion(x: float, y: float, z: float) -> Array:
-    """Of a rotation vector; the real part last."""
+    """Quaternion of a rotation vector; the real part last."""
     angle = float(np.linalg.norm((x, y, z)))
     return np.array([*(np.sin(angle / 2.0) / angle * np.array([x, y, z])), np.cos(angle / 2.0)])
 

@@ -234,7 +234,7 @@ def _by_ada(model: ada.Model, q: Array, integrator: IntegratorName, steps: int) 
 
 
 def _by_pinocchio(model: ada.Model, q: Array, steps: int) -> list[Row]:
-    """Its dynamics in integrators written in Python; one call is timed, as often as a step needs it."""
+    """Time of its dynamics in integrators written in Python: one call, times the calls of a step."""
     made = []
     engine, zero = ClosedPinocchio(model), np.zeros(model.nv)
     for algorithm in ("constraintDynamics", "lcaba"):
@@ -250,7 +250,7 @@ def _by_pinocchio(model: ada.Model, q: Array, steps: int) -> list[Row]:
 
 
 def _by_mujoco(model: ada.Model, q: Array, steps: int) -> list[Row]:
-    """Its steps; the loop holds a point, which is sufficient in a plane and the least work for MuJoCo."""
+    """Steps of MuJoCo; the loop holds a point, which is sufficient in a plane and the least work."""
     parts = Parts.of(model)
     for name, loop in parts.loops.items():
         parts.loops[name] = replace(loop, kind="spherical")

@@ -29,7 +29,7 @@ CLOCK = time.process_time if time.get_clock_info("process_time").resolution <= 1
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to measure."""
+    """Duration of a measurement."""
 
     rounds: int
     seconds: float  # per contender and round
@@ -83,7 +83,7 @@ class Timings:
         return float(self._rows[label].min())
 
     def ratio(self, slow: str, fast: str) -> float:
-        """How many times longer `slow` takes: the median over the rounds."""
+        """Median over the rounds of the time of `slow` divided by that of `fast`."""
         return float(median(self._rows[slow] / self._rows[fast]))
 
     def spread(self, slow: str, fast: str) -> tuple[float, float]:
@@ -102,7 +102,7 @@ def measure(contenders: Sequence[Contender], plan: Plan) -> Timings:
 
 
 def _repeats(timer: timeit.Timer, seconds: float) -> int:
-    """How many runs fill a round."""
+    """Number of runs that fill a round."""
     timer.timeit(1)
     count = 1
     while True:
@@ -139,7 +139,7 @@ _AFFINITY = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else fro
 
 @contextmanager
 def on_all_cpus() -> Iterator[None]:
-    """Let threads that begin here run on every processor that this process may use."""
+    """Run threads that begin here on every processor that this process may use."""
     if not _AFFINITY:
         yield
         return

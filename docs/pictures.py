@@ -138,7 +138,7 @@ def cassie_leg_ik(example: Names) -> Figure:
 
 
 def singular_passing(example: Names) -> Figure:
-    """How near the linkage comes to the singular pose, and what happens to its energy."""
+    """Distance of the linkage from the singular configuration, and its energy."""
     figure = Figure(figsize=SIZE, layout="constrained")
     panels: Any = figure.subplots(3, 1, sharex=True)
     t = np.arange(1, len(example["crank"]) + 1) * example["STEP"]
@@ -341,7 +341,7 @@ def passivity() -> Figure:
 
 
 def falls() -> Figure:
-    """How far KHR-1 leans with other steps and gains than the paper's, until it lies (A3)."""
+    """Tilt of KHR-1 with other steps and gains than the paper's, until it lies (A3)."""
     tried, _ = awa_simulators.try_all(scenarios.load("A3"), lambda share, what: None)
     figure: Figure = figure_of(awa_simulators.tilts(tried), None, 2)
     return figure

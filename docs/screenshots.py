@@ -155,7 +155,7 @@ def _given(parameters: Sequence[str]) -> list[str]:
 
 @contextlib.contextmanager
 def _page(robot: list[str], away: float, eye: tuple[float, ...], given: Sequence[str] = ()) -> Iterator[Any]:
-    """Likewise, with any node that moves a robot.
+    """Screenshots with any node that moves a robot.
 
     Args:
         robot: arguments of the Python that is the node.
@@ -260,7 +260,7 @@ def _click(browser: Any, text: str, kind: str = "label") -> None:
 
 
 def _is_drawn(picture: bytes, place: tuple[int, int, int, int] = (200, 200, 760, 620)) -> bool:
-    """Whether a place, by default the middle of the scene, is more than its white ground and grey grid."""
+    """Return True if a part of the picture, by default its middle, shows more than ground and grid."""
     left = Image.open(io.BytesIO(picture)).convert("L").crop(place)
     return sum(left.histogram()[:140]) > 500
 

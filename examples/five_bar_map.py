@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a five-bar linkage is singular: its tip's Jacobian by the two motors, a map of its workspace, its stiffness."""
+"""Singular configurations of a five-bar linkage: Jacobian of its tip by the motors, map of its workspace, stiffness."""
 
 import numpy as np
 

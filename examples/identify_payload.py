@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What does the PA-10 hold? Mass and centre of mass of a payload from encoders and motor torques, with friction."""
+"""Identify mass and centre of mass of a payload of the PA-10 from encoders and motor torques, with friction."""
 
 import warnings
 from dataclasses import replace
@@ -25,7 +25,7 @@ def real_arm():
 
 
 def record(way, seconds=10.0, seed=0):
-    """Let it follow a motion, and write down what its sensors tell."""
+    """Follow a motion, and record the sensors."""
 
     def motors(t, q, v):
         wanted, speed, acceleration = way.joint_trajectory(t)

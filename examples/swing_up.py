@@ -35,7 +35,7 @@ def states(z):
 
 
 def defects(z):
-    """What the trapezoidal rule misses from knot to knot, and the ends."""
+    """Defects of the trapezoidal rule between knots, and errors at both ends."""
     pairs = (z[:N], z[N : 2 * N]), (z[N : 2 * N], dyn.forward(*states(z))[:, 0])
     missed = [x[1:] - x[:-1] - h / 2 * (rate[1:] + rate[:-1]) for x, rate in pairs]
     return np.concatenate([*missed, z[[0, N - 1]] - [DOWN, UP], z[[N, 2 * N - 1]]])

@@ -112,7 +112,7 @@ class Checker(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _is_foreign(self, target: ast.expr) -> bool:
-        """Whether what is patched belongs to the standard library or to another package."""
+        """Return True if the patched object belongs to the standard library or to another package."""
         if isinstance(target, ast.Constant) and isinstance(target.value, str):
             return not target.value.startswith(OWN)
         while isinstance(target, ast.Attribute):

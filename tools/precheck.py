@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make` needs of the machine and does not find, with the line that brings it.
+"""Programs that `make` needs and this machine lacks, with the command that installs them.
 
 Standard library only, and run by the Python that .venv will be made from.
 """

@@ -43,7 +43,7 @@ class Output:
 
     @property
     def last(self) -> str:
-        """What it is doing."""
+        """Present step."""
         return next((line.strip() for line in reversed(list(self.lines)) if not line.startswith(_NOISE)), "")
 
 

@@ -42,7 +42,7 @@ def lines_per_file() -> dict[str, int]:
 
 
 def belongs(name: str, folder: str) -> bool:
-    """Whether a file counts for a folder; FOLDER/*.py are the files directly in it."""
+    """Return True if a file counts for a folder; FOLDER/*.py are the files directly in it."""
     if folder.endswith("/*.py"):
         return str(Path(name).parent) == folder[: -len("/*.py")]
     return name.startswith(f"{folder}/")

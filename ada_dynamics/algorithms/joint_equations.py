@@ -202,7 +202,7 @@ class LoopJointEquations:
         return result
 
     def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:
-        """None: there is no direct computation."""
+        """Return None: there is no direct computation."""
         return None
 
     def wrench(self, x: Sequence[Scalar]) -> Force:

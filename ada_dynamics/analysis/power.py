@@ -213,7 +213,7 @@ def _implicit_step(motion: Any) -> float | None:
 
 
 def _work_of_steps(motion: Any, stops: JointStops | None, friction_speed: float | None, h: float) -> Array:
-    """As `_work_between` for linearly implicit steps: efforts are constant, v varies linearly to v + h a."""
+    """Work in linearly implicit steps (see `_work_between`): efforts are constant, v varies linearly to v + h a."""
     tree, q, v, a = motion.model.tree, motion.q[:-1], motion.v[:-1], motion.a[:-1]
     after, passed = v + h * a, np.diff(motion.t)[:, None]
     mean = 0.5 * (v + after)

@@ -357,7 +357,7 @@ def shared_inverse(
 
 
 def _sharing(analysis: ConstraintAnalysis, plans: EliminationPlans, by_all: bool) -> Sharing | None:
-    """None if the motors do not drive all motions that the loops allow."""
+    """Sharing of the efforts among the motors; None if they do not drive all motions that the loops allow."""
     constraints, model = analysis.constraints, analysis.constraints.model
     nv, chosen = model.nv, range(len(plans.nontrivial)) if by_all else plans.independent
     rows = [plans.nontrivial[c] for c in chosen]

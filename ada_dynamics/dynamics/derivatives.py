@@ -289,7 +289,7 @@ class ForwardInverseDerivatives(Computation):
 
     @property
     def _open_equations(self) -> Equations:
-        """Those of the tree, to be solved as `forward` does."""
+        """Equations of the tree, to be solved as `forward` does."""
         chosen = self._options["algorithm"]
         return open_equations(self._tree, lambda: self._kernels.algorithm, "" if chosen == "auto" else f"_{chosen}")
 

@@ -219,7 +219,7 @@ class LoopClosure:
 
     @cached_property
     def _is_angle(self) -> NDArray[np.bool_]:
-        """By velocity: whether it turns a joint."""
+        """Velocities that turn a joint, (nv,)."""
         return np.array([unit == "rad" for unit in units_of_rates(self.model)])
 
     def _near_reference(self, q: Array) -> Array:
@@ -230,7 +230,7 @@ class LoopClosure:
 
     @cached_property
     def _has_single_axis(self) -> NDArray[np.bool_]:
-        """By velocity: whether its joint has no other one."""
+        """Velocities of joints that have no other one, (nv,)."""
         slices = [self.model.v_index(name) for name in self.model.joint_names]
         return np.concatenate([np.full(own.stop - own.start, own.stop - own.start == 1) for own in slices])
 
@@ -261,7 +261,7 @@ class LoopClosure:
         return q, state
 
     def _is_closed(self, state: Array) -> bool:
-        """Whether one state is CLOSED beyond doubt, which servo loops learn faster than by `_status`."""
+        """Return True if one state is certainly CLOSED; faster than `_status`."""
         size, determinant, excess, distance = state.tolist()
         return bool(
             size < ACCEPTED and distance <= FAR and excess <= BEYOND and determinant * self.sign > LEAST_DETERMINANT

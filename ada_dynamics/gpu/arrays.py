@@ -63,7 +63,7 @@ class Device(Protocol):
         """Block until all operations are done."""
 
     def follow(self, stream: int, other: int) -> None:
-        """Let a stream, given by its handle or 0, wait for the work that is in another stream now."""
+        """Make a stream, given by its handle or 0, wait for the present work of another stream."""
 
     def refuse_foreign(self, address: int, name: str) -> None:
         """Raise InputError if an address is not in the memory of this device."""

@@ -352,7 +352,7 @@ class Gpu:
             call("cuStreamSynchronize", None, doing="waiting for a kernel")
 
     def follow(self, stream: int, other: int) -> None:
-        """Let a stream wait for the work that is in another stream now."""
+        """Make a stream wait for the present work of another stream."""
         event = ctypes.c_void_p()
         with self.current() as call:
             call("cuEventCreate", event, _NO_TIMING)

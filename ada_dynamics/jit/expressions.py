@@ -155,7 +155,7 @@ class Emitter:
             self.names[node.index] = self._instruction(node)
 
     def forget_variables(self) -> None:
-        """Let later nodes load their variables again."""
+        """Discard the loaded variables; later nodes load them again."""
         for index in self.variables:
             del self.names[index]
         self.variables.clear()

@@ -329,7 +329,7 @@ class GenericKernel:
             self._run(1, columns, result, count)
 
     def connect(self, entry: Entry, positions: Kernel | None) -> None:
-        """Let the builtins of an entry call this kernel for single states.
+        """Set this kernel as that of an entry's builtins for single states.
 
         Args:
             entry: addresses that the builtins read.

@@ -193,7 +193,7 @@ class Kernel:
             return general
 
     def connect(self, entry: Entry) -> None:
-        """Let the builtins of an entry call this kernel, if it can be compiled."""
+        """Set this kernel as that of an entry's builtins, if it can be compiled."""
         backend = self.backend
         if not isinstance(backend, PythonBackend):
             backend.connect(entry)

@@ -116,7 +116,7 @@ class NativeBackend:
             return self._libraries[kind]
 
     def connect(self, entry: Entry) -> None:
-        """Let the builtins of an entry call this kernel, as soon as it is compiled."""
+        """Set this kernel as that of an entry's builtins as soon as it is compiled."""
         with self._lock:
             if entry.owner is not None:
                 return

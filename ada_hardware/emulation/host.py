@@ -137,7 +137,7 @@ class UdpPort(DevicePort):
         return [] if self._socket is None else [self._socket.fileno()]
 
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
-        """As `DevicePort.arrivals`, with kernel time stamps, which do not depend on the scheduling of this process."""
+        """Received packets with kernel time stamps, which do not depend on the scheduling of this process."""
         found: list[tuple[float, bytes]] = []
         present = time.time()
         while self._socket is not None and len(found) < _AT_ONCE:

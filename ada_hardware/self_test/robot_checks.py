@@ -207,7 +207,7 @@ def _ms(seconds: float) -> str:
 
 # --- state ------------------------------------------------------------------------------------------------------------
 def feedback(robot: Robot, safety: SafetySettings) -> Finding:
-    """Whether the feedback is finite, fresh and within limits.
+    """Return True if the feedback is finite, fresh and within limits.
 
     Raises:
         NoAnswer: no feedback from the cycle.

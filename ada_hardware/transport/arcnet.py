@@ -60,7 +60,7 @@ class ArcnetPort(SocketPort):
         self._overheard: deque[bytes] = deque(maxlen=_MOST_OVERHEARD)
 
     def receive(self, timeout: float) -> bytes | None:
-        """As `PacketPort.receive`; skips frames of other programs until the timeout, and then a limited number."""
+        """Receive a packet; skips frames of other programs until the timeout, and then a limited number."""
         end, skipped = time.monotonic() + timeout, 0
         while (found := self._receive_from(end - time.monotonic())) is not None:
             frame, origin = found

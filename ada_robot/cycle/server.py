@@ -92,7 +92,7 @@ class CycleServer:
         self._leaving = self._leaving or why
 
     def _failed(self, problem: BaseException) -> None:
-        """Let the device hold its position and end, after an exception in the loop."""
+        """Make the device hold its position and end, after an exception in the loop."""
         _log.error("%s: the cycle failed", self._driver.NAME, exc_info=problem)
         try:
             self.cycle.close(self._clock())

@@ -311,14 +311,14 @@ class AwaitedDescription:
             once: whether to take the first description only.
         """
         self._node, self._timeout, self._take, self._give_up, self._once = node, timeout, take, give_up, once
-        self._subscription = node.create_subscription(String, TOPIC, self._hear, qos.LATCHED)
+        self._subscription = node.create_subscription(String, TOPIC, self._receive, qos.LATCHED)
         self.topic = self._subscription.topic_name
         self._timer = None
         if timeout:
-            self._timer = node.create_timer(timeout, self._despair, clock=Clock(clock_type=ClockType.STEADY_TIME))
+            self._timer = node.create_timer(timeout, self._time_out, clock=Clock(clock_type=ClockType.STEADY_TIME))
         node.get_logger().info(f"waiting for a robot description on {self.topic}")
 
-    def _hear(self, message: String) -> None:
+    def _receive(self, message: String) -> None:
         self._stop_waiting()
         if not self._once:
             self._take(message.data)
@@ -333,7 +333,7 @@ class AwaitedDescription:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _despair(self) -> None:
+    def _time_out(self) -> None:
         self._stop_waiting()
         named = "name a robot: -p robot:=pa10 (names: ada list), " if self._node.has_parameter("robot") else ""
         self._give_up(

@@ -132,7 +132,7 @@ def _file(text: str) -> str:
 
 
 def _settings_file(text: str) -> str:
-    """As `_file`, also for the name of a file in config/."""
+    """Path of a file, or of a named file in config/."""
     if text and not Path(text).expanduser().is_file():
         with suppress(InputError):
             return str(resources.find("config", text))

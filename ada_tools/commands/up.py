@@ -167,7 +167,7 @@ def _checked(what: Plan, starter: Starter, console: Console, duration: float) ->
 
 
 def _remarks(what: Plan) -> list[str]:
-    """How to start a robot that does not move by itself; empty if it moves."""
+    """Instructions for a robot that does not move by itself; empty if it moves."""
     autostart = what.devices.get("autostart")
     if autostart == "inactive":
         node = f"{what.values['namespace']}/{what.plant}"

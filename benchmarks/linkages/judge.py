@@ -49,7 +49,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Motion:
-    """What the judge says about a state."""
+    """Verdict on a state."""
 
     v: Array  # (batch, n) rates of the tree's pins
     a: Array  # (batch, n)
@@ -278,7 +278,7 @@ class Judge:
         return np.concatenate([v, np.sum(d * (omega[:, children] - omega[:, parents]), axis=-1)], axis=1)
 
     def all_accelerations(self, at: Placed, motion: Motion) -> Array:
-        """Those of all pins: the tree's, and those that close the loops."""
+        """Forces of all pins, of the tree and of the loops."""
         alpha = self._bias(at, motion.v)["alpha"]
         alpha[:, :-1] += self.carried[:-1] @ (at.axes * motion.a[..., None])
         parents, children = self.sides

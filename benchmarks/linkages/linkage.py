@@ -174,7 +174,7 @@ def _told(values: Array, decimals: int | None) -> Array:
 
 
 def _orientation(end: str, R: Array, decimals: int | None) -> dict[str, Array]:
-    """As a matrix, or as rounded roll, pitch and yaw."""
+    """Rotation as a matrix, or as rounded roll, pitch and yaw."""
     if decimals is None:
         return {f"{end}rotation": R.astype(float)}
     rpy = [np.arctan2(R[2, 1], R[2, 2]), np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0])), np.arctan2(R[1, 0], R[0, 0])]

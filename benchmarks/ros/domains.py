@@ -70,7 +70,7 @@ def open_lock(path: Path) -> int | None:
 
 
 def _is_used(domain: int) -> bool:
-    """Whether a program of this machine listens at one of a domain's ports."""
+    """Return True if a program of this machine listens at one of a domain's ports."""
     ports = ports_of(domain)
     tables = [Path(f"/proc/net/{name}") for name in ("udp", "udp6")]
     rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()[1:]]

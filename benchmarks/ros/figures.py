@@ -25,7 +25,7 @@ class Window:
 
     @property
     def seconds(self) -> float:
-        """Its length [s]."""
+        """Duration [s]."""
         return (self.end - self.begin) * 1e-9
 
     def of(self, rows: Rows) -> Rows:
@@ -35,7 +35,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Keeping:
-    """How a process kept its periods.
+    """Periods of a process.
 
     Attributes:
         periods: between wake-ups: median, 99 %, 99.9 %, longest [s].

@@ -44,7 +44,7 @@ class Plan:
 
     @property
     def period(self) -> int:
-        """Of the physics [ns]."""
+        """Period of the physics [ns]."""
         return round(1e9 / self.rate)
 
     def node(self, processes: Processes) -> Process:

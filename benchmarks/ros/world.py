@@ -93,11 +93,11 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """Process id."""
         return self._popen.pid
 
     def code(self) -> int | None:
-        """Its exit code (-n: ended by signal n); None while it runs."""
+        """Exit code (-n: ended by signal n); None while it runs."""
         return self._popen.poll()
 
     def say(self, line: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation takes from the code: pages made before Sphinx looks for pages."""
+"""Pages that are generated from the code before Sphinx collects its pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write(folder: Path, pages: Mapping[str, str]) -> None:
-    """Let a folder have these pages and no others; one that is as it was is not touched, so that Sphinx skips it."""
+    """Write these pages and remove all others of a folder; unchanged pages keep their time (Sphinx skips them)."""
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.md"):
         if old.name not in pages:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the code says of itself, as MyST text: a signature and a docstring become one entry of a reference page."""
+"""Entries of the reference pages as MyST text, from signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _text_of_class(cls: type[Any]) -> str:
 
 
 def _fields_of(cls: type[Any]) -> Iterator[tuple[str, str]]:
-    """What the comments beside the fields of a class, or the texts under them, say: above all units."""
+    """Comments and docstrings of the fields of a class, such as units."""
     try:
         source = inspect.getsource(cls)
     except (OSError, TypeError):

@@ -175,7 +175,7 @@ def _names(module: str, names: str) -> list[str]:
 
 
 def shown() -> Iterator[tuple[Page, str, str, Any]]:
-    """What stands on the pages: page, module, name and value; nothing twice, errors on their own page."""
+    """Entries of the pages: page, module, name and value; each once, errors on their own page."""
     seen: set[int] = set()
     for page in PAGES:
         for module, names in page.names.items():

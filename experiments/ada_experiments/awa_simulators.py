@@ -229,7 +229,7 @@ def agreement(ours: SimulatorRun, theirs: SimulatorRun, weight: float) -> dict[s
 
 
 def quantities_of(ours: SimulatorRun, theirs: SimulatorRun) -> dict[str, Quantity]:
-    """Whether the robot falls in either simulator, and the difference of joint angles."""
+    """Falls of the robot in either simulator, and the difference of joint angles."""
     return {
         "tilt_here": Quantity(ours.largest_tilt, "deg"),
         "tilt_there": Quantity(theirs.largest_tilt, "deg"),

@@ -76,7 +76,7 @@ def _command(robot: Robot, seconds: float) -> None:
 
 
 def _kept(robot: Robot) -> list[str]:
-    """What is wrong with the flight record, which a stop writes by itself."""
+    """Problem of the flight record that a stop has written; empty without one."""
     end = time.monotonic() + ENDS
     while not Path(robot.status().flight_record or "-").exists():
         if time.monotonic() > end:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an input may not make the program do: open a file that was not given to it, or a socket, or start a process.
+"""Actions that no input may cause: opening other files or sockets, and starting processes.
 
 Python's audit events tell of each, whoever asks; the hook stays for the process' life, asleep outside of `fence`.
 """

@@ -47,7 +47,7 @@ FAMILIES = (
 
 
 def family_of(number: int) -> Family:
-    """Of the robot with that number."""
+    """Case of the robot with a number."""
     place = number * 37 % 100  # every hundred robots have all families, mixed
     for family in FAMILIES:
         if place < family.part:
@@ -77,7 +77,7 @@ def cases(seed: int, number: int) -> Iterator[dict[str, Any]]:
 
 
 def _verdict(work: Callable[[], Any]) -> Any:
-    """What it gives, or the verdict that it ends with."""
+    """Result, or the final verdict."""
     try:
         return work()
     except Refused as refusal:

@@ -65,7 +65,7 @@ class TextTree(PinocchioTree):
         self.model.armature = armature
 
     def _place(self, text: str, model: ada.Model) -> None:
-        """Where each of our coordinates is in pinocchio's vectors; joints that mimic others have none of their own."""
+        """Positions of our coordinates in pinocchio's vectors; joints that mimic others have none."""
         joints = self._joints = {str(name): self.model.joints[i] for i, name in enumerate(self.model.names) if i}
         leaders = {name: mimic for name, mimic in _of_joints(text, "mimic") if name in joints}
         if {*model.joint_names} != joints.keys() - leaders.keys():
@@ -142,7 +142,7 @@ def _read(pin: Any, text: str, base: str) -> Any:
 
 @contextmanager
 def _heard() -> Iterator[list[str]]:
-    """What is written to the process's stderr meanwhile."""
+    """Text written to the process's stderr in a block."""
     said: list[str] = []
     stderr = os.dup(2)
     with tempfile.TemporaryFile() as file:

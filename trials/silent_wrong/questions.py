@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a robot in a state, and what the judge says of the answer: a figure that 1 or less allows."""
+"""Quantities of a robot in a state and the judge's error of each, relative to the allowed one."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _least_condition(J: Array) -> tuple[float, int]:
 
 
 def _agree_on_redundance(least: float) -> None:
-    """What is one condition to the library and two to the judge has two answers, neither of which is wrong."""
+    """A constraint that the library counts once and the judge twice has two valid results."""
     if least < REDUNDANT:
         raise NoJudge(f"conditions that agree to {least:.0e}: redundant to the library, not to the judge")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far numbers are from the equations of motion, in roundings of what is added up in them.
+"""Residuals of the equations of motion, in units of the rounding errors of their terms.
 
 The equations are the judge's: M v̇ + h = τ + Jᵀλ, J v̇ + γ = 0. An answer is put into them, and what is left over may be
 no larger than roundings of the parts, joint by joint. No condition number excuses it: where accelerations are ill
@@ -37,7 +37,7 @@ class State:
 
     @cached_property
     def _reach(self) -> tuple[Array, Array, Array, Array]:
-        """Of bodies: speed and turn per velocity of each joint at the length of the way to it; mass and inertia."""
+        """Bounds of the bodies: speed and angular velocity per joint velocity; mass and inertia."""
         pin, model, data = self.tree.pin, self.tree.model, self.tree.data
         own_lin, own_ang = _own_speeds(self.tree)
         pin.forwardKinematics(model, data, self.tree.position(self.q))
@@ -141,7 +141,7 @@ class Closed(State):
         return np.reshape(turns, shape), np.reshape(moves, shape)
 
     def _sizes(self, a: Array, tau: Array) -> Array:
-        """Of what is added up in J v̇ + γ, for each condition; v̇ is made of what efforts alone give, and of loops."""
+        """Rounding errors of the terms of J v̇ + γ for each constraint."""
         turns, moves = self._columns
         speed, inertia = np.abs(self.v), self.inertia
         has_any = inertia > EPS * np.max(inertia)

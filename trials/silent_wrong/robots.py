@@ -58,7 +58,7 @@ def library() -> Iterator[None]:
 
 @dataclass
 class Robot:
-    """What is asked, what judges, and what was done to it."""
+    """A robot with its judge and its mutations."""
 
     name: str
     mutations: list[str]

@@ -197,7 +197,7 @@ class _Work:
         return False
 
     def _take_diagnostics(self, message: Any) -> None:
-        """How late the loops were, and errors, while the arm follows."""
+        """Delays of the loops and errors while the arm follows."""
         for status in message.status if self.began else ():
             values = {one.key: one.value for one in status.values}
             if "late p99 [ms]" in values:

@@ -49,7 +49,7 @@ def growth(times: Sequence[float], values: Sequence[float]) -> Growth:
 
 
 def problems(growths: Mapping[str, Mapping[str, Growth]]) -> list[str]:
-    """What grew beyond its bound for certain."""
+    """Quantities that certainly grew beyond their bounds."""
     return [
         f"{name}: {what} grew by {found[what].certain:.3g} for certain, from {found[what].first:.4g}"
         for name, found in growths.items()
@@ -86,7 +86,7 @@ class Watch:
         return memory
 
     def has_enough(self) -> bool:
-        """Whether slopes can be made of what was looked at so far."""
+        """Return True if the samples suffice for slopes."""
         return sum(time >= self._begin() for time in self._looks) >= ENOUGH
 
     def _begin(self) -> float:
@@ -95,7 +95,7 @@ class Watch:
         return first + min(WARM_UP * (last - first), LONGEST_WARM_UP)
 
     def growths(self) -> dict[str, dict[str, Growth]]:
-        """Of all that live from the end of the warm-up until now, by their names."""
+        """Slopes of all quantities since the end of the warm-up, by name."""
         begin, last = self._begin(), self._looks[-1]
         tables = {process: np.array(samples) for process, samples in self._samples.items()}
         tables = {process: table for process, table in tables.items() if table[0, 0] <= begin and table[-1, 0] == last}

@@ -34,14 +34,14 @@ _YAML = ("&a ", "*a", "!!python/object:", "<<: ", "---\n", "null", "[", "{", "na
 
 
 def _recording() -> bytes:
-    """Of three rows."""
+    """A recording of three rows."""
     log = ada.Simulation(ada.load(PLAIN)).run(0.002)
     with tempfile.TemporaryDirectory() as folder:
         return log.to_mcap(Path(folder) / "log.mcap").read_bytes()
 
 
 def _mcap_seeds() -> Iterable[bytes]:
-    """As it is written, and without compression and check sums."""
+    """The file as written, and without compression and check sums."""
     whole = _recording()
     plain = MCAP_MAGIC
     for opcode, begin, end in records_in(whole[len(MCAP_MAGIC) : -len(MCAP_MAGIC)]):

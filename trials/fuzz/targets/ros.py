@@ -81,7 +81,7 @@ class _PlantAtOnce(PlantLoop):
 
 
 class _ControlAtOnce(ControlThread):
-    """Likewise."""
+    """A control thread that executes requests at once."""
 
     def ask(self, action: Callable[[], T]) -> T:
         return action()
@@ -113,7 +113,7 @@ class _Simulated:
         return self.inputs
 
     def go_on(self) -> None:
-        """What was taken moves the robot within its bounds."""
+        """Check that an accepted command moves the robot within its bounds."""
         self._plant.advance(2)
         assert self._plant.bounds.diverged(self._plant.simulation.q, self._plant.simulation.v) == ""
 
@@ -177,7 +177,7 @@ class _Controlled:
         return self.references
 
     def hear(self, source: str, message: Any) -> None:
-        """What is measured, and two commands that follow from it."""
+        """Measured state, and two commands that follow from it."""
         self.begin(source)
         thread = self.thread[source]
         for later in (0.01, 0.02):
