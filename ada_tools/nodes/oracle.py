@@ -8,74 +8,26 @@ stops are not part of the comparison, and the root link is fixed: joint states d
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.constraints.coordinates import motor_efforts
-from ada_dynamics.constraints.singular import SINGULAR, directions
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.resources import how_to_install
-from ada_dynamics.robots.load import load
-from ada_robot.ros.status import Level, Status
-from ada_robot.simulated.source import algorithm_for
-from ada_tools.nodes.settings import OracleSettings
 
 OPEN = 1e-6  # [m, rad] closure error above which the loops have no common velocities
 MOVING_APART = 1e-5  # velocity constraint violation, relative to the largest velocity
-JointNumbers: TypeAlias = tuple[Sequence[str], Sequence[float], Sequence[float], Sequence[float]]
-"""Fields of a joint state: names, positions, velocities, efforts."""
+QUANTITIES = ("accelerations", "efforts")  # [rad/s², m/s²], and [N m, N] for these accelerations
+ROWS = tuple(f"{what} {whose}" for what in QUANTITIES for whose in ("ours", "pinocchio", "difference"))
 
 
-class Comparison(NamedTuple):
-    """One quantity computed by both engines.
-
-    Attributes:
-        ours: result of this library.
-        theirs: result of pinocchio.
-        worst: joint with the largest difference.
-    """
-
-    ours: Array
-    theirs: Array
-    worst: str
-
-    @property
-    def difference(self) -> Array:
-        """`ours` minus `theirs`."""
-        return self.ours - self.theirs
-
-    @property
-    def absolute(self) -> float:
-        """Largest absolute difference."""
-        return float(np.max(np.abs(self.difference), initial=0.0))
-
-    def is_within(self, absolute: float, relative: float) -> bool:
-        """Return True if the largest difference is at most the sum of both tolerances."""
-        return self.absolute <= absolute + relative * float(np.max(np.abs(self.theirs), initial=0.0))
-
-
-class Verdict(NamedTuple):
-    """Comparable quantities at one state, and the reason why others are missing; empty if none is.
-
-    The quantities are "accelerations" [rad/s², m/s²], and "efforts" [N m, N] for these accelerations, with loops the
-    minimum-norm motor efforts.
-    """
-
-    quantities: dict[str, Comparison]
-    reason: str = ""
-
-
-# --- pinocchio --------------------------------------------------------------------------------------------------------
 def pinocchio() -> Any:
     """Import the module pinocchio.
 
@@ -108,13 +60,17 @@ class DescribedTree:
         """Read the description.
 
         Args:
-            model: the same robot in this library; see `is_described_by_joints`.
+            model: the same robot in this library.
             text: robot description in URDF.
 
         Raises:
-            InputError: pinocchio is not installed, or cannot read the description.
+            InputError: pinocchio is not installed, or cannot read the description; or a joint has several coordinates.
         """
         self._pin = pinocchio()
+        for name in model.joint_names:
+            if not model.joints[name].nq == model.joints[name].nv == 1:
+                text = f"joint {name!r} has several coordinates, which joint states do not contain."
+                raise InputError(f"{model.name!r} cannot be compared with pinocchio: {text}", field="joint_states")
         try:
             self._model = self._pin.buildModelFromXML(text)
         except Exception as problem:  # of the reader: several types
@@ -152,87 +108,57 @@ class Oracle:
         model: robot model.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        text: str,
-        q: ArrayLike | None = None,
-        algorithm: str = "ada",
-        ours: Dynamics | None = None,
-    ) -> None:
+    def __init__(self, model: Model, text: str, q: ArrayLike | None = None) -> None:
         """Build both engines.
 
         Args:
-            model: robot model; see `is_described_by_joints`.
+            model: robot model whose moving joints have one coordinate each.
             text: its description in URDF, for pinocchio.
             q: configuration in the intended assembly mode.
-            algorithm: forward dynamics algorithm of this library; see `algorithm_for`.
-            ours: dynamics to compare with pinocchio; default: dynamics of the model with this algorithm.
 
         Raises:
-            InputError: pinocchio is not installed, or an argument is invalid.
+            InputError: pinocchio is not installed, or cannot read the description.
         """
         self.model = model
         self._theirs = DescribedTree(model, text)
-        self._ours = ours or Dynamics(model, algorithm_for(model, algorithm), q0=q if model.loops else None)
-        closed = kernels_of(self._ours).closed
-        if closed is not None:
-            self._loops, self._rank = closed.analysis.constraints, closed.analysis.rank
+        self._ours = Dynamics(model, q0=q if model.loops else None)
 
-    def compare(self, q: Array, v: Array, tau: Array) -> Verdict:
+    def compare(self, q: Array, v: Array, tau: Array) -> tuple[Array, str]:
         """Compare both engines at one state.
 
-        Raises:
-            InputError: a vector is not finite or has the wrong length.
+        Returns:
+            Table with the rows `ROWS` and one column per velocity, NaN where a quantity is not comparable, and the
+            reason for that; "" without one. With loops, the efforts are the minimum-norm motor efforts.
         """
-        reason = self._not_comparable(q, v)
-        if reason:
-            return Verdict({}, reason)
-        M, h = self._theirs.terms(q, v)
-        N, a0 = self._motions(q, v)  # a = a₀ + N z satisfies the constraints for any z
-        theirs = a0 + N @ np.linalg.solve(N.T @ M @ N, N.T @ (tau - h - M @ a0))
-        found = {"accelerations": self._comparison(self._ours.forward(q, v, tau), theirs)}
-        wanted = M @ theirs + h
-        try:
-            efforts = motor_efforts(self.model, N, wanted) if self.model.loops else wanted
-            found["efforts"] = self._comparison(self._ours.inverse(q, v, theirs), efforts)
-        except InputError as problem:  # with loops, the motors may be unable to produce the given accelerations
-            return Verdict(found, str(problem))
-        return Verdict(found)
-
-    def _not_comparable(self, q: Array, v: Array) -> str:
-        if not self.model.loops:
-            return ""
-        gap = float(np.max(np.abs(self._loops.violation(q))))
-        if not gap <= OPEN:
-            return f"closure error of the loops is {gap:.2g} m or rad"
-        drift = float(np.max(np.abs(self._loops.jacobian(q) @ v)))
+        table = np.full((len(ROWS), self.model.nv), np.nan)
+        constraints = self._ours.constraints
+        state = constraints.state(q, v)
+        drift = max((float(np.max(np.abs(rate))) for rate in state.rate.values()), default=0.0)
+        if not state.largest_violation <= OPEN:
+            return table, f"closure error of the loops is {state.largest_violation:.2g} m or rad"
         if not drift <= MOVING_APART * max(1.0, float(np.max(np.abs(v)))):
-            return f"the velocities violate the loop constraints by {drift:.2g} m/s or rad/s"
-        sizes = np.linalg.svd(self._loops.whitened(q), compute_uv=False)
-        if self._rank and sizes[self._rank - 1] < SINGULAR * sizes[0]:
-            return "singular configuration: the motion is not determined by the loops"
-        return ""
-
-    def _motions(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Basis of the admissible velocities, and the shortest accelerations that satisfy the constraints."""
-        if not self.model.loops:
-            return np.eye(self.model.nv), np.zeros(self.model.nv)
-        J = self._loops.jacobian(q)
-        gamma = np.array([float(row.rate) for row in self._loops.equations(q, v)])
-        U, sizes, Vt = np.linalg.svd(J, full_matrices=False)
-        kept = slice(self._rank)
-        return directions(J, self._rank), -Vt[kept].T @ ((U[:, kept].T @ gamma) / sizes[kept])
-
-    def _comparison(self, ours: Array, theirs: Array) -> Comparison:
-        worst = int(np.argmax(np.abs(ours - theirs)))
-        return Comparison(np.array(ours), np.array(theirs), self.model.joint_names[worst])
+            return table, f"the velocities violate the loop constraints by {drift:.2g} m/s or rad/s"
+        if state.is_singular:
+            return table, "singular configuration: the motion is not determined by the loops"
+        M, h = self._theirs.terms(q, v)
+        # a = a₀ + T w satisfies the constraints for any w
+        T = constraints.tangent_map(q)
+        a0 = constraints.complete_acceleration(q, v, np.zeros(T.shape[1]), "independent")
+        theirs = a0 + T @ np.linalg.solve(T.T @ M @ T, T.T @ (tau - h - M @ a0))
+        _compared(table[:3], self._ours.forward(q, v, tau), theirs)
+        efforts = M @ theirs + h
+        try:
+            if self.model.loops:
+                efforts = motor_efforts(self.model, np.linalg.qr(T)[0], efforts)
+            _compared(table[3:], self._ours.inverse(q, v, theirs), efforts)
+        except InputError as problem:  # with loops, the motors may be unable to produce the given accelerations
+            return table, str(problem)
+        return table, ""
 
 
-# --- states from messages ---------------------------------------------------------------------------------------------
-def is_described_by_joints(model: Model) -> bool:
-    """Return True if joint states by name define the full state: each moving joint has one coordinate."""
-    return all(model.joints[name].nq == model.joints[name].nv == 1 for name in model.joint_names)
+def _compared(rows: Array, ours: Array, theirs: Array) -> None:
+    """Write two results and their difference."""
+    rows[:] = ours, theirs, ours - theirs
 
 
 def state_of_joints(
@@ -241,7 +167,7 @@ def state_of_joints(
     """q, v and tau of a sensor_msgs/JointState; joints of other robots are ignored.
 
     Args:
-        model: robot for which `is_described_by_joints` holds.
+        model: robot model whose moving joints have one coordinate each.
         names: joint names.
         position: positions, one per name.
         velocity: velocities, one per name.
@@ -264,140 +190,3 @@ def state_of_joints(
     if not np.isfinite([q, v, tau]).all():
         raise InputError("joint state has non-finite values.", field="numbers")
     return q, v, tau
-
-
-# --- latest state -----------------------------------------------------------------------------------------------------
-class ReceivedMessage(NamedTuple):
-    """A serialized message with its arrival time."""
-
-    at: float  # [s], steady clock
-    raw: bytes
-
-
-class StateComparison:
-    """Compares the latest state on request.
-
-    Messages and reports are handled by one thread, comparisons by another; shared objects are replaced as a whole.
-
-    Attributes:
-        description: latest robot description; None before the first.
-        joints: latest joint state.
-        oracle: both engines for the latest state; None before the first.
-        problem: reason why no comparison is possible; None without one.
-        counts: numbers of states by result.
-    """
-
-    def __init__(
-        self,
-        settings: Callable[[], OracleSettings],
-        read_joints: Callable[[bytes], JointNumbers],
-        clock: Callable[[], float] = SYSTEM_CLOCK,
-    ) -> None:
-        """Args: present settings; message decoder, which raises InputError for invalid messages; clock."""
-        self._clock = clock
-        self._settings, self._read_joints = settings, read_joints
-        self.description: str | None = None
-        self.joints: ReceivedMessage | None = None
-        self.oracle: Oracle | None = None
-        self.problem: str | None = None
-        self.counts = {"compared": 0, "over tolerance": 0, "not comparable": 0, "refused messages": 0}
-        self._text: str | None = None  # description in use
-        self._model: Model | None = None
-        self._seen: ReceivedMessage | None = None
-        self._verdict: Verdict | None = None  # latest, and its time
-        self._compared_at = -math.inf  # [s], steady clock
-        self._refusal = ""  # error of the latest message; empty without one
-        self._over = ""  # differences beyond the tolerances since the last report
-        try:
-            pinocchio()
-        except AdaError as problem:
-            self.problem = str(problem)
-        self._has_pinocchio = self.problem is None
-
-    # --- in the thread that compares ----------------------------------------------------------------------------
-    def compare(self) -> Verdict | None:
-        """Compare the latest state; None if it is not new or incomplete."""
-        seen = self.joints
-        self._read_description()
-        if self._model is None or seen is None or self._seen is seen:
-            return None
-        self._seen = seen
-        try:
-            verdict = self._compared(self._model, seen)
-        except AdaError as problem:
-            self.counts["refused messages"] += 1
-            self._refusal = str(problem)
-            return None
-        self._verdict, self._compared_at, self._refusal = verdict, self._clock(), ""
-        over = self.over_tolerance(verdict)
-        self._over = over or self._over
-        self.counts["compared"] += 1
-        self.counts["not comparable"] += bool(verdict.reason)
-        self.counts["over tolerance"] += bool(over)
-        return verdict
-
-    def _read_description(self) -> None:
-        """Load the model of a new description."""
-        text = self.description
-        if text is None or not self._has_pinocchio or text is self._text:
-            return
-        self._text, self.problem, self.oracle, self._verdict, self._model = text, None, None, None, None
-        self._seen = None
-        try:
-            if not text.lstrip().startswith("<"):
-                raise InputError(f"the robot description starts with {text[:40]!r}; it must be URDF text.")
-            self._model = load(text, base="fixed", gravity=self._settings().gravity or None)
-        except AdaError as problem:
-            self.problem = str(problem)
-
-    def _compared(self, model: Model, joints: ReceivedMessage) -> Verdict:
-        if not is_described_by_joints(model):
-            return Verdict({}, "this robot has joints with several coordinates, which joint states do not contain")
-        q, v, tau = state_of_joints(model, *self._read_joints(joints.raw))
-        if self.oracle is None:
-            self.oracle = Oracle(model, self._text or "", q, self._settings().algorithm)
-        return self.oracle.compare(q, v, tau)
-
-    def over_tolerance(self, verdict: Verdict) -> str:
-        """Description of differences beyond the tolerances; empty without any."""
-        settings = self._settings()
-        return "; ".join(
-            f"{name} differ from pinocchio by {one.absolute:.3g}, most at {one.worst}"
-            for name, one in verdict.quantities.items()
-            if not one.is_within(settings.absolute_tolerance, settings.relative_tolerance)
-        )
-
-    # --- for the report -----------------------------------------------------------------------------------------
-    def status(self) -> Status:
-        """Status of the comparisons since the last report."""
-        level, text = self._level()
-        self._over = ""
-        values: dict[str, object] = dict(self.counts)
-        for name, one in self._verdict.quantities.items() if self._verdict is not None else ():
-            values[f"{name}: largest difference"] = one.absolute
-            values[f"{name}: largest number"] = float(np.max(np.abs(one.theirs), initial=0.0))
-            values[f"{name}: joint"] = one.worst
-        if self.oracle is not None:
-            values |= {"robot": self.oracle.model.name, "velocities": self.oracle.model.nv}
-        return Status(level, text, values)
-
-    def _level(self) -> tuple[Level, str]:
-        settings, now, verdict = self._settings(), self._clock(), self._verdict
-        if self.problem is not None:
-            return Level.ERROR, self.problem
-        if self.description is None:
-            return Level.STALE, "waiting for robot_description"
-        if self.joints is None:
-            return Level.STALE, "waiting for joint_states"
-        if now - self.joints.at > settings.stale_after:
-            return Level.STALE, f"no states for {now - self.joints.at:.1f} s"
-        if self._over or self._refusal:
-            return Level.WARN, self._over or self._refusal
-        if verdict is None:
-            return Level.STALE, "first comparison in progress, including kernel compilation"
-        age = now - self._compared_at
-        if age > settings.stale_after + 1.0 / settings.rate:  # after a gap in the states, or a slow comparison
-            return Level.STALE, f"latest comparison is {age:.1f} s old; the next one is in progress"
-        if verdict.reason:
-            return Level.WARN, f"not comparable: {verdict.reason}"
-        return Level.OK, "both engines agree"

@@ -6,30 +6,33 @@ It only subscribes, so that it can be started and stopped at any time, for simul
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
 import numpy as np
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
 from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.inbox import AwaitedDescription, decoded
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
-from ada_robot.timing.deadlines import DeadlineLoop
-from ada_tools.nodes.oracle import JointNumbers, ReceivedMessage, StateComparison, Verdict
+from ada_robot.ros.status import Level, Status
+from ada_tools.nodes.oracle import QUANTITIES, ROWS, Oracle, pinocchio, state_of_joints
 from ada_tools.nodes.settings import OracleSettings
 
 NAME = "oracle_node"
 JOINTS = "joint_states"
-ROWS = tuple(
-    f"{what} {whose}" for what in ("accelerations", "efforts") for whose in ("ours", "pinocchio", "difference")
-)
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -54,68 +57,126 @@ class OracleNode(Node):
         self._settings = Parameters(self, OracleSettings, on_change=self._change)
         refuse_unknown_overrides(self)
         settings = self._settings.value
-        self._comparison = StateComparison(lambda: self._settings.value, _read_joints)
+        self._text = ""  # robot description
+        self._model: Model | None = None
+        self._oracle: Oracle | None = None  # built at the first state, which selects the assembly mode
+        self._problem = ""  # reason why no comparison is possible
+        self._received: tuple[float, bytes] | None = None  # latest state that is not compared yet, and its arrival
+        self._compared_at = -math.inf  # [s] arrival of the latest state that was compared
+        self._remark = ""  # reason why quantities of that state are missing
+        self._over = ""  # differences beyond the tolerances since the last report
+        self._was_over = False
+        self._counts = dict.fromkeys(("compared", "over tolerance", "not comparable", "refused messages"), 0)
+        self._values: dict[str, object] = {}
+        try:
+            pinocchio()
+        except AdaError as problem:
+            self._refuse(str(problem))
         self._differences = self.create_publisher(Float64MultiArray, "~/differences", qos.STATES)
         AwaitedDescription(self, settings.description_timeout, self._described, self._ended)
         # Serialized messages: only compared ones are decoded.
-        self.create_subscription(JointState, JOINTS, self._joints, _NEWEST, raw=True)
-        self._health = Diagnostics(self, "oracle")
-        self._health.add("comparison with pinocchio", self._comparison.status)
-        self._is_over = False
-        self._said: str | None = None  # logged problem
-        self._loop = DeadlineLoop(1.0 / settings.rate, self._compare, name="oracle", on_failure=self._ended)
-        self._loop.start()
+        self.create_subscription(JointState, JOINTS, self._receive, _NEWEST, raw=True)
+        Diagnostics(self, "oracle").add("comparison with pinocchio", self._status)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may be paused
+        self._timer = self.create_timer(1.0 / settings.rate, self._compare, clock=steady)
 
-    # --- subscriptions ------------------------------------------------------------------------------------------
-    def _described(self, text: str) -> None:
-        if text != self._comparison.description:
-            self.get_logger().info(f"received a robot description of {len(text)} characters")
-            self._comparison.description = text
-
-    def _joints(self, raw: bytes) -> None:
-        self._comparison.joints = ReceivedMessage(time.monotonic(), raw)
-
-    # --- in the thread that compares ----------------------------------------------------------------------------
-    def _compare(self, _due: int) -> None:
-        verdict = self._comparison.compare()
-        if self._comparison.problem != self._said:
-            self._said = self._comparison.problem
-            if self._said is not None:
-                self.get_logger().error(f"comparison not possible: {self._said}")
-        if verdict is None:
-            return
-        if self._comparison.oracle is not None:
-            self._differences.publish(_table(verdict, self._comparison.oracle.model.joint_names))
-        over = self._comparison.over_tolerance(verdict)
-        if over and not self._is_over:
-            self.get_logger().warning(over)
-        self._is_over = bool(over)
+    def _change(self, _old: OracleSettings, new: OracleSettings) -> None:
+        self._timer.timer_period_ns = round(1e9 / new.rate)
 
     def _ended(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
 
-    # --- life ---------------------------------------------------------------------------------------------------
-    def _change(self, _old: OracleSettings, new: OracleSettings) -> None:
-        self._loop.period = 1.0 / new.rate
+    # --- subscriptions ------------------------------------------------------------------------------------------
+    def _receive(self, raw: bytes) -> None:
+        self._received = time.monotonic(), raw
 
-    def close(self) -> None:
-        """Stop the comparison thread."""
-        self._loop.stop()
+    def _described(self, text: str) -> None:
+        """Load the model of a new description."""
+        if text == self._text:
+            return
+        self.get_logger().info(f"received a robot description of {len(text)} characters")
+        self._text, self._model, self._oracle, self._received = text, None, None, None
+        try:
+            pinocchio()
+            if not text.lstrip().startswith("<"):
+                raise InputError(f"the robot description starts with {text[:40]!r}; it must be URDF text.")
+            self._model = load(text, base="fixed", gravity=self._settings.value.gravity or None)
+        except AdaError as problem:
+            self._refuse(str(problem))
+        else:
+            self._problem = ""
+
+    def _refuse(self, problem: str) -> None:
+        if problem != self._problem:
+            self._problem = problem
+            self.get_logger().error(f"comparison not possible: {problem}")
+
+    # --- comparison ---------------------------------------------------------------------------------------------
+    def _compare(self) -> None:
+        """Compare the latest state."""
+        if self._model is None or self._received is None:
+            return
+        (self._compared_at, raw), self._received = self._received, None
+        try:
+            joints = decoded(raw, JointState)
+            q, v, tau = state_of_joints(self._model, joints.name, joints.position, joints.velocity, joints.effort)
+            self._oracle = self._oracle or Oracle(self._model, self._text, q)
+            table, self._remark = self._oracle.compare(q, v, tau)
+        except AdaError as problem:
+            self._counts["refused messages"] += 1
+            self._remark = str(problem)
+            return
+        self._differences.publish(_message(table, self._model.joint_names))
+        over = self._judge(table, self._model)
+        self._counts["compared"] += 1
+        self._counts["not comparable"] += bool(self._remark)
+        self._counts["over tolerance"] += bool(over)
+        if over and not self._was_over:
+            self.get_logger().warning(over)
+        self._was_over, self._over = bool(over), over or self._over
+
+    def _judge(self, table: Array, model: Model) -> str:
+        """Description of the differences beyond the tolerances, "" without any; stores the values for the report."""
+        settings, over = self._settings.value, []
+        self._values = {"robot": model.name, "velocities": model.nv}
+        for name, rows in zip(QUANTITIES, (table[:3], table[3:]), strict=True):
+            if np.isnan(rows).any():
+                continue
+            _, theirs, difference = np.abs(rows)
+            largest, number = float(np.max(difference, initial=0.0)), float(np.max(theirs, initial=0.0))
+            joint = model.joint_names[int(np.argmax(difference))]
+            self._values |= {f"{name}: largest difference": largest, f"{name}: largest number": number}
+            self._values[f"{name}: joint"] = joint
+            if not largest <= settings.absolute_tolerance + settings.relative_tolerance * number:
+                over.append(f"{name} differ from pinocchio by {largest:.3g}, most at {joint}")
+        return "; ".join(over)
+
+    # --- report -------------------------------------------------------------------------------------------------
+    def _status(self) -> Status:
+        """Status of the comparisons since the last report."""
+        level, text = self._level()
+        self._over = ""
+        return Status(level, text, {**self._counts, **self._values})
+
+    def _level(self) -> tuple[Level, str]:
+        age = time.monotonic() - self._compared_at
+        if self._problem:
+            return Level.ERROR, self._problem
+        if not self._text:
+            return Level.STALE, "waiting for robot_description"
+        if math.isinf(age):
+            return Level.STALE, f"waiting for {JOINTS}"
+        if age > self._settings.value.stale_after:
+            return Level.STALE, f"no states for {age:.1f} s"
+        if self._over:
+            return Level.WARN, self._over
+        return (Level.WARN, self._remark) if self._remark else (Level.OK, "both engines agree")
 
 
-def _read_joints(raw: bytes) -> JointNumbers:
-    message = decoded(raw, JointState)
-    return message.name, message.position, message.velocity, message.effort
-
-
-def _table(verdict: Verdict, labels: Sequence[str]) -> Float64MultiArray:
-    """Comparison as a matrix with one row per quantity; NaN for missing values."""
-    none = np.full(len(labels), np.nan)
-    rows: list[Array] = []
-    for one in (verdict.quantities.get("accelerations"), verdict.quantities.get("efforts")):
-        rows += 3 * [none] if one is None else [one.ours, one.theirs, one.difference]
-    message = Float64MultiArray(data=np.concatenate(rows).tolist())
-    for names, stride in ((ROWS, len(message.data)), (labels, len(labels))):
+def _message(table: Array, joints: Sequence[str]) -> Float64MultiArray:
+    """Comparison as a matrix with one row per quantity."""
+    message = Float64MultiArray(data=table.ravel().tolist())
+    for names, stride in ((ROWS, table.size), (joints, len(joints))):
         message.layout.dim.append(MultiArrayDimension(label=",".join(names), size=len(names), stride=stride))
     return message
 

@@ -22,7 +22,8 @@ import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_robot.messages.outgoing import StateMessages
 from ada_robot.ros import qos
-from ada_tools.nodes.oracle_node import ROWS, OracleNode
+from ada_tools.nodes.oracle import ROWS
+from ada_tools.nodes.oracle_node import OracleNode
 
 pytestmark = pytest.mark.ros
 
