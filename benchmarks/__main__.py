@@ -13,7 +13,6 @@ from benchmarks import (
     closed,
     closure,
     compiling,
-    controllers,
     derivatives,
     energy,
     forward,
@@ -37,7 +36,6 @@ SECTIONS = {
     "other": other.run,
     "simulation": simulation.run,
     "energy": energy.run,
-    "controllers": controllers.run,
     "ik": inverse_kinematics.run,
     "threads": threads.run,
 }

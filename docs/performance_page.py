@@ -113,7 +113,7 @@ def scaling(figures: Figures) -> str:
     """Chains of any length."""
     rows = figures.rows("chains", "one state").values()
     return table(
-        "links | µs | ns per link | pinocchio µs", [[f"{r[0]:.0f}", *map(number, (r[1], r[2], r[6]))] for r in rows]
+        "links | µs | ns per link | pinocchio µs", [[f"{r[0]:.0f}", *map(number, (r[1], r[2], r[5]))] for r in rows]
     )
 
 
@@ -138,8 +138,8 @@ def plot(figures: Figures, path: Path) -> None:
     rows = list(figures.rows("chains", "one state").values())
     figure, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
     axes.loglog([r[0] for r in rows], [r[1] for r in rows], "o-", label="this package, generic kernel")
-    peers = [r for r in rows if r[6] not in (None, "")]
-    axes.loglog([r[0] for r in peers], [r[6] for r in peers], "s-", label="pinocchio, ABA")
+    peers = [r for r in rows if r[5] not in (None, "")]
+    axes.loglog([r[0] for r in peers], [r[5] for r in peers], "s-", label="pinocchio, ABA")
     axes.set(xlabel="links of the chain", ylabel="µs per state", title="Forward dynamics of chains")
     axes.grid(alpha=0.3, which="both")
     axes.legend()
@@ -209,7 +209,7 @@ Seconds of processor time in a fresh process. Compiled code is cached on disk.
 
 {first_use(figures)}
 
-The pages [controllers](controllers.md), [inverse kinematics](inverse_kinematics.md) and
+The pages [inverse kinematics](inverse_kinematics.md) and
 [dynamics_node](ros/dynamics_node.md) have times of their own. `benchmarks/README.md` describes the method;
 `docs/performance_page.py` writes this page.
 """

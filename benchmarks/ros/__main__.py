@@ -23,24 +23,19 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure; 1 if a target is missed, 2 if a section failed."""
     parser = argparse.ArgumentParser("python -m benchmarks.ros", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="duration (default 10)")
-    parser.add_argument("--robot", default="pa10", help="name or file of the robot (default pa10)")
-    parser.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="of the physics (default 1000)")
-    parser.add_argument("--publish", type=float, default=250.0, metavar="HZ", help="of joint_states (default 250)")
     parser.add_argument(
         "--json", type=Path, metavar="FOLDER", default=Path("out/bench_ros"), help="for raw data and figures.json"
     )
     parser.add_argument("--quick", action="store_true", help="check that it runs; figures mean little")
     chosen = parser.parse_args(arguments)
     require(parser, "--minutes", chosen.minutes, LONGEST)
-    require(parser, "--publish", chosen.publish, chosen.rate)
     problem = environment.ros_problem()
     if problem is not None:
         parser.error(problem)
     report = Report({**describe_machine("not pinned"), "clock": world.clock()})
     folder: Path = chosen.json
-    plan = measurements.Plan(folder, chosen.robot, chosen.rate, chosen.publish, 0.5 if chosen.quick else 3.0)
     seconds = 1.0 if chosen.quick else 60.0 * chosen.minutes
-    sections = {"periods": lambda: measurements.timing(report, plan, seconds, chosen.quick)}
+    sections = {"periods": lambda: measurements.timing(report, folder, seconds, chosen.quick)}
     code = run_sections(report, METHOD, sections, folder / "figures.json")
     print(f"\nraw data and figures: {folder}")
     return code

@@ -16,6 +16,9 @@ from benchmarks.report import Report
 from benchmarks.ros.figures import Keeping, Rows, Window, keeping
 from benchmarks.ros.world import Process, Processes, cpus, stolen
 
+RATE, PUBLISH = 1000.0, 250.0  # [Hz] of the physics, and of joint_states
+PERIOD = round(1e9 / RATE)  # [ns]
+SETTLE = {True: 0.5, False: 3.0}  # [s] that all run before anything counts, in a quick run and otherwise
 CPU = 0.25  # of one core, by the idle node
 REAL_TIME = 0.999
 COLUMNS = [
@@ -24,42 +27,20 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Settings of a measurement.
+def started_node(processes: Processes) -> Process:
+    """Start the dynamics node with its default settings."""
+    values = {"robot": "pa10", "physics_rate": RATE, "publish_rate": PUBLISH}
+    parameters = [text for name, value in values.items() for text in ("-p", f"{name}:={value}")]
+    return processes.start("ada_robot.node.dynamics_node", "--ros-args", *parameters, name="node")
 
-    Attributes:
-        folder: for raw data.
-        robot: name or file.
-        rate: of the physics [Hz].
-        publish: of joint_states [Hz].
-        settle: time that all run before anything counts [s].
-    """
 
-    folder: Path
-    robot: str
-    rate: float
-    publish: float
-    settle: float = 3.0
-
-    @property
-    def period(self) -> int:
-        """Period of the physics [ns]."""
-        return round(1e9 / self.rate)
-
-    def node(self, processes: Processes) -> Process:
-        """Start the dynamics node."""
-        values = {"robot": self.robot, "physics_rate": self.rate, "publish_rate": self.publish}
-        parameters = [text for name, value in values.items() for text in ("-p", f"{name}:={value}")]
-        return processes.start("ada_robot.node.dynamics_node", "--ros-args", *parameters, name="node")
-
-    def bare(self, processes: Processes) -> list[Process]:
-        """Start a bare process on each CPU."""
-        made = []
-        for cpu in cpus():
-            words = str(self.period), str(cpu), str(processes.folder / f"bare{cpu}.npy")
-            made.append(processes.start("benchmarks.ros.bare", *words, name=f"bare{cpu}").ready())
-        return made
+def started_bare(processes: Processes) -> list[Process]:
+    """Start a bare process on each CPU."""
+    made = []
+    for cpu in cpus():
+        words = str(PERIOD), str(cpu), str(processes.folder / f"bare{cpu}.npy")
+        made.append(processes.start("benchmarks.ros.bare", *words, name=f"bare{cpu}").ready())
+    return made
 
 
 def bare_rows(folder: Path) -> list[Rows]:
@@ -79,10 +60,10 @@ class Measured:
     stolen: float  # share of one core that the machine's host gave to others
 
 
-def timing(report: Report, plan: Plan, seconds: float, quick: bool) -> None:
+def timing(report: Report, folder: Path, seconds: float, quick: bool) -> None:
     """Measure the node for some time; a quick run has no targets."""
-    report.begin("periods", f"{plan.robot}, physics at {plan.rate:g} Hz, joint_states and /tf at {plan.publish:g} Hz")
-    idle = _measured(plan, seconds)
+    report.begin("periods", f"PA-10, physics at {RATE:g} Hz, joint_states and /tf at {PUBLISH:g} Hz")
+    idle = _measured(folder, seconds, SETTLE[quick])
     _table(report, "with a subscriber", seconds, idle)
     report.note(
         "shares of one core: CPU is what the node used, waited what others had while it could have run, "
@@ -92,20 +73,19 @@ def timing(report: Report, plan: Plan, seconds: float, quick: bool) -> None:
         report.note("quick: nothing is compared with targets")
         return
     # Steps for which the machine gave no time do not count.
-    explained = (idle.node.missed - idle.node.unexplained) / (seconds * plan.rate)
+    explained = (idle.node.missed - idle.node.unexplained) / (seconds * RATE)
     report.aim("missed periods of the idle node that nothing explains", float(idle.node.unexplained), 0.0, "periods")
     report.aim("CPU of the idle node", idle.cpu, CPU, "cores")
     report.aim("steps of the idle node per period", idle.node.steps, REAL_TIME - explained, "", at_least=True)
 
 
-def _measured(plan: Plan, seconds: float) -> Measured:
+def _measured(folder: Path, seconds: float, settle: float) -> Measured:
     """Start all processes, let them settle, and watch them."""
-    with Processes(plan.folder) as processes:
-        folder = processes.folder
-        node = plan.node(processes)
+    with Processes(folder) as processes:
+        node = started_node(processes)
         words = "benchmarks.ros.participants", "listener", str(folder)
-        others = [processes.start(*words, name="listener").ready(), *plan.bare(processes)]
-        time.sleep(plan.settle)
+        others = [processes.start(*words, name="listener").ready(), *started_bare(processes)]
+        time.sleep(settle)
         begin, counts = time.monotonic_ns(), np.array([node.seconds(), node.waited(), stolen()])
         time.sleep(seconds)
         counts = np.array([node.seconds(), node.waited(), stolen()]) - counts
@@ -117,8 +97,8 @@ def _measured(plan: Plan, seconds: float) -> Measured:
     came = np.load(folder / "came_joint_states.npy")
     inside = (came >= window.begin) & (came < window.end)
     return Measured(
-        keeping(np.load(folder / "physics.npy"), window, plan.period, rows),
-        [keeping(one, window, plan.period, []) for one in rows],
+        keeping(np.load(folder / "physics.npy"), window, PERIOD, rows),
+        [keeping(one, window, PERIOD, []) for one in rows],
         float(inside.sum()) / window.seconds,
         *(counts / window.seconds).tolist(),
     )

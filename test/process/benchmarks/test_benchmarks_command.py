@@ -20,7 +20,6 @@ JUDGED = {
     "compile",
     "chains",
     "simulation",
-    "controllers",
 }
 
 
