@@ -25,7 +25,7 @@ from benchmarks.timing import Contender, Plan, Timings, batch_by_address, measur
 
 CALL, NATIVE, BATCH, FORWARD, VJP = "ada call", "ada native", "ada batch", "forward", "vjp"
 JVP, HVP = "jvp", "hvp"
-ROLLOUT, GRADIENT = "motion", "its gradient"
+ROLLOUT, GRADIENT, BOTH = "motion", "its gradient", "both"
 MANY, FEW, REPEATS = 512, 16, 5
 INTEGRATORS: tuple[IntegratorName, ...] = ("rk4", "semi_implicit")
 ROWS, HOLD = 50, 20  # of efforts, and steps for which each acts
@@ -107,6 +107,12 @@ def _motion(model: ada.Model, start: Array | None, integrator: IntegratorName, r
     contenders = [
         Contender(ROLLOUT, f"s.reset(); s.step({ROWS * HOLD})", {"s": sim}, ROWS * HOLD),
         Contender(GRADIENT, "f(w, w)", {"f": pull, "w": w}, ROWS * HOLD),
+        Contender(
+            BOTH,
+            f"s.rollout_vjp(q, None, u, hold={HOLD})[1](w, w)",
+            {"s": sim, "q": sim.q, "u": tau, "w": w},
+            ROWS * HOLD,
+        ),
     ]
     title = f"{model.name}, {model.nv} velocities: a motion of {ROWS * HOLD} steps, {integrator}, per step"
     timings = _show(title, contenders, Aims(), report, plan)

@@ -39,12 +39,14 @@ class IntegratorState(ctypes.Structure):
     coefficients for each of `stages`, a row of weights, the nodes, and, for adaptive steps, two rows of error weights
     over stages + 1 rates.
 
-    Backwards, `log` has buffer for the stages of each step, `pull` and `pull_settle` are kernels of [state; gradient by
-    the result] that compute the gradients by [state; u]; the table continues with the rows of `backward_table`.
+    Where `points` is given, steps forwards fill it: for each step the points of all stages and the state before its
+    projection, or for a direct method the state before the step. Steps backwards read it; `pull` and `pull_settle` are
+    kernels of [state; gradient by the result] that compute the gradients by [state; u]; the table continues with the
+    rows of `backward_table`.
     """
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("rate", "settle", "x", "u", "t", "log", "work", "table")),
+        *((name, ctypes.c_void_p) for name in ("rate", "settle", "x", "u", "t", "log", "points", "work", "table")),
         # numbers in the state (a multiple of the lanes) and how many are used; steps since the origin, steps to take,
         # steps per row of the log, and steps since the last row
         *((name, ctypes.c_int64) for name in ("n", "used", "states", "stages", "first", "steps", "every", "phase")),
@@ -56,23 +58,26 @@ class IntegratorState(ctypes.Structure):
         *((name, ctypes.c_double) for name in ("time", "length")),
         # changing inputs: stride of the rows of u (0: u is constant), and steps per row
         *((name, ctypes.c_int64) for name in ("next_u", "hold")),
-        # backwards: kernels; gradients by the state and by each row of u, gradient added at the state before each step
-        # (may be null), and numbers in u (a multiple of the lanes)
+        # backwards: kernels; gradients by the state and by each row of u; gradients added at the state before each row
+        # of u; and numbers in u (a multiple of the lanes)
         *((name, ctypes.c_void_p) for name in ("pull", "pull_settle", "by_x", "by_u", "added")),
         ("inputs", ctypes.c_int64),
     ]
 
 
 def fixed(on: Any) -> None:
-    """Take steps of equal length by an explicit method; write rows of the log."""
+    """Take steps of equal length by an explicit method; write rows of the log, and the points of the stages."""
     s = on.s
     n, stages, h = s.n, s.stages, s.h
-    point = on.work[stages * n :]
+    apart = on.choose(on.has_points, n, 0)
+    first_point = on.choose(on.has_points, on.points, on.work[stages * n :])
     for k in on.repeat(s.steps):
         t = _take_input(on, k)
-        _stages(on, 0, t, h, point, _evaluate)
-        _combine(on, on.table[stages * stages :], stages, h, point)
-        _finish(on, point)
+        points = first_point[k * (stages + 1) * apart :]
+        new = points[stages * apart :]
+        _stages(on, 0, t, h, points, apart, _evaluate)
+        _combine(on, on.table[stages * stages :], stages, h, new)
+        _finish(on, new)
         _keep_row(on, k + 1)
 
 
@@ -80,7 +85,10 @@ def direct(on: Any) -> None:
     """Take steps x⁺ = rate(x, u, t), where the rate includes the step length and returns an allowed state."""
     s = on.s
     for k in on.repeat(s.steps):
-        _evaluate(on, on.x, _take_input(on, k), on.work)
+        t = _take_input(on, k)
+        for _ in on.when(on.has_points):
+            copy(on, on.x, on.points[k * s.n :])
+        _evaluate(on, on.x, t, on.work)
         copy(on, on.work, on.x)
         _keep_row(on, k + 1)
 
@@ -98,7 +106,7 @@ def adaptive(on: Any) -> None:
 
 
 def backward_fixed(on: Any) -> None:
-    """Take steps by an explicit method, then compute the gradients by the first state and by u from that by the last.
+    """Compute the gradients by the first state and by u from that by the last, for steps of an explicit method.
 
     With the stages X_i = x + h Σ a_ij K_j, K_i = f(X_i), and the gradient w by x + h Σ b_i K_i,
 
@@ -108,28 +116,18 @@ def backward_fixed(on: Any) -> None:
     """
     s = on.s
     n, stages, h = s.n, s.stages, s.h
-    nodes, turned = on.table[(stages + 1) * stages :], on.table[(stages + 2) * stages :]
-    weights, nodes_turned, ones = (turned[(stages + row) * stages :] for row in range(3))
+    turned = on.table[(stages + 2) * stages :]
+    weights, nodes, ones = (turned[(stages + row) * stages :] for row in range(3))
     slopes = on.work[(stages + 3) * n :]
     for k in on.repeat(s.steps):
-        points, t = on.log[k * (stages + 1) * n :], _take_input(on, k)
-        for i in on.repeat(stages):
-            point = points[i * n :]
-            _combine(on, on.table[i * stages :], i, h, point)
-            _evaluate(on, point, t + h * nodes[i], on.work[i * n :])
-        _combine(on, on.table[stages * stages :], stages, h, points[stages * n :])
-        copy(on, points[stages * n :], on.x)
-        for _ in on.when(on.has_settle):
-            on.settle(on.x)
-    for k in on.repeat(s.steps):
         before = s.steps - k - 1
-        points, t = on.log[before * (stages + 1) * n :], _take_input(on, before)
+        points, t = on.points[before * (stages + 1) * n :], _take_input(on, before)
         for _ in on.when(on.has_settle):
             on.pull_settle(points[stages * n :], on.by_x)
         for i in on.repeat(stages):
             for j in on.lanes_of(n):
                 slopes[j] = (on.weighted(turned[i * stages :], i, j, True) + on.by_x[j] * weights[i]) * h
-            _pull(on, points[(stages - i - 1) * n :], t + h * nodes_turned[i], slopes, on.work[i * n :], before)
+            _pull(on, points[(stages - i - 1) * n :], t + h * nodes[i], slopes, on.work[i * n :], before)
         for j in on.lanes_of(n):
             on.by_x[j] = on.by_x[j] + on.weighted(ones, stages, j, True)
         _add_own(on, before)
@@ -140,13 +138,9 @@ def backward_direct(on: Any) -> None:
     """Compute gradients as `backward_fixed` for steps x⁺ = rate(x, u, t)."""
     s = on.s
     for k in on.repeat(s.steps):
-        state, t = on.log[k * s.n :], _take_input(on, k)
-        copy(on, on.x, state)
-        _evaluate(on, state, t, on.x)
-    for k in on.repeat(s.steps):
         before = s.steps - k - 1
-        state, t = on.log[before * s.n :], _take_input(on, before)
-        _pull(on, state, t, on.by_x, on.by_x, before)
+        t = _take_input(on, before)
+        _pull(on, on.points[before * s.n :], t, on.by_x, on.by_x, before)
         _add_own(on, before)
     s.done = s.steps
 
@@ -176,9 +170,10 @@ def _pull(on: Any, x: Vector, t: Number, w: Vector, out: Vector, before: Number)
 
 
 def _add_own(on: Any, before: Number) -> None:
-    """Add the gradient that is given at the state before a step."""
-    for _ in on.when(on.has_added):
-        own = on.added[before * on.s.n :]
+    """Add the gradient that is given at the state before a step, if that is the first one of a row."""
+    step = on.s.first + before
+    for _ in on.when(step % on.s.hold == 0):
+        own = on.added[on.input_row(step) * on.s.n :]
         for j in on.lanes_of(on.s.n):
             on.by_x[j] = on.by_x[j] + own[j]
 
@@ -201,7 +196,7 @@ def adaptive_step(on: Any, until: Number) -> None:
     verdict = on.pair()
     verdict[0], verdict[1] = float("inf"), AFTER_OVERFLOW  # kept if a rate is not finite
     with on.attempt():
-        _stages(on, 1, now, h, point, _try)
+        _stages(on, 1, now, h, point, 0, _try)
         _combine(on, on.table[stages * stages :], stages, h, point)
         _try(on, point, now + h, last_rate)
         verdict[0] = _error(on, point, h)
@@ -220,12 +215,13 @@ def adaptive_step(on: Any, until: Number) -> None:
         s.refused = s.refused + 1
 
 
-def _stages(on: Any, start: int, t: Number, h: Number, point: Vector, evaluate: Any) -> None:
-    """Evaluate the rates of all stages from `start`."""
+def _stages(on: Any, start: int, t: Number, h: Number, points: Vector, apart: Number, evaluate: Any) -> None:
+    """Evaluate the rates of all stages from `start`, at points that are so many numbers apart."""
     n, stages = on.s.n, on.s.stages
     nodes = on.table[(stages + 1) * stages :]
     for k in on.repeat(stages - start):
         i = k + start
+        point = points[i * apart :]
         _combine(on, on.table[i * stages :], i, h, point)
         evaluate(on, point, t + h * nodes[i], on.work[i * n :])
 
@@ -265,10 +261,11 @@ def _factor(on: Any, error: Vector) -> Number:
 
 
 def _finish(on: Any, new: Vector) -> None:
-    """Project the new state if required, and make it the current state."""
+    """Make the new state the current one, projected if required."""
     for _ in on.when(on.has_settle):
-        on.settle(new)
-    copy(on, new, on.x)
+        copy(on, on.settled(new), on.x)
+    for _ in on.when(on.no(on.has_settle)):
+        copy(on, new, on.x)
 
 
 def _keep_row(on: Any, done: Number) -> None:
@@ -454,8 +451,9 @@ class _Executor:
         self._rate, self._settle = self.s.rate, self.s.settle
         self._u, self._t, self._states = self.s.u, self.s.t, self.s.states
         self.x, self.work, self.table, self.log = self.s.x, self.s.work, self.s.table, self.s.log
+        self.points = self.s.points
         self.by_x, self.by_u, self.added = self.s.by_x, self.s.by_u, self.s.added
-        self.has_settle, self.has_log, self.has_added = map(self._is_given, (self._settle, self.log, self.added))
+        self.has_settle, self.has_log, self.has_points = map(self._is_given, (self._settle, self.log, self.points))
         self._abandoned = ""
 
     def _value(self, kind: str, text: str, lanes: Lanes = ONE) -> Value:
@@ -472,13 +470,14 @@ class _Executor:
             "i32", f"call i32 {self._rate}(ptr {x}, ptr {self._u}, ptr {self._t}, ptr {out}, i64 {self._states})"
         )
 
-    def settle(self, new: Value) -> None:
+    def settled(self, new: Value) -> Value:
+        """Memory with the projection of a state."""
         settled = self.work[(self.s.stages + 2) * self.s.n :]
         status = self._value(
             "i32", f"call i32 {self._settle}(ptr {new}, ptr {self._u}, ptr {settled}, i64 {self._states})"
         )
         self.leave_if(status > 0, status)
-        copy(self, settled, new)
+        return settled
 
     def pull(self, x: Value, t: Value, w: Value) -> Value:
         """Gradients of w·rate by x, then by u."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradient of a scalar by the initial state and the torques of a trajectory: the discrete adjoint of its steps.
 
-The trajectory stores the states at the start of each row of torques, with a checkpoint after at most √N of N steps; the
-steps between two checkpoints are repeated in the backward pass. In addition to its rows it needs memory for (s + 3) √N
-states, with the number of stages s of the method (2 for semi_implicit).
+The points of all stages are stored, s + 1 states per step with the number of stages s of the method (one state for
+semi_implicit), if they are no more than STORED numbers. Of a longer trajectory the states at the start of each row of
+torques are stored, with a checkpoint after at most √N of N steps; the steps between two checkpoints are repeated in the
+backward pass, which needs memory for (s + 1) √N states.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from ada_dynamics.simulation.rollout import Rollout
 from ada_dynamics.simulation.system import System
 from ada_dynamics.spatial.vector import ZERO
 
+STORED = 2**21  # numbers in the points of all stages, 16 MiB
 KEPT = 64  # minimum number of steps between two checkpoints
 
 
@@ -129,20 +131,26 @@ class AdjointExecutor(KernelExecutor):
         self._u = np.ascontiguousarray(u)
         self.s.u, self.s.next_u = self._u.ctypes.data, self._u.shape[1] if len(u) > 1 else 0
 
+    def points(self, steps: int) -> Array:
+        """Allocate memory for the points of the stages of some steps, one row per step."""
+        return np.zeros((steps, (self.method.stages + 1) * self._x.size))
+
+    def use_points(self, points: Array) -> None:
+        """Let steps forwards fill this memory, and steps backwards read it."""
+        self.s.points = points.ctypes.data
+
     def adjoint(self, first: int, steps: int, by_x: Array, by_u: Array, added: Array) -> bool:
-        """Take steps and propagate a gradient back to the current state; return True if no kernel failed.
+        """Propagate a gradient back through steps; return True if no kernel failed.
 
         Args:
-            first: number of steps between the origin and the current state.
-            steps: number of steps to take.
-            by_x: gradient by the state after the steps; replaced by that by the current state.
+            first: number of steps between the origin and the first of these.
+            steps: number of steps.
+            by_x: gradient by the state after the steps; replaced by that by the state before them.
             by_u: gradients by the rows of u, to which the result is added.
-            added: rows of direct gradients by the state before each step.
+            added: direct gradients by the state before each row of u.
         """
         s = self.s
-        s.first, s.steps, s.every, s.phase, s.done = first, steps, 1, 0, 0
-        stages = self.rows(steps if self.method.is_direct else steps * (self.method.stages + 1))
-        s.log = stages.ctypes.data
+        s.first, s.steps, s.done = first, steps, 0
         s.by_x, s.by_u, s.added = by_x.ctypes.data, by_u.ctypes.data, added.ctypes.data
         self._backward(self._address)
         return bool(s.done == steps)
@@ -182,8 +190,11 @@ class RecordedTrajectory:
         self._hold = hold // self._rows_each
         self._u = self._steps.inputs(start[None], tau[:1]).repeat(len(tau) * self._rows_each, axis=0)
         self._u[:, : self.nv] = tau.repeat(self._rows_each, axis=0)
-        self._apart = max(KEPT, isqrt(len(self._u) * self._hold))
         self._executor = AdjointExecutor(system, context.method, start, self._u, context.step, self._hold, t)
+        steps = len(self._u) * self._hold
+        self._is_stored = steps * self._executor.points(1).size <= STORED
+        self._apart = max(KEPT, steps if self._is_stored else isqrt(steps))
+        self._points = self._executor.points(min(self._apart, steps))
         self._rows, self._checkpoints = self._advance(start)
 
     @property
@@ -197,11 +208,11 @@ class RecordedTrajectory:
         by_x, by_u = weights[-1].copy(), np.zeros((len(self._u), executor.inputs))
         end = len(self._u) * self._hold
         for first, state in reversed(self._checkpoints):
-            executor.x = state
-            added = np.zeros((end - first, *by_x.shape))
-            here = range(-(-first // self._hold), -(-end // self._hold))
-            added[[row * self._hold - first for row in here]] = weights[here.start : here.stop]
-            if not executor.adjoint(first, end - first, by_x, by_u, added):
+            executor.use_points(self._points)
+            if not self._is_stored:
+                executor.x = state
+                executor.advance(first, end - first)
+            if not executor.adjoint(first, end - first, by_x, by_u, weights):
                 name = self.system.model.name
                 raise IntegrationError(f"model {name!r}: the gradient of the trajectory is not finite.")
             end = first
@@ -253,6 +264,8 @@ class RecordedTrajectory:
         """Advance to a step; if a kernel fails, select other combinations of constraints or raise the reason."""
         executor, done = self._executor, first
         while True:
+            if self._is_stored:
+                executor.use_points(self._points[done:])
             done += executor.advance(done, until - done, rows[(done - first) // every :], every)
             if done == until:
                 return

@@ -412,8 +412,8 @@ class Simulation(NotCopyable):
 
         `pull(by_q, by_v)` takes the gradient of a scalar with respect to q (as a velocity) and v at the last row,
         (nv,), or at all rows, (R + 1, nv); None for zero. It returns the gradients with respect to the initial state
-        and the torques. Its cost is a small multiple of the simulation, independent of their number; its memory is that
-        of about √N states for N steps. The state of the simulation does not change.
+        and the torques. Its cost is a small multiple of the simulation, independent of their number; its memory is
+        16 MiB, or that of about √N states for N steps. The state of the simulation does not change.
 
         Args:
             q: initial configuration.
