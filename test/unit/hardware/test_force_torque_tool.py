@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compensation of the weight of a tool against another engine, and identification of the tool."""
+"""Compensation of the weight of a tool against another engine."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.errors import InputError
-from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.force_torque.tool import SensorGravity, identify_tool, tool_weight
-from ada_robot.errors import Refused
+from ada_hardware.force_torque.tool import SensorGravity, tool_weight
 
 MASS, COM = 1.3, (0.02, -0.015, 0.09)
 SENSOR_XYZ, SENSOR_RPY = (0.01, 0.02, 0.05), (0.3, -0.2, 0.7)
-BIAS = np.array([3.0, -2.0, 5.0, 0.1, 0.2, -0.05])
 
 
 def arm_with_tool() -> str:
@@ -77,45 +72,3 @@ def test_gravity_at_the_sensor_and_the_weight_of_its_tool_are_those_of_another_e
     weight = body * pin.Motion(gravity.vector, np.zeros(3))
     expected = np.concatenate([weight.linear, weight.angular])
     np.testing.assert_allclose(tool_weight(MASS, COM, gravity), expected, rtol=0.0, atol=1e-12)
-
-
-def six_poses() -> list[SensorGravity]:
-    return [SensorGravity(0.0, 9.81 * one) for one in np.vstack([np.eye(3), -np.eye(3)])]
-
-
-def measured(orientations: list[SensorGravity], noise: float = 0.0, bias: np.ndarray = BIAS) -> list[tuple]:
-    rng = np.random.default_rng(1)
-    spread = noise * np.array([1, 1, 1, 0.05, 0.05, 0.05])
-    return [(tool_weight(MASS, COM, one) + bias + spread * rng.normal(size=6), one) for one in orientations]
-
-
-def test_mass_centre_and_zero_come_back_from_six_poses_and_the_residual_is_the_noise() -> None:
-    found = identify_tool(measured(six_poses()))
-    assert found.mass == pytest.approx(MASS, abs=1e-12)
-    np.testing.assert_allclose(found.com, COM, rtol=0.0, atol=1e-12)
-    np.testing.assert_allclose(found.bias, BIAS, rtol=0.0, atol=1e-11)
-    assert found.force_residual < 1e-12 and found.moment_residual < 1e-12
-    assert found.condition < 1.5 and found.samples == 6
-    found = identify_tool(measured(six_poses() * 20, noise=0.1))
-    # 120 samples: the mass has a standard deviation of 0.1 N / (9.81 m/s² √120) = 1 g
-    assert found.mass == pytest.approx(MASS, abs=4e-3)
-    np.testing.assert_allclose(found.com, COM, rtol=0.0, atol=2e-3)
-    assert found.force_residual == pytest.approx(0.1, rel=0.15)
-    assert found.moment_residual == pytest.approx(0.005, rel=0.15)
-
-
-def test_samples_that_do_not_determine_the_tool_are_refused() -> None:
-    with refused(InputError, field="samples", value=2):
-        identify_tool(measured(six_poses()[:2]))
-    spoilt = measured(six_poses())
-    spoilt[3] = (np.full(6, np.nan), spoilt[3][1])
-    with refused(InputError, field="wrench 3"):
-        identify_tool(spoilt)
-    reversed_ = [(wrench, one._replace(vector=-one.vector)) for wrench, one in measured(six_poses())]
-    with refused(Refused, field="mass"):
-        identify_tool(reversed_)
-    with refused(Refused, field="condition", value=np.inf):
-        identify_tool(measured([SensorGravity.of(np.eye(3))] * 10))
-    tilted = [SensorGravity.of(pose_of((0, 0, 0), (t, 0, 0))[:3, :3]) for t in (0.0, 0.01, 0.02, 0.03)]
-    with refused(Refused, field="condition"):
-        identify_tool(measured(tilted))
