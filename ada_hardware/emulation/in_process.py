@@ -2,7 +2,7 @@
 """Connection to an emulator in the same process.
 
     clock = ManualClock()
-    wire = InProcessPackets(Pa10Emulator(settings), clock=clock.now, sleep=clock.sleep, faults={"drop": 0.1})
+    wire = InProcessWire(Pa10Emulator(settings), clock=clock.now, sleep=clock.sleep, faults={"drop": 0.1})
     driver = Pa10Driver(driver_settings, wire=wire, clock=clock.now)
 
 With an `ada_dynamics.clock.ManualClock`, waiting takes no time and runs are reproducible; with the defaults the
@@ -17,17 +17,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ada_dynamics.clock import SYSTEM_CLOCK
-from ada_dynamics.errors import InputError
 from ada_hardware.emulation.emulated_link import EmulatedLink
 from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.transport.wires import ByteStream, PacketPort
+from ada_hardware.transport.wires import Wire
 from ada_robot.errors import TransportError
 
 
-class _InProcess:
-    """Base of both kinds. Thread-safe."""
-
-    WIRE = ""
+class InProcessWire(Wire):
+    """Connection to an emulator. It can be used again after `close`; thread-safe."""
 
     def __init__(
         self,
@@ -50,20 +47,14 @@ class _InProcess:
             url: address for messages.
 
         Raises:
-            InputError: the device needs the other kind of connection, or unknown fault.
+            InputError: unknown fault.
         """
-        if emulator.WIRE != self.WIRE:
-            text = f"{emulator.NAME} uses {emulator.WIRE}, not {self.WIRE}."
-            raise InputError(text, field="wire", value=emulator.WIRE, allowed=self.WIRE)
         self.url = url or f"in-process {emulator.NAME}"
         self._clock, self._sleep = clock, sleep
         self._lock = threading.RLock()
         self._line = EmulatedLink(emulator, clock(), faults=faults, seed=seed)
-
-    @property
-    def emulator(self) -> Emulator[Any]:
-        """The emulated device."""
-        return self._line.emulator
+        self._received: deque[bytes] = deque()
+        self.device = emulator
 
     def fault(self, name: str, value: float) -> None:
         """Set a fault of `emulation.faults` or of the emulator's FAULTS, or clear it with 0.
@@ -80,85 +71,40 @@ class _InProcess:
         with self._lock:
             self._collect()
 
-    def _put(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:  # noqa: D102
         with self._lock:
             self._check()
-            self._line.put(data, self._clock())
+            self._line.put(bytes(data), self._clock())
 
-    def _wait(self, timeout: float, has_come: Callable[[], object]) -> None:
-        """Wait for input for up to `timeout` [s]."""
+    def receive(self, timeout: float) -> bytes | None:  # noqa: D102
         deadline = self._clock() + timeout
         while True:
             with self._lock:
                 self._check()
                 self._collect()
+                if self._received:
+                    return self._received.popleft()
                 now, wake = self._clock(), min(deadline, self._line.next_time())
-            if has_come() or now >= deadline:
-                return
+            if now >= deadline:
+                return None
             self._sleep(max(wake - now, 0.0))
 
+    def discard_input(self) -> None:  # noqa: D102
+        with self._lock:
+            self._collect()
+            self._received.clear()
+
+    def close(self) -> None:  # noqa: D102
+        self.discard_input()
+
     def _collect(self) -> None:
-        raise NotImplementedError
+        """Store the data that have arrived: packets, or all bytes of a stream as one piece."""
+        arrived = [arrival.data for arrival in self._line.take(self._clock())]
+        if arrived and self.device.WIRE == "stream":
+            arrived = [b"".join([*self._received, *arrived])]
+            self._received.clear()
+        self._received.extend(arrived)
 
     def _check(self) -> None:
         if self._line.is_disconnected:
             raise TransportError(f"{self.url}: disconnected (fault disconnect).", field="state", value="gone")
-
-
-class InProcessStream(_InProcess, ByteStream):
-    """Byte stream to an emulator. It can be used again after `close`."""
-
-    WIRE = "stream"
-    _come = b""
-
-    def write(self, data: bytes) -> None:  # noqa: D102
-        if data:
-            self._put(bytes(data))
-
-    def read(self, limit: int, timeout: float) -> bytes:  # noqa: D102
-        self._wait(timeout, lambda: self._come)
-        with self._lock:
-            data, self._come = self._come[:limit], self._come[limit:]
-        return data
-
-    def discard_input(self) -> None:  # noqa: D102
-        with self._lock:
-            self._collect()
-            self._come = b""
-
-    def close(self) -> None:  # noqa: D102
-        self.discard_input()
-
-    def _collect(self) -> None:
-        for arrival in self._line.take(self._clock()):
-            self._come += arrival.data
-
-
-class InProcessPackets(_InProcess, PacketPort):
-    """Packets to and from an emulator. It can be used again after `close`."""
-
-    WIRE = "packets"
-
-    def __init__(self, emulator: Emulator[Any], **options: Any) -> None:
-        """Options as of `InProcessStream`."""
-        super().__init__(emulator, **options)
-        self._packets: deque[bytes] = deque()
-
-    def send(self, packet: bytes) -> None:  # noqa: D102
-        self._put(bytes(packet))
-
-    def receive(self, timeout: float) -> bytes | None:  # noqa: D102
-        self._wait(timeout, lambda: self._packets)
-        with self._lock:
-            return self._packets.popleft() if self._packets else None
-
-    def discard_input(self) -> None:  # noqa: D102
-        with self._lock:
-            self._collect()
-            self._packets.clear()
-
-    def close(self) -> None:  # noqa: D102
-        self.discard_input()
-
-    def _collect(self) -> None:
-        self._packets.extend(arrival.data for arrival in self._line.take(self._clock()))

@@ -135,7 +135,7 @@ class ForceSensor:
 
     def __init__(
         self,
-        device: str | SensorDriver[Any, Any, Any],
+        device: str | SensorDriver[Any, Any],
         driver_settings: object = None,
         settings: ForceSensorSettings | None = None,
         *,
@@ -487,7 +487,7 @@ class ForceSensor:
         self._explain("reopened, no sample received yet")
 
 
-def _made(device: str, settings: object) -> SensorDriver[Any, Any, Any]:
+def _made(device: str, settings: object) -> SensorDriver[Any, Any]:
     """Create the driver of a device; raises UnknownDevice or InputError."""
     kind = find(device)
     if kind.kind != SENSOR:
@@ -501,5 +501,5 @@ def _made(device: str, settings: object) -> SensorDriver[Any, Any, Any]:
         given, wanted = type(settings).__name__, make.SETTINGS.__name__
         text = f"{device}: driver_settings is a {given}; required is {wanted} or a mapping."
         raise InputError(text, field="driver_settings", value=given, allowed=wanted)
-    driver: SensorDriver[Any, Any, Any] = make(settings)
+    driver: SensorDriver[Any, Any] = make(settings)
     return driver

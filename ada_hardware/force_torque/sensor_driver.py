@@ -21,16 +21,16 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.opening import open_device_stream
-from ada_hardware.transport.wires import ByteStream, Serial, Wire
+from ada_hardware.opening import open_device_wire
+from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.driver import LinkCounts
 from ada_robot.errors import NoAnswer, TransportError
 from ada_robot.settings import setting
 
 R = TypeVar("R")
-W = TypeVar("W", bound=Wire)
-_CHUNK = 4096  # [bytes]
 _LONGEST_TALK = 0.5  # [s] limit of waiting for the end of an earlier stream
+_QUIET = 0.05  # [s] without input that indicates the end of a stream
+_LONGEST_TAKING = 0.02  # [s] limit of reading pending data
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class SequenceCounts:
     restarted: int = 0
 
 
-class SensorDriver(ABC, Generic[S, W, R]):
-    """Sensor on a connection of type W that sends records of type R.
+class SensorDriver(ABC, Generic[S, R]):
+    """Sensor that sends records of type R.
 
     Attributes:
         settings: settings in use.
@@ -112,8 +112,13 @@ class SensorDriver(ABC, Generic[S, W, R]):
 
     NAME: ClassVar[str]
     SETTINGS: ClassVar[type] = SensorSettings
+    START: ClassVar[bytes]  # request that starts the records
+    STOP: ClassVar[bytes]  # request that ends them
+    TRIES: ClassVar[int]  # of the start request
+    WAIT: ClassVar[float]  # [s] for the first record after each of them
+    REMEDY: ClassVar[str]  # for a sensor that does not answer
 
-    def __init__(self, settings: S, *, wire: W | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: S, *, wire: Wire | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Create the driver without opening the connection.
 
         Args:
@@ -128,9 +133,10 @@ class SensorDriver(ABC, Generic[S, W, R]):
         self.counts = LinkCounts()
         self.sequence = SequenceCounts()
         self._injected, self._clock = wire, clock
-        self._wire: W | None = None
+        self._wire: Wire | None = None
         self._records: deque[tuple[float, R]] = deque()  # pending records with their times of reception
         self._backlog = 64  # largest number of pending records; beyond it the older ones are skipped
+        self._refused_before = 0  # refused data before the records were started
         self._last = Sample(-np.inf, np.full(6, np.nan), is_fresh=False)
 
     # --- implemented by sensors -------------------------------------------------------------------------------------
@@ -139,29 +145,22 @@ class SensorDriver(ABC, Generic[S, W, R]):
     def period(self) -> float:
         """Sample period as set [s]."""
 
-    @abstractmethod
-    def _open_wire(self) -> W:
-        """Open the connection."""
+    @property
+    def _serial(self) -> Serial | None:
+        """Settings of the serial line; None for packets."""
+        return None
 
     @abstractmethod
-    def _prepare(self, wire: W) -> SensorIdentity:
+    def _prepare(self) -> SensorIdentity:
         """Find the sensor and determine its scale; raises NoAnswer."""
 
     @abstractmethod
-    def _start(self, wire: W) -> None:
-        """Start the records; raises NoAnswer."""
-
-    @abstractmethod
-    def _take(self, wire: W, timeout: float) -> bool:
-        """Read input for up to `timeout` seconds and store its records; return True if anything was received."""
+    def _feed(self, data: bytes) -> int:
+        """Store the records in received data; return the number of damaged parts."""
 
     @abstractmethod
     def _sample(self, when: float, record: R) -> Sample:
         """Convert a record received at a time [s] to a sample."""
-
-    @abstractmethod
-    def _end(self, wire: W) -> None:
-        """Stop the records. Raises TransportError if the connection failed."""
 
     def reset(self) -> None:  # most devices have no latched state
         """Clear the latched state of the device, such as an exceeded threshold.
@@ -179,14 +178,35 @@ class SensorDriver(ABC, Generic[S, W, R]):
             NoAnswer: no reply of such a sensor.
         """
         self.close()
-        self._wire = wire = self._injected or self._open_wire()
+        self._wire = self._injected or open_device_wire(self.NAME, self.settings.url, self.settings, self._serial)
+        self._refused_before = self.counts.refused
         try:
-            self._identity = self._prepare(wire)
+            self._identity = self._prepare()
             self._scale = np.array(self._identity.scale)
-            self._start(wire)
+            self._start()
         except BaseException:
             self.close()
             raise
+
+    def _start(self) -> None:
+        """Start the records; raises NoAnswer."""
+        for attempt in range(self.TRIES):
+            self._forget()
+            self.counts.retries += attempt > 0
+            self._send(self.START)
+            if self._receive(self.WAIT):
+                return
+        raise self._no_records()
+
+    def _no_records(self) -> NoAnswer:
+        """Error of a sensor that sent no records."""
+        field, what = "data", "no data received"
+        if self.counts.refused > self._refused_before:
+            field, what = "records", "data received, but no records of this sensor (type, rate, or another program?)"
+        self.counts.last_problem = what
+        rate = f" at {self._serial.baud} baud" if self._serial else ""
+        text = f"{self.NAME} at {self._opened().url}: {self.TRIES} requests{rate}: {what}. {self.REMEDY}"
+        return NoAnswer(text, field=field)
 
     def identity(self) -> SensorIdentity:
         """Identity of the sensor, after `open`."""
@@ -200,7 +220,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
         Raises:
             TransportError: the connection failed.
         """
-        if not self._records and not self._receive(self.settings.timeout):
+        if not self._receive(self.settings.timeout):
             return self._missed()
         return self._next()
 
@@ -223,14 +243,48 @@ class SensorDriver(ABC, Generic[S, W, R]):
         return self._last
 
     def _receive(self, timeout: float) -> bool:
-        """Read input until a record is pending; return True if one was received within the timeout [s]."""
-        wire, deadline = self._opened(), self._clock() + timeout
-        while True:
-            self._take(wire, max(deadline - self._clock(), 0.0))
-            if self._records or self._clock() >= deadline:
-                return bool(self._records)
+        """Read input until a record is pending; return True if there is one within the timeout [s]."""
+        deadline = self._clock() + timeout
+        while not self._records:
+            self._take(max(deadline - self._clock(), 0.0))
+            if self._clock() >= deadline:
+                break
+        return bool(self._records)
 
-    def _opened(self) -> W:
+    def _take(self, timeout: float) -> bool:
+        """Read pending input, waiting up to `timeout` [s] for the first; return True if there was any."""
+        wire = self._opened()
+        data = wire.receive(timeout)
+        has_come, end = data is not None, self._clock() + _LONGEST_TAKING
+        while data is not None:
+            self._count_damage(self._feed(data))
+            data = wire.receive(0.0) if self._clock() <= end else None
+        return has_come
+
+    def _count_damage(self, times: int) -> None:
+        if times:
+            self.counts.refused += times
+            self.counts.last_problem = "damaged or incomplete record received"
+
+    def _forget(self) -> None:
+        """Discard all received data."""
+        self._opened().discard_input()
+        self._records.clear()
+
+    def _end_stream(self) -> None:
+        """End a stream left on by an earlier program."""
+        self._opened().send(self.STOP)
+        end = self._clock() + _LONGEST_TALK
+        while self._opened().receive(_QUIET) is not None and self._clock() < end:
+            pass
+        self._forget()
+        self._refused_before = self.counts.refused
+
+    def _send(self, request: bytes) -> None:
+        self.counts.sent += 1
+        self._opened().send(request)
+
+    def _opened(self) -> Wire:
         if self._wire is None:
             raise TransportError(f"{self.NAME}: not open; call open() first.", field="state", value="closed")
         return self._wire
@@ -241,63 +295,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
         if wire is None:
             return
         try:
-            self._end(wire)
+            wire.send(self.STOP)
         except TransportError as problem:
             self.counts.last_problem = str(problem)
         wire.close()
-
-
-class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
-    """Sensor on a serial line."""
-
-    STOP: ClassVar[bytes]  # command that ends the stream
-    QUIET: ClassVar[float]  # [s] without input that indicates the end of a stream
-    REMEDY: ClassVar[str]  # for a sensor that does not answer
-
-    @property
-    @abstractmethod
-    def _line(self) -> Serial:
-        """Settings of the line."""
-
-    @abstractmethod
-    def _feed(self, data: bytes) -> int:
-        """Store the records in `data`; return the number of damaged parts."""
-
-    @abstractmethod
-    def _forget(self) -> None:
-        """Discard all received data."""
-
-    def _open_wire(self) -> ByteStream:
-        return open_device_stream(self.NAME, self.settings.url, self._line, self.settings)
-
-    def _end_stream(self, wire: ByteStream) -> None:
-        """End a stream left on by an earlier program."""
-        wire.write(self.STOP)
-        end = self._clock() + _LONGEST_TALK
-        while wire.read(_CHUNK, self.QUIET) and self._clock() < end:
-            pass
-        self._forget()
-        self._refused_before = self.counts.refused
-
-    def _no_records(self, wire: ByteStream, requests: int) -> NoAnswer:
-        """Error of a sensor that sent no records since its stream was ended."""
-        field, what = "bytes", "no bytes received"
-        if self.counts.refused > self._refused_before:
-            field, what = "records", "bytes received, but no records of this sensor (type, rate, or another program?)"
-        self.counts.last_problem = what
-        text = f"{self.NAME} at {wire.url}: {requests} requests at {self._line.baud} baud: {what}. {self.REMEDY}"
-        return NoAnswer(text, field=field)
-
-    def _take(self, wire: ByteStream, timeout: float) -> bool:
-        data = wire.read(_CHUNK, timeout)
-        if data:
-            self._count_damage(self._feed(data))
-        return bool(data)
-
-    def _count_damage(self, times: int) -> None:
-        if times:
-            self.counts.refused += times
-            self.counts.last_problem = "damaged or incomplete record received"
-
-    def _end(self, wire: ByteStream) -> None:
-        wire.write(self.STOP)

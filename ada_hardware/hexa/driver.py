@@ -26,8 +26,8 @@ from ada_hardware.hexa.packets import (
     is_newer,
 )
 from ada_hardware.hexa.plant import LIMITS, PERIOD, WATCHDOG
-from ada_hardware.opening import open_device_packets
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.opening import open_device_wire
+from ada_hardware.transport.wires import Wire
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, RobotDriver, alarm_error, in_words
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
@@ -64,7 +64,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         self,
         settings: HexaSettings,
         *,
-        wire: PacketPort | None = None,
+        wire: Wire | None = None,
         clock: Callable[[], float] = SYSTEM_CLOCK,
         session: int | None = None,
     ) -> None:
@@ -88,7 +88,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
 
     # --- driver ---------------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
-        self._wire = self._injected or open_device_packets(self.NAME, self.settings.url, self.settings)
+        self._wire = self._injected or open_device_wire(self.NAME, self.settings.url, self.settings)
         self._is_open = True
         deadline, status = self._clock() + self.settings.connect_timeout, None
         try:
@@ -157,7 +157,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         return self.settings.url or (self._wire.url if self._wire else "")
 
     @property
-    def _port(self) -> PacketPort:
+    def _port(self) -> Wire:
         if not self._is_open or self._wire is None:
             raise TransportError("hexa: not connected; call open() first.", field="state", value="closed")
         return self._wire

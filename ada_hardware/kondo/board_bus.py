@@ -9,13 +9,12 @@ from collections.abc import Callable
 from typing import ClassVar, Generic, TypeVar
 
 from ada_hardware.transport.framing import FrameParser
-from ada_hardware.transport.wires import ByteStream
+from ada_hardware.transport.wires import Wire
 from ada_robot.driver import LinkCounts
 from ada_robot.errors import NoAnswer
 
 C = TypeVar("C")
 R = TypeVar("R")
-_CHUNK = 512  # [bytes] read at once
 
 
 class Request(Generic[R]):
@@ -46,7 +45,7 @@ class BoardBus(ABC, Generic[C, R]):
 
     def __init__(
         self,
-        wire: ByteStream,
+        wire: Wire,
         *,
         timeout: float | None = None,
         retries: int = 4,
@@ -114,12 +113,12 @@ class BoardBus(ABC, Generic[C, R]):
     def _try(self, request: Request[R]) -> R | None:
         parser = request.parser()
         self._wire.discard_input()  # stale replies
-        self._wire.write(request.frame)
+        self._wire.send(request.frame)
         self.counts.sent += 1
         deadline = self._clock() + self._timeout + request.wire_time
         while True:
             left = deadline - self._clock()
-            replies = parser.feed(self._wire.read(_CHUNK, max(left, 0.0)))
+            replies = parser.feed(self._wire.receive(max(left, 0.0)) or b"")
             if replies:
                 self.counts.received += 1
                 return replies[0]
@@ -138,4 +137,4 @@ class BoardBus(ABC, Generic[C, R]):
         """Read and discard input for `duration` seconds."""
         deadline = self._clock() + duration
         while (left := deadline - self._clock()) > 0.0:
-            self._wire.read(_CHUNK, left)
+            self._wire.receive(left)

@@ -17,9 +17,9 @@ import numpy as np
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
-from ada_hardware.opening import open_device_stream
+from ada_hardware.opening import open_device_wire
 from ada_hardware.plausibility import PlausibilityCheck
-from ada_hardware.transport.wires import ByteStream, Serial
+from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
@@ -91,9 +91,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     SHORTEST_PERIOD: ClassVar[float]  # [s]
     modes = frozenset({Mode.POSITION})
 
-    def __init__(
-        self, settings: S, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, settings: S, *, wire: Wire | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Read the angle map.
 
         Args:
@@ -154,7 +152,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """Settings of the serial line."""
 
     @abstractmethod
-    def _connect(self, wire: ByteStream) -> B:
+    def _connect(self, wire: Wire) -> B:
         """Create the bus on an open line."""
 
     def _bus_options(self) -> dict[str, Any]:
@@ -215,7 +213,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             raise
 
     def _open_line(self) -> B:
-        self._wire = self._injected or open_device_stream(self.NAME, self.settings.url, self._serial(), self.settings)
+        self._wire = self._injected or open_device_wire(self.NAME, self.settings.url, self.settings, self._serial())
         self._bus = bus = self._connect(self._wire)
         return bus
 

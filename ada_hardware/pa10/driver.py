@@ -22,7 +22,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.robots.load import load
-from ada_hardware.opening import open_device_packets
+from ada_hardware.opening import open_device_wire
 from ada_hardware.pa10.axis_data import AxisData, decode_axis_data, read_payload
 from ada_hardware.pa10.cyclic import IN_SPEED, IN_TORQUE
 from ada_hardware.pa10.packets import PacketType
@@ -31,7 +31,7 @@ from ada_hardware.pa10.session import Session
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import ArmState
 from ada_hardware.pa10.variants import arm, model_name, variant
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.transport.wires import Wire
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, RobotDriver, alarm_error, in_words
 from ada_robot.errors import NoAnswer, Refused, TransportError
@@ -55,7 +55,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     SETTINGS: ClassVar[type] = Pa10Settings
 
     def __init__(
-        self, settings: Pa10Settings, *, wire: PacketPort | None = None, clock: Callable[[], float] = SYSTEM_CLOCK
+        self, settings: Pa10Settings, *, wire: Wire | None = None, clock: Callable[[], float] = SYSTEM_CLOCK
     ) -> None:
         """Create the driver without opening the connection.
 
@@ -98,7 +98,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def open(self) -> None:  # noqa: D102
         if self._session is not None:
             return
-        wire = self._injected or open_device_packets(self.NAME, self.settings.url, self.settings)
+        wire = self._injected or open_device_wire(self.NAME, self.settings.url, self.settings)
         wire.discard_input()
         self._session = Session(
             wire, self.settings, self._arm, self.counts, self._clock,

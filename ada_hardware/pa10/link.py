@@ -22,7 +22,7 @@ from ada_hardware.pa10.packets import (
     encode_packet,
 )
 from ada_hardware.pa10.variants import Variant
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.transport.wires import Wire
 from ada_robot.driver import LinkCounts
 
 _MOST_WAITING = 256  # packets read at once, so that a flood cannot block the cycle
@@ -42,7 +42,7 @@ class Link:
         took: round-trip time of the last answered request [s].
     """
 
-    def __init__(self, wire: PacketPort, variant: Variant, counts: LinkCounts, clock: Callable[[], float]) -> None:
+    def __init__(self, wire: Wire, variant: Variant, counts: LinkCounts, clock: Callable[[], float]) -> None:
         """Use an open port.
 
         Args:
@@ -83,7 +83,7 @@ class Link:
         self.foreign, self.is_taken = "", False
 
     @property
-    def wire(self) -> PacketPort:
+    def wire(self) -> Wire:
         """Port in use."""
         return self._wire
 

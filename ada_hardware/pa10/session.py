@@ -18,7 +18,7 @@ from ada_hardware.pa10.packets import Packet, PacketType, alarm_clear_payload
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import ArmState, Translation
 from ada_hardware.pa10.variants import VARIANTS, Arm, variant
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.transport.wires import Wire
 from ada_robot.driver import Alarm, LinkCounts, alarm_error
 from ada_robot.errors import NoAnswer, Refused, TransportError
 
@@ -52,7 +52,7 @@ class Session:
 
     def __init__(
         self,
-        wire: PacketPort,
+        wire: Wire,
         settings: Pa10Settings,
         arm: Arm,
         counts: LinkCounts,

@@ -13,7 +13,7 @@ from ada_hardware.emulation.emulated_link import base_name, fault_names
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.pipeline import ForceSensorSettings
 from ada_hardware.force_torque.rdt.calibration import parse_calibration
-from ada_hardware.opening import emulator_settings, is_dry, is_emulated
+from ada_hardware.opening import DRY, EMULATOR, emulator_settings
 from ada_hardware.registry import ROBOT, DeviceKind, find
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
@@ -50,7 +50,7 @@ class Target:
     @property
     def is_real(self) -> bool:
         """True if a real device may move; an address of an unknown kind counts as real."""
-        return bool(self.url) and not is_dry(self.url) and not is_emulated(self.url)
+        return self.url not in ("", DRY, EMULATOR)
 
     @property
     def is_faultless(self) -> bool:

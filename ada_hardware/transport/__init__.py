@@ -11,16 +11,16 @@ runs.
 
 from __future__ import annotations
 
-from ada_hardware.transport.wires import ByteStream, PacketPort, Serial
+from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.errors import TransportError
 
-__all__ = ["ByteStream", "PacketPort", "Serial", "open_packets", "open_stream"]
+__all__ = ["Serial", "Wire", "open_packets", "open_stream"]
 
 _PACKETS = "udp://HOST:PORT, such as udp://192.168.1.1:49152, or arcnet:INTERFACE, such as arcnet:arc0"
 _STREAMS = "a device file, such as /dev/ttyUSB0"
 
 
-def open_stream(url: str, serial: Serial) -> ByteStream:
+def open_stream(url: str, serial: Serial) -> Wire:
     """Open a byte stream.
 
     Args:
@@ -38,7 +38,7 @@ def open_stream(url: str, serial: Serial) -> ByteStream:
     return serial_line.open_port(url, serial)
 
 
-def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:
+def open_packets(url: str, *, exclusive: bool = True) -> Wire:
     """Open a packet connection.
 
     Args:

@@ -12,15 +12,16 @@ from types import ModuleType
 from typing import Any
 
 from ada_dynamics.resources import how_to_install
-from ada_hardware.transport.wires import ByteStream, Serial, is_readable, is_writable
+from ada_hardware.transport.wires import Serial, Wire, is_readable, is_writable
 from ada_robot.errors import TransportError
 from ada_robot.processes import posix_module
 
 BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
+_PIECE = 4096  # [bytes] received at once
 WRITE_MARGIN = 0.1  # [s] added to the transmission time as the timeout of a write
 
 
-class SerialPort(ByteStream):
+class SerialPort(Wire):
     """Serial port or pseudo-terminal of this machine."""
 
     def __init__(self, url: str, port: Any, serial: Serial) -> None:
@@ -35,7 +36,7 @@ class SerialPort(ByteStream):
         self._descriptor: int = port.fileno()
         os.set_blocking(self._descriptor, False)
 
-    def write(self, data: bytes) -> None:  # noqa: D102
+    def send(self, data: bytes) -> None:  # noqa: D102
         rest = memoryview(data)
         deadline = time.monotonic() + WRITE_MARGIN + BITS_PER_BYTE * len(rest) / self._serial.baud
         while rest:
@@ -52,16 +53,16 @@ class SerialPort(ByteStream):
             except OSError as problem:
                 raise self._gone(problem.strerror) from None
 
-    def read(self, limit: int, timeout: float) -> bytes:  # noqa: D102
+    def receive(self, timeout: float) -> bytes | None:  # noqa: D102
         if not is_readable(self._checked(), timeout):
-            return b""
+            return None
         try:
-            data = os.read(self._descriptor, limit)
+            data = os.read(self._descriptor, _PIECE)
         except BlockingIOError:
-            return b""
+            return None
         except OSError as problem:
             raise self._gone(problem.strerror) from None
-        if not data and limit > 0:  # readable without data: end of file
+        if not data:  # readable without data: end of file
             raise self._gone("end of file")
         return data
 

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from ada_hardware.transport.claim import Claim, claim
-from ada_hardware.transport.wires import PacketPort, is_readable
+from ada_hardware.transport.wires import Wire, is_readable
 from ada_robot.errors import TransportError
 
 LARGEST = 65_536  # [bytes]
 
 
-class SocketPort(PacketPort):
+class SocketPort(Wire):
     """Packets over a socket, which it owns."""
 
     LOST: ClassVar[tuple[int, ...]] = (
@@ -35,16 +35,16 @@ class SocketPort(PacketPort):
         self._socket, self._claim = connected, claim
         connected.setblocking(False)
 
-    def send(self, packet: bytes) -> None:  # noqa: D102
+    def send(self, data: bytes) -> None:  # noqa: D102
         for _ in range(2):
             try:
-                self._socket.send(packet)
+                self._socket.send(data)
             except OSError as problem:
                 # The error refers to an earlier packet, and this one was not sent: repeat.
                 if problem.errno == errno.ECONNREFUSED:
                     continue
                 if problem.errno not in self.LOST:
-                    raise self._gone(problem, len(packet)) from None
+                    raise self._gone(problem, len(data)) from None
             return
 
     def receive(self, timeout: float) -> bytes | None:  # noqa: D102

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base classes of connections, and waiting for file descriptors.
+"""Base class of connections, and waiting for file descriptors.
 
 Waiting has a resolution better than 1 ms, to which `poll` and sockets round.
 """
@@ -59,15 +59,38 @@ class Serial(NamedTuple):
 
 
 class Wire(ABC):
-    """Base of both kinds of connections.
+    """Connection to one device: a stream of bytes (serial line), or packets (UDP, ARCNET).
 
     Attributes:
         url: address.
-        device: emulator process started for it, which ends with it; None otherwise.
+        device: emulator at the other end, if it belongs to the connection; None otherwise.
     """
 
     url: str
     device: Any = None
+
+    @abstractmethod
+    def send(self, data: bytes) -> None:
+        """Send all bytes of a stream, or one packet; a lost packet is no error.
+
+        Raises:
+            TransportError: the connection failed.
+        """
+
+    @abstractmethod
+    def receive(self, timeout: float) -> bytes | None:
+        """Return received bytes of a stream, or the next packet; None after the timeout [s].
+
+        Raises:
+            TransportError: the connection failed.
+        """
+
+    def overheard(self) -> Sequence[bytes]:
+        """Return packets sent to the device by other programs, received since the last call by `send` and `receive`.
+
+        Only available on ARCNET; other connections do not receive packets of other programs.
+        """
+        return ()
 
     @abstractmethod
     def discard_input(self) -> None:
@@ -80,38 +103,3 @@ class Wire(ABC):
     def _switch_off(self) -> None:
         if self.device is not None:
             self.device.close()
-
-
-class ByteStream(Wire):
-    """Byte stream."""
-
-    @abstractmethod
-    def write(self, data: bytes) -> None:
-        """Send all bytes. Raises TransportError if the connection failed."""
-
-    @abstractmethod
-    def read(self, limit: int, timeout: float) -> bytes:
-        """Return received bytes, at most `limit`; wait up to `timeout` [s] for the first; b"" after the timeout.
-
-        Raises:
-            TransportError: the connection failed.
-        """
-
-
-class PacketPort(Wire):
-    """Packets to and from one peer."""
-
-    def overheard(self) -> Sequence[bytes]:
-        """Return packets sent to the peer by other programs, received since the last call during `send` and `receive`.
-
-        Only available on ARCNET; a UDP socket does not receive packets of other programs.
-        """
-        return ()
-
-    @abstractmethod
-    def send(self, packet: bytes) -> None:
-        """Send a packet. Raises TransportError if the connection failed; a lost packet is no error."""
-
-    @abstractmethod
-    def receive(self, timeout: float) -> bytes | None:
-        """Return the next packet; wait up to `timeout` [s]; None after the timeout. Raises as `send`."""

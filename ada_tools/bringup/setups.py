@@ -17,7 +17,6 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.structured_text.files import parsed
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode
 from ada_hardware.opening import EMULATOR as EMULATOR_URL
-from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR, find
 from ada_tools.bringup.arguments import Argument, joint_positions, unusable
 from ada_tools.bringup.nodes import (
@@ -191,7 +190,7 @@ def device_parameters(values: SetupValues, devices: Mapping[str, str], frame: st
 def _checked_url(values: SetupValues, name: str, argument: str) -> str:
     url = values[argument]
     if values["backend"] == EMULATOR:
-        if url and not is_emulated(url):
+        if url not in ("", EMULATOR_URL):
             text = (
                 f"{argument}:={url} is the address of a real device, but the backend is {EMULATOR}: use "
                 f"backend:={REAL}, or omit {argument}."

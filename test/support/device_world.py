@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ada_dynamics.clock import ManualClock
-from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.registry import find
 from ada_robot.settings import checked
 
@@ -28,7 +28,6 @@ class DeviceWorld:
         emulator, driver = kind.emulator_class(), kind.driver_class()
         self.clock = clock = ManualClock()
         self.device: Any = emulator(checked(emulator.SETTINGS, device or {}))
-        wire = InProcessStream if emulator.WIRE == "stream" else InProcessPackets
-        self.wire: Any = wire(self.device, clock=clock, sleep=clock.sleep, faults=faults)
+        self.wire: Any = InProcessWire(self.device, clock=clock, sleep=clock.sleep, faults=faults)
         waits = {"sleep": clock.sleep} if name == "dynpick" else {}
         self.driver: Any = driver(checked(driver.SETTINGS, settings), wire=self.wire, clock=clock, **waits)

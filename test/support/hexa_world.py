@@ -8,7 +8,7 @@ from tapped_wire import TappedPackets
 
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.emulation.in_process import InProcessPackets
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.hexa.driver import HexaDriver, HexaSettings
 from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_hardware.hexa.kinematics import HexaKinematics
@@ -44,7 +44,7 @@ class World:
         self.next = 0.0
 
     def plugged(self, faults=None):
-        return InProcessPackets(self.table, clock=self.clock, sleep=self.clock.sleep, faults=faults)
+        return InProcessWire(self.table, clock=self.clock, sleep=self.clock.sleep, faults=faults)
 
     @property
     def number(self):

@@ -13,7 +13,7 @@ import numpy as np
 from ada_dynamics.clock import ManualClock
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.transport.wires import Wire
 from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
@@ -131,7 +131,7 @@ class Bus:
         return RESPONSE.pack(*numbers, self.word | (0 if self._is_in_control else TAKES_NO_CONTROL))
 
 
-class HostPort(PacketPort):
+class HostPort(Wire):
     """One program on the wire."""
 
     def __init__(self, bus: Bus, name: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from tapped_wire import TappedPackets
 
 from ada_dynamics.clock import ManualClock
-from ada_hardware.emulation.in_process import InProcessPackets
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.settings import Pa10EmulatorSettings, Pa10Settings
@@ -51,7 +51,7 @@ class LockStep:
         same = Pa10EmulatorSettings(variant=settings.variant, axes=settings.axes)
         self.clock = ManualClock()
         self.emulator = Pa10Emulator(emulator or same)
-        self.wire = InProcessPackets(self.emulator, clock=self.clock.now, sleep=self.clock.sleep, faults=faults)
+        self.wire = InProcessWire(self.emulator, clock=self.clock.now, sleep=self.clock.sleep, faults=faults)
         self.tap = TappedPackets(self.wire)
         self.driver = Pa10Driver(settings, wire=self.tap, clock=self.clock)
         self.driver.open()

@@ -14,7 +14,7 @@ from peers.pa10_body import TORQUES as TORQUE
 from tapped_wire import TappedPackets
 
 from ada_dynamics.clock import ManualClock
-from ada_hardware.emulation.in_process import InProcessPackets
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.settings import Pa10EmulatorSettings, Pa10Settings
@@ -42,7 +42,7 @@ class Told(NamedTuple):
 class Tap(TappedPackets):
     """Between driver and wire: keeps all commands C."""
 
-    def __init__(self, wire: InProcessPackets, variant: str, clock: ManualClock) -> None:
+    def __init__(self, wire: InProcessWire, variant: str, clock: ManualClock) -> None:
         super().__init__(wire)
         self._variant, self._clock = variant, clock
         self._effort = np.zeros(7)
@@ -74,7 +74,7 @@ class Stream:
     ) -> None:
         self.clock = ManualClock(10.0)
         self.arm = Pa10Emulator(Pa10EmulatorSettings(variant=variant, **emulator))
-        self.wire = InProcessPackets(self.arm, clock=self.clock.now, sleep=self.clock.sleep, seed=5)
+        self.wire = InProcessWire(self.arm, clock=self.clock.now, sleep=self.clock.sleep, seed=5)
         self.tap = Tap(self.wire, variant, self.clock)
         settings = Pa10Settings(variant=variant, device_timeout=device_timeout)
         self.driver = Pa10Driver(settings, wire=self.tap, clock=self.clock)

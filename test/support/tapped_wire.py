@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.transport.wires import Wire
 
 
-class TappedPackets(PacketPort):
+class TappedPackets(Wire):
     """Packets to and from another wire."""
 
-    def __init__(self, wire: PacketPort) -> None:
+    def __init__(self, wire: Wire) -> None:
         self.wire, self.url = wire, wire.url
         self.sent: list[bytes] = []
         self.on_send: Callable[[bytes], object] = lambda packet: None

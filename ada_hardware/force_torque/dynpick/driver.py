@@ -14,13 +14,12 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.dynpick import codec
 from ada_hardware.force_torque.dynpick.codec import DynPickParser, Record, Text
-from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SensorSettings, SerialSensorDriver
-from ada_hardware.transport.wires import ByteStream, Serial
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SensorSettings
+from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.errors import NoAnswer
 from ada_robot.settings import setting
 
 V = TypeVar("V")
-_TRIES = 5
 _ANSWER_TIME = 0.1  # [s] timeout of single requests
 
 
@@ -49,19 +48,19 @@ class DynPickSettings(SensorSettings):
             raise InputError(text, field="sensitivity", value=self.sensitivity)
 
 
-class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
+class DynPickDriver(SensorDriver[DynPickSettings, Record]):
     """DynPick driver."""
 
     NAME = "dynpick"
     SETTINGS: ClassVar[type] = DynPickSettings
-    STOP, QUIET = codec.STOP, 0.02
+    START, STOP, TRIES, WAIT = codec.READ, codec.STOP, 5, _ANSWER_TIME
     REMEDY = "Check power supply, cable, port and `baud`."
 
     def __init__(
         self,
         settings: DynPickSettings,
         *,
-        wire: ByteStream | None = None,
+        wire: Wire | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
@@ -81,12 +80,12 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         return 1.0 / self.settings.rate
 
     @property
-    def _line(self) -> Serial:
+    def _serial(self) -> Serial:
         return Serial(baud=self.settings.baud)
 
     # --- open -------------------------------------------------------------------------------------------------------
-    def _prepare(self, wire: ByteStream) -> SensorIdentity:
-        self._end_stream(wire)
+    def _prepare(self) -> SensorIdentity:
+        self._end_stream()
         given = self.settings.sensitivity
         scale = given or self._ask_sensitivity()
         version = self._ask(codec.VERSION, lambda text: text, tries=1) or ""
@@ -96,8 +95,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         found = self._ask(codec.SENSITIVITY, codec.decode_sensitivity)
         if found is not None:
             return found
-        if not self._ask_record():
-            raise self._no_records(self._opened(), _TRIES)
+        super()._start()  # a sensor that sends no records either is another one, or not connected
         text = (
             f"{self.NAME} at {self._opened().url}: no answer to the request for its sensitivity, as from older units. "
             "Set `sensitivity` from the data sheet: counts per N for x, y, z and per N m, such as 24.9, 24.6, 24.5, "
@@ -105,9 +103,8 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         )
         raise NoAnswer(text, field="sensitivity")
 
-    def _start(self, wire: ByteStream) -> None:
-        if not any(self._ask_record() for _ in range(_TRIES)):
-            raise self._no_records(wire, _TRIES)
+    def _start(self) -> None:
+        super()._start()
         self._forget()
         self._number = None
         self._due = self._clock()
@@ -121,7 +118,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         if not self._is_asked:
             self._pace()
             self._request()
-        if not self._records and not self._receive(self.settings.timeout):
+        if not self._receive(self.settings.timeout):
             self._forget()  # a late record must not be taken for the reply to another request
             return self._missed()
         self._is_asked = False
@@ -141,7 +138,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
 
     def _request(self) -> None:
         # an unrequested record must not be taken for this reply: all later ones would be one record late
-        if self._take(self._opened(), 0.0):
+        if self._take(0.0):
             self._records.clear()
         self._send(codec.READ)
         self._is_asked = True
@@ -160,10 +157,6 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         self._number = record.number
 
     # --- bytes ----------------------------------------------------------------------------------------------------
-    def _send(self, command: bytes) -> None:
-        self.counts.sent += 1
-        self._opened().write(command)
-
     def _feed(self, data: bytes) -> int:
         before, now = self._parser.refused, self._clock()
         for one in self._parser.feed(data):
@@ -182,24 +175,17 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             deadline = self._clock() + _ANSWER_TIME
             while self._texts or self._clock() < deadline:
                 if not self._texts:
-                    self._take(self._opened(), max(deadline - self._clock(), 0.0))
+                    self._take(max(deadline - self._clock(), 0.0))
                     continue
                 found = decode(self._texts.popleft())
                 if found is not None:
                     return found
         return None
 
-    def _ask_record(self) -> bool:
-        self._forget()
-        self._send(codec.READ)
-        return self._receive(_ANSWER_TIME)
-
     def _forget(self) -> None:
-        """Discard all received data."""
-        self._opened().discard_input()
+        super()._forget()
         before = self._parser.refused
         self._parser.restart()
         self._count_damage(self._parser.refused - before)
-        self._records.clear()
         self._texts.clear()
         self._is_asked = False

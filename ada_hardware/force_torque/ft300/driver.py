@@ -10,21 +10,19 @@ import numpy as np
 
 from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.ft300.codec import FrameParser
-from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity, SensorSettings, SerialSensorDriver
-from ada_hardware.transport.wires import ByteStream, Serial
-
-_TRIES, _WAIT = 3, 0.5  # tries of the start request, timeout [s]
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SensorSettings
+from ada_hardware.transport.wires import Serial, Wire
 
 
-class Ft300Driver(SerialSensorDriver[SensorSettings, tuple[int, ...]]):
+class Ft300Driver(SensorDriver[SensorSettings, tuple[int, ...]]):
     """FT 300 driver; frames have no numbers, so lost ones show in the rate only."""
 
     NAME = "ft300"
-    STOP, QUIET = codec.STOP, 0.05
+    START, STOP, TRIES, WAIT = codec.START, codec.STOP, 3, 0.5
     REMEDY = "Check the 24 V supply, lines A and B of the RS-485 connection (swapped?), and the port."
 
     def __init__(
-        self, settings: SensorSettings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
+        self, settings: SensorSettings, *, wire: Wire | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(settings, wire=wire, clock=clock)
         self._parser, self._backlog = FrameParser(), 16
@@ -34,21 +32,12 @@ class Ft300Driver(SerialSensorDriver[SensorSettings, tuple[int, ...]]):
         return 1.0 / codec.RATE
 
     @property
-    def _line(self) -> Serial:
+    def _serial(self) -> Serial:
         return Serial(baud=codec.BAUD)
 
-    def _prepare(self, wire: ByteStream) -> SensorIdentity:
-        self._end_stream(wire)
+    def _prepare(self) -> SensorIdentity:
+        self._end_stream()
         return SensorIdentity("Robotiq FT 300", codec.SCALE, "protocol")
-
-    def _start(self, wire: ByteStream) -> None:
-        for attempt in range(_TRIES):
-            self.counts.retries += attempt > 0
-            self.counts.sent += 1
-            wire.write(codec.START)
-            if self._receive(_WAIT):
-                return
-        raise self._no_records(wire, _TRIES)
 
     def _feed(self, data: bytes) -> int:
         before, now = self._parser.runs, self._clock()
@@ -56,9 +45,8 @@ class Ft300Driver(SerialSensorDriver[SensorSettings, tuple[int, ...]]):
         return self._parser.runs - before
 
     def _forget(self) -> None:
-        self._opened().discard_input()
+        super()._forget()
         self._parser.forget()
-        self._records.clear()
 
     def _sample(self, when: float, record: tuple[int, ...]) -> Sample:
         is_at_end = min(record) <= codec.LOWEST or max(record) >= codec.HIGHEST

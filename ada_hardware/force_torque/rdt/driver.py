@@ -17,17 +17,14 @@ from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import PAGE, Calibration, fetch_page, parse_calibration
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SensorSettings, SequenceCounts
-from ada_hardware.opening import open_device_packets
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.transport.wires import Wire
 from ada_robot.errors import NoAnswer
 from ada_robot.settings import setting
 
 WRAP = 1 << 32
 _JUMP = 10_000  # records that can be lost at once; a larger jump is an error, or a restart of the device
 _RUN = 32  # successive records that are not used, which indicate a restart
-_TRIES, _WAIT = 10, 0.1  # tries of the start request, timeout [s] (netft_utils)
 _REPEATS = 3  # repetitions of requests without a reply, which are idempotent
-_LONGEST_TAKING = 0.02  # [s] limit of reading pending packets
 SCALE = (10_000.0,) * 3 + (100_000.0,) * 3  # [1/N], [1/(N m)]
 TICK = 1e-3  # [s] unit of the sample period
 # Status bits of OptoForce's serial and CAN packets; the same bits are assumed for the records of the box. The lowest
@@ -77,70 +74,39 @@ class RdtSettings(SensorSettings):
 T = TypeVar("T", bound=RdtSettings)
 
 
-class RdtDriver(SensorDriver[T, PacketPort, Record]):
+class RdtDriver(SensorDriver[T, Record]):
     """Sensor that streams RDT records until it is stopped."""
 
     SETTINGS: ClassVar[type] = RdtSettings
+    START, STOP = codec.encode_request(Request(codec.START)), codec.encode_request(Request(codec.STOP))
+    TRIES, WAIT = 10, 0.1  # as in netft_utils
+    REMEDY = (
+        "Check power supply and cable, that this machine has an address in the network of the sensor (ping it), that "
+        "no firewall blocks UDP, and that RDT is enabled on the web page of the sensor."
+    )
 
-    def __init__(
-        self, settings: T, *, wire: PacketPort | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, settings: T, *, wire: Wire | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(settings, wire=wire, clock=clock)
         self._watch = SequenceWatch(self.sequence)
         self._measurement = -1  # number of the last measurement
 
-    # --- implemented by devices -----------------------------------------------------------------------------------
     @abstractmethod
     def _verdict(self, status: int) -> tuple[str, str, bool]:
         """Decode a status word: error text, warning text, and whether an axis is out of range."""
 
-    # --- common part ----------------------------------------------------------------------------------------------
     @property
     def period(self) -> float:  # noqa: D102
         return 1.0 / self.settings.rate
 
-    def _open_wire(self) -> PacketPort:
-        return open_device_packets(self.NAME, self.settings.url, self.settings)
+    def _forget(self) -> None:
+        super()._forget()
+        self._watch.restart()
+        self._measurement = -1
 
-    def _start(self, wire: PacketPort) -> None:
-        seen = 0
-        for attempt in range(_TRIES):
-            wire.discard_input()
-            self._watch.restart()
-            self._records.clear()
-            self._measurement = -1
-            self.counts.retries += attempt > 0
-            self._send(Request(codec.START, codec.ENDLESS))
-            deadline = self._clock() + _WAIT
-            while self._clock() < deadline:
-                seen += self._take(wire, max(deadline - self._clock(), 0.0))
-                if self._records:
-                    return
-        what = f"{seen} packets received, but no RDT records" if seen else "no packets received"
-        self.counts.last_problem = what
-        text = (
-            f"{self.NAME} at {wire.url}: {_TRIES} start requests within {_TRIES * _WAIT:g} s: {what}. Check power "
-            "supply and cable, that this machine has an address in the network of the sensor (ping it), that no "
-            "firewall blocks UDP, and that RDT is enabled on the web page of the sensor."
-        )
-        raise NoAnswer(text, field="records" if seen else "packets", value=seen)
-
-    def _take(self, wire: PacketPort, timeout: float) -> bool:
-        packet = wire.receive(timeout)
-        has_come, end = packet is not None, self._clock() + _LONGEST_TAKING
-        while packet is not None:
-            self._keep(packet)
-            packet = wire.receive(0.0) if self._clock() <= end else None
-        return has_come
-
-    def _keep(self, packet: bytes) -> None:
-        """Store the new records of a packet."""
-        records = codec.decode_records(packet)
-        if not records:
-            self.counts.refused += 1
-            self.counts.last_problem = f"a packet of {len(packet)} bytes is not an RDT record"
-        now = self._clock()
+    def _feed(self, data: bytes) -> int:
+        records, now = codec.decode_records(data), self._clock()
         self._records.extend((now, one) for one in records if self._watch.is_new(one.number))
+        return not records
 
     def _sample(self, when: float, record: Record) -> Sample:
         if record.sample == self._measurement:
@@ -158,20 +124,9 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
             status=record.status,
         )
 
-    def reset(self) -> None:
-        """Clear the latched thresholds of the device."""
-        self._repeat(Request(codec.RESET_THRESHOLD))
-
-    def _end(self, wire: PacketPort) -> None:
-        wire.send(codec.encode_request(Request(codec.STOP)))
-
-    def _send(self, request: Request) -> None:
-        self.counts.sent += 1
-        self._opened().send(codec.encode_request(request))
-
     def _repeat(self, request: Request) -> None:
         for _ in range(_REPEATS):
-            self._send(request)
+            self._send(codec.encode_request(request))
 
 
 @dataclass(frozen=True)
@@ -201,7 +156,7 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         self,
         settings: NetFtSettings,
         *,
-        wire: PacketPort | None = None,
+        wire: Wire | None = None,
         clock: Callable[[], float] = time.monotonic,
         fetch: Callable[[str], bytes] = fetch_page,
     ) -> None:
@@ -215,26 +170,25 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         """Sample period from the calibration page, or as set [s]."""
         return 1.0 / self._rate
 
-    def _prepare(self, wire: PacketPort) -> SensorIdentity:
+    def _prepare(self) -> SensorIdentity:
         use = self.settings
         if use.force_scale:
             return _identity("Net F/T", "", use.force_scale, use.moment_scale, "settings")
-        found = self._calibration(wire)
+        found = self._calibration()
         if not found.is_streaming_allowed:
-            text = f"{self.NAME} at {wire.url}: RDT is disabled; enable it on the web page of the sensor."
+            text = f"{self.NAME} at {self._opened().url}: RDT is disabled; enable it on the web page of the sensor."
             raise NoAnswer(text, field="comrdte", value="Disabled")
         self._rate = found.rate or use.rate
         return _identity(found.product or "Net F/T", found.serial, found.force_scale, found.moment_scale, "device")
 
-    def _open_wire(self) -> PacketPort:
-        use = self.settings
-        scales = {"counts_per_force": use.force_scale, "counts_per_torque": use.moment_scale} if use.force_scale else {}
-        return open_device_packets(self.NAME, use.url, {"rate": use.rate, **scales})
+    def reset(self) -> None:
+        """Clear the latched thresholds of the device."""
+        self._repeat(Request(codec.RESET_THRESHOLD))
 
-    def _calibration(self, wire: PacketPort) -> Calibration:
-        emulated = wire.device or getattr(wire, "emulator", None)
-        if emulated is not None and not self.settings.calibration_url:
-            return parse_calibration(str(emulated.state()["calibration"]).encode(), wire.url)
+    def _calibration(self) -> Calibration:
+        wire = self._opened()
+        if wire.device is not None and not self.settings.calibration_url:
+            return parse_calibration(str(wire.device.state()["calibration"]).encode(), wire.url)
         url = self.settings.calibration_url or _page_of(self.NAME, wire.url)
         return parse_calibration(self._fetch(url), url)
 
@@ -276,7 +230,7 @@ class OnRobotDriver(RdtDriver[RdtSettings]):
     def _ticks(self) -> int:
         return max(round(1.0 / (self.settings.rate * TICK)), 1)
 
-    def _prepare(self, wire: PacketPort) -> SensorIdentity:
+    def _prepare(self) -> SensorIdentity:
         self._repeat(Request(codec.SPEED, self._ticks))
         return SensorIdentity("OnRobot HEX", SCALE, "protocol")
 
@@ -296,6 +250,3 @@ class OnRobotDriver(RdtDriver[RdtSettings]):
         warning = f"status 0x{status:08X}: overload of {', '.join(over)}" if over else ""
         error = f"status 0x{status:08X}: {', '.join(errors)}" if errors else ""
         return error, warning, bool(over)
-
-    def reset(self) -> None:
-        """No effect: the device has no latched state."""

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.rdt import codec
-from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS, unit_key
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.driver import SCALE, TICK
 from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
@@ -42,10 +41,8 @@ class RdtEmulatorSettings(SensorEmulatorSettings):
 class NetFtEmulatorSettings(RdtEmulatorSettings):
     """Settings of an emulated Net F/T and its calibration page."""
 
-    counts_per_force: float = setting(1_000_000.0, "counts per force unit on the page", lower=1.0)
-    counts_per_torque: float = setting(1_000_000.0, "counts per torque unit on the page", lower=1.0)
-    force_unit: str = setting("N", "force unit on the page")
-    torque_unit: str = setting("Nm", "torque unit on the page")
+    force_scale: float = setting(1_000_000.0, "counts per newton", unit="1/N", lower=1.0)
+    moment_scale: float = setting(1_000_000.0, "counts per newton metre", unit="1/(N m)", lower=1.0)
     range_force: float = setting(500.0, "force range of an axis", unit="N", lower=0.0)
     range_moment: float = setting(20.0, "moment range of an axis", unit="N m", lower=0.0)
     threshold: float = setting(0.0, "force above which the device latches a warning; 0: none", unit="N", lower=0.0)
@@ -121,9 +118,7 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
     SETTINGS: ClassVar[type] = NetFtEmulatorSettings
 
     def __init__(self, settings: NetFtEmulatorSettings) -> None:
-        force = settings.counts_per_force / FORCE_UNITS.get(unit_key(settings.force_unit), 1.0)
-        moment = settings.counts_per_torque / MOMENT_UNITS.get(unit_key(settings.torque_unit), 1.0)
-        super().__init__(settings, [force] * 3 + [moment] * 3)
+        super().__init__(settings, [settings.force_scale] * 3 + [settings.moment_scale] * 3)
         self._is_latched = False
 
     def state(self) -> dict[str, object]:
@@ -131,9 +126,8 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
         use = self.settings
         page = (
             '<?xml version="1.0"?>\n<netft>\n<prodname>Net F/T (emulated)</prodname>\n<cfgcalsn>EM0001</cfgcalsn>\n'
-            f"<cfgcpf>{use.counts_per_force:.0f}</cfgcpf>\n<cfgcpt>{use.counts_per_torque:.0f}</cfgcpt>\n"
-            f"<scfgfu>{use.force_unit}</scfgfu>\n<scfgtu>{use.torque_unit}</scfgtu>\n"
-            f"<comrdte>Enabled</comrdte>\n<comrdtrate>{use.rate:.0f}</comrdtrate>\n</netft>\n"
+            f"<cfgcpf>{use.force_scale:.0f}</cfgcpf>\n<cfgcpt>{use.moment_scale:.0f}</cfgcpt>\n"
+            f"<scfgfu>N</scfgfu>\n<scfgtu>Nm</scfgtu>\n<comrdte>Enabled</comrdte>\n<comrdtrate>{use.rate:.0f}</comrdtrate>\n</netft>\n"
         )
         return {**super().state(), "calibration": page}
 

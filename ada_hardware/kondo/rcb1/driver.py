@@ -25,7 +25,7 @@ from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import codec as c
 from ada_hardware.kondo.rcb1.codec import BAUD, BOARDS, NO_BOARD, Code, CommandFrame, Reply, ReplyParser, wire_time
 from ada_hardware.kondo.servo_driver import SLACK, ServoDriver, ServoSettings, fixed, servo_readings
-from ada_hardware.transport.wires import ByteStream, Serial
+from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 
 _SLOWEST = c.SPEEDS - 1
@@ -111,7 +111,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     SHORTEST_PERIOD: ClassVar[float] = 0.025  # 40 Hz
 
     def __init__(
-        self, settings: Rcb1Settings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
+        self, settings: Rcb1Settings, *, wire: Wire | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(settings, wire=wire, clock=clock)
         self._boards = list(_boards(self.map, (settings.first_id, settings.second_id)))
@@ -174,7 +174,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _serial(self) -> Serial:
         return Serial(BAUD, "N", dtr=False)  # required by the level shifter in the cable
 
-    def _connect(self, wire: ByteStream) -> Rcb1Bus:
+    def _connect(self, wire: Wire) -> Rcb1Bus:
         return Rcb1Bus(wire, **self._bus_options())
 
     def _free_servos(self) -> None:

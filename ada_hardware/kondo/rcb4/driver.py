@@ -22,7 +22,7 @@ from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.rcb4 import codec as c
 from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, NACK, CommandFrame, Reply, ReplyParser, code_of, wire_time
 from ada_hardware.kondo.servo_driver import ServoDriver, ServoSettings, fixed, servo_readings
-from ada_hardware.transport.wires import ByteStream, Serial
+from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm
 
@@ -37,7 +37,7 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
 
     TIMEOUT: ClassVar[float] = 0.05
 
-    def __init__(self, wire: ByteStream, *, com_speed: int = COM_SPEEDS[0], **options: Any) -> None:
+    def __init__(self, wire: Wire, *, com_speed: int = COM_SPEEDS[0], **options: Any) -> None:
         """Use an open line with a rate of `com_speed` [baud]; the other arguments are those of `BoardBus`."""
         super().__init__(wire, **options)
         self._com_speed = com_speed
@@ -98,7 +98,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     SHORTEST_PERIOD: ClassVar[float] = 0.015  # update period of the servos
 
     def __init__(
-        self, settings: Rcb4Settings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
+        self, settings: Rcb4Settings, *, wire: Wire | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(settings, wire=wire, clock=clock)
         self.version = ""
@@ -128,7 +128,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     def _serial(self) -> Serial:
         return Serial(self.settings.com_speed, "E")
 
-    def _connect(self, wire: ByteStream) -> Rcb4Bus:
+    def _connect(self, wire: Wire) -> Rcb4Bus:
         return Rcb4Bus(wire, com_speed=self.settings.com_speed, **self._bus_options())
 
     def _free_servos(self) -> None:

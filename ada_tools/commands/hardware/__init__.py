@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError
-from ada_hardware.opening import DRY, EMULATOR, open_device_packets, open_device_stream
+from ada_hardware.opening import DRY, EMULATOR, open_device_wire
 from ada_hardware.registry import DEVICES, find
 from ada_hardware.self_test.device import Target, target
-from ada_hardware.transport.wires import Serial
 from ada_robot.settings import option_numbers, option_values
 
 
@@ -62,16 +61,8 @@ def chosen_target(options: argparse.Namespace) -> Target:
     if options.emulator and options.url is not None:
         raise InputError(f"--emulator and --url {options.url}: give one of them.")
     if not options.emulator and not options.url:
-        _raise_no_address(device)
+        open_device_wire(device, "")  # raises the error of a driver without address, which shows examples
     return found
-
-
-def _raise_no_address(device: str) -> None:
-    """Raise the error of a driver without address, which shows examples."""
-    if DEVICES[device].emulator_class().WIRE == "stream":
-        open_device_stream(device, "", Serial())
-    else:
-        open_device_packets(device, "")
 
 
 def addresses(device: str) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ settings and faults, `ada hw fault DEVICE` sets faults while it runs.
 examples:
   ada hw emulate khr1                                  then: ada hw monitor khr1 --url /dev/pts/5
   ada hw emulate pa10 --listen udp://127.0.0.1:41234 --fault drop=0.01
-  ada hw emulate netft --setting force_unit=lb
+  ada hw emulate netft --setting force_scale=1e5
 """,
     add_arguments,
     run,

@@ -25,7 +25,7 @@ from ada_dynamics.errors import InputError
 from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
 from ada_experiments.motion_simulation.motion_table import FACE_TO_FACE, MotionTable, Reading
 from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
 from ada_hardware.force_torque.pipeline import steady_mean
@@ -109,7 +109,7 @@ class ProbeSensor(ABC):
 class DriverSensor(ProbeSensor):
     """A sensor driver that is read synchronously."""
 
-    def __init__(self, driver: SensorDriver[Any, Any, Any], period: float, clock: Callable[[], float]) -> None:
+    def __init__(self, driver: SensorDriver[Any, Any], period: float, clock: Callable[[], float]) -> None:
         """Args: driver; period of the table [s], at least twice that of the sensor; clock of the driver."""
         super().__init__()
         self._driver, self._period, self._clock = driver, period, clock
@@ -409,7 +409,7 @@ class EmulatedTable(HexaTable):
             )
         )
         now, sleep = (time.monotonic, time.sleep) if clock is None else (clock.now, clock.sleep)
-        wire = InProcessPackets(self.hexa, clock=now, sleep=sleep, faults=faults, url="emulated hexa")
+        wire = InProcessWire(self.hexa, clock=now, sleep=sleep, faults=faults, url="emulated hexa")
         driver = HexaDriver(HexaSettings(), wire=wire, clock=now)
         self.force_sensor, sensor_driver = _sensor(settings, now, sleep)
         sensor = DriverSensor(sensor_driver, driver.period, now)
@@ -432,14 +432,14 @@ class EmulatedTable(HexaTable):
         self.force_sensor.set_wrench(wrench_in(self._at_sensor, about_base) + self._weight)
 
 
-def _sensor(settings: EmulatedTableSettings, now: Any, sleep: Any) -> tuple[Any, SensorDriver[Any, Any, Any]]:
+def _sensor(settings: EmulatedTableSettings, now: Any, sleep: Any) -> tuple[Any, SensorDriver[Any, Any]]:
     """Emulated sensor and its driver."""
     emulator: Emulator[Any]
     if settings.sensor == "netft":
         emulator = NetFtEmulator(NetFtEmulatorSettings(rate=_RATE, noise=settings.noise, seed=settings.seed))
-        packets = InProcessPackets(emulator, clock=now, sleep=sleep, url="emulated netft")
+        packets = InProcessWire(emulator, clock=now, sleep=sleep, url="emulated netft")
         return emulator, NetFtDriver(NetFtSettings(rate=_RATE), wire=packets, clock=now)
     emulator = DynPickEmulator(DynPickEmulatorSettings(noise=settings.noise, seed=settings.seed, rate=_RATE))
-    stream = InProcessStream(emulator, clock=now, sleep=sleep, url="emulated dynpick")
+    stream = InProcessWire(emulator, clock=now, sleep=sleep, url="emulated dynpick")
     use = DynPickSettings(mode="continuous", rate=_RATE)
     return emulator, DynPickDriver(use, wire=stream, clock=now, sleep=sleep)

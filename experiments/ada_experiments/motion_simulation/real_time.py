@@ -30,7 +30,7 @@ from ada_experiments.motion_simulation.robots import RobotPair
 from ada_hardware.emulation.emulated_link import WireFaults
 from ada_hardware.emulation.host import ANY_UDP, UdpPort
 from ada_hardware.transport import open_packets
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.transport.wires import Wire
 from ada_robot.errors import NoAnswer
 from ada_robot.timing.deadlines import DeadlineLoop
 from ada_robot.timing.periods import Histogram, PeriodSummary
@@ -207,7 +207,7 @@ class DynamicsClient:
         self.pair = pair
         self.program = DynamicsProgram(pair, loop, pictures_every=PICTURES_EVERY if graphics_url else 0)
         self._port = open_packets(table_url)
-        self._graphics: PacketPort | None = open_packets(graphics_url, exclusive=False) if graphics_url else None
+        self._graphics: Wire | None = open_packets(graphics_url, exclusive=False) if graphics_url else None
         self._touches, self._longest = touches, longest
         self._clock, self._ready_within = clock, ready_within
         self._busy = Stopwatch(clock)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -21,30 +21,27 @@ from waiting import LIMIT, until
 from ada_dynamics.errors import InputError
 from ada_hardware import opening
 from ada_hardware.emulation.host import EmulatorHost, PtyPort, UdpPort, open_device_port
-from ada_hardware.emulation.in_process import InProcessStream
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.transport import ByteStream, PacketPort, Serial, open_packets, open_stream
+from ada_hardware.transport import Serial, Wire, open_packets, open_stream
 from ada_robot.errors import NoAnswer, TransportError
 
 pytest.importorskip("serial")
 STREAM, PACKETS = "echo_device:EchoStream", "echo_device:EchoPackets"
 
 
-def exchanged(port: PacketPort | ByteStream, content: bytes, timeout: float = LIMIT) -> bytes | None:
-    if isinstance(port, PacketPort):
-        port.send(frame(content))
-        return port.receive(timeout)
-    port.write(frame(content))
+def exchanged(port: Wire, content: bytes, timeout: float = LIMIT) -> bytes | None:
+    port.send(frame(content))
     data = b""
-    while len(data) < len(content) + 2 and (piece := port.read(100, timeout)):
+    while len(data) < len(content) + 2 and (piece := port.receive(timeout)):
         data += piece
     return data or None
 
 
 def test_a_cable_that_is_pulled_ends_a_read_that_waits() -> None:
-    wire = InProcessStream(EchoStream(EchoDeviceSettings()))
+    wire = InProcessWire(EchoStream(EchoDeviceSettings()))
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(wire.read, 1, LIMIT)
+        reading = pool.submit(wire.receive, LIMIT)
         wire.fault("disconnect", 1)
         with refused(TransportError, field="state", value="gone"):
             reading.result(LIMIT)
@@ -54,12 +51,12 @@ def test_hosts_may_close_a_pseudo_terminal_and_open_it_again() -> None:
     end = PtyPort()
     for number in range(5):
         client = open_stream(end.url, Serial())
-        client.write(b"%d" % number)
+        client.send(b"%d" % number)
         got: list[bytes] = []
         until(lambda: got.extend(data for _, data in end.arrivals(0.0)) or got, "the bytes")  # noqa: B023
         assert got == [b"%d" % number]
         end.send(b"answer")
-        assert client.read(10, LIMIT) == b"answer"
+        assert client.receive(LIMIT) == b"answer"
         client.close()
     end.close()
 
@@ -70,7 +67,7 @@ def test_what_nobody_reads_gets_lost_and_holds_nobody() -> None:
         end.send(bytes(100))
     client = open_stream(end.url, Serial())
     client.discard_input()
-    until(lambda: end.send(b"now") or b"now" in client.read(10_000, 0.01), "the newest bytes")
+    until(lambda: end.send(b"now") or b"now" in (client.receive(0.01) or b""), "the newest bytes")
     client.close()
     end.close()
 
@@ -112,17 +109,15 @@ def test_an_address_that_an_emulator_cannot_have_is_refused(wire: str, listen: s
 def test_a_host_survives_garbage_and_answers_right_behind_it(kind: type[EchoStream]) -> None:
     host = EmulatorHost(kind(EchoDeviceSettings()), faults={"half_commands": 0.3}, seed=5)
     wire = open_packets(host.url) if kind.WIRE == "packets" else open_stream(host.url, Serial())
-    send: Callable[[bytes], None] = wire.send if isinstance(wire, PacketPort) else wire.write
     for number in range(200):
-        send(bytes((number * number + byte) & 0xFF for byte in range(50)))
+        wire.send(bytes((number * number + byte) & 0xFF for byte in range(50)))
         host.step(0.0)
     host.fault("half_commands", 0.0)
 
     def is_answered() -> bool:
-        send(frame(b"still there"))
+        wire.send(frame(b"still there"))
         host.step(0.01)
-        got = wire.receive(0.0) if isinstance(wire, PacketPort) else wire.read(10_000, 0.0)
-        return frame(b"still there") in (got or b"")
+        return frame(b"still there") in (wire.receive(0.0) or b"")
 
     until(is_answered, "an answer", poll=0.0)
     wire.close()
@@ -235,9 +230,9 @@ def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal
 
 def test_each_wire_has_a_device_of_its_own_which_ends_with_it() -> None:
     wires = [
-        opening.open_device_stream(STREAM, "emulator:", Serial(), {"greeting": "grüß = Gott"}),
-        opening.open_device_packets(PACKETS, "emulator:", {"greeting": "good day"}),
-        opening.open_device_packets(PACKETS, "emulator:"),
+        opening.open_device_wire(STREAM, "emulator:", {"greeting": "grüß = Gott"}, Serial()),
+        opening.open_device_wire(PACKETS, "emulator:", {"greeting": "good day"}),
+        opening.open_device_wire(PACKETS, "emulator:"),
     ]
     devices = [wire.device for wire in wires]
     assert [one.state()["greeting"] for one in devices] == ["grüß = Gott", "good day", "hello"]
@@ -256,8 +251,8 @@ def test_each_wire_has_a_device_of_its_own_which_ends_with_it() -> None:
 
 HOST = f"""
 import sys
-from ada_hardware.opening import open_device_packets
-port = open_device_packets({PACKETS!r}, "emulator:")
+from ada_hardware.opening import open_device_wire
+port = open_device_wire({PACKETS!r}, "emulator:")
 print(port.device.pid, flush=True)
 sys.stdin.read()
 """
@@ -277,7 +272,7 @@ def test_a_device_does_not_outlive_a_host_that_is_killed() -> None:
 def test_a_device_on_the_other_kind_of_wire_is_refused_and_ended() -> None:
     before = descendants(os.getpid())
     with refused(TransportError, field="url"):
-        opening.open_device_stream(PACKETS, "emulator:", Serial())
+        opening.open_device_wire(PACKETS, "emulator:", serial=Serial())
     with refused(TransportError, field="url"):
-        opening.open_device_packets(STREAM, "emulator:")
+        opening.open_device_wire(STREAM, "emulator:")
     assert descendants(os.getpid()) == before

@@ -15,7 +15,7 @@ from refused import refused
 from waiting import until
 
 from ada_dynamics.errors import InputError
-from ada_hardware.emulation.in_process import InProcessPackets
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.dynpick.driver import DynPickSettings
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page
@@ -65,7 +65,7 @@ def test_a_sensor_on_its_real_wire_measures_the_load(name: str, mode: str) -> No
 
 def test_the_thread_of_a_sensor_reads_zeroes_and_ends() -> None:
     emulator = NetFtEmulator(NetFtEmulatorSettings(rate=250.0))
-    driver = NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator))
+    driver = NetFtDriver(NetFtSettings(), wire=InProcessWire(emulator))
     sensor = ForceSensor(driver, settings=ForceSensorSettings(**QUICK))
     for _ in range(3):
         with sensor:

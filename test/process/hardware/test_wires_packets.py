@@ -15,7 +15,7 @@ import pytest
 from refused import refused
 from waiting import LIMIT
 
-from ada_hardware.transport import PacketPort, open_packets
+from ada_hardware.transport import Wire, open_packets
 from ada_hardware.transport.udp import SocketPort
 from ada_robot.errors import TransportError
 
@@ -29,13 +29,13 @@ def peer() -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-def port(peer: socket.socket) -> Iterator[PacketPort]:
+def port(peer: socket.socket) -> Iterator[Wire]:
     one = open_packets(f"udp://127.0.0.1:{peer.getsockname()[1]}")
     yield one
     one.close()
 
 
-def test_packets_keep_their_borders_both_ways(peer: socket.socket, port: PacketPort) -> None:
+def test_packets_keep_their_borders_both_ways(peer: socket.socket, port: Wire) -> None:
     for packet in (b"first", b"", bytes(range(256)) * 5):
         port.send(packet)
         data, address = peer.recvfrom(10_000)
@@ -45,7 +45,7 @@ def test_packets_keep_their_borders_both_ways(peer: socket.socket, port: PacketP
     assert port.receive(0.0) is None
 
 
-def test_packets_of_strangers_are_not_taken(peer: socket.socket, port: PacketPort) -> None:
+def test_packets_of_strangers_are_not_taken(peer: socket.socket, port: Wire) -> None:
     port.send(b"hello")
     _, address = peer.recvfrom(100)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
@@ -70,7 +70,7 @@ def test_a_peer_that_is_not_there_is_silence_and_no_packet_is_lost_when_it_comes
     port.close()
 
 
-def test_discarded_packets_do_not_come_back(peer: socket.socket, port: PacketPort) -> None:
+def test_discarded_packets_do_not_come_back(peer: socket.socket, port: Wire) -> None:
     port.send(b"hello")
     _, address = peer.recvfrom(100)
     for _ in range(3):
@@ -80,7 +80,7 @@ def test_discarded_packets_do_not_come_back(peer: socket.socket, port: PacketPor
     assert port.receive(LIMIT) == b"new"
 
 
-def test_a_closed_port_says_so(port: PacketPort) -> None:
+def test_a_closed_port_says_so(port: Wire) -> None:
     port.close()
     port.close()
     port.discard_input()

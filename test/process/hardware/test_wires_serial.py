@@ -17,7 +17,7 @@ from processes import as_nobody
 from refused import refused
 from waiting import LIMIT
 
-from ada_hardware.transport import ByteStream, Serial, open_stream
+from ada_hardware.transport import Serial, Wire, open_stream
 from ada_hardware.transport.serial_line import ports
 from ada_robot.errors import TransportError
 
@@ -48,25 +48,24 @@ def pty() -> Iterator[Pty]:
 
 
 @pytest.fixture
-def stream(pty: Pty) -> Iterator[ByteStream]:
+def stream(pty: Pty) -> Iterator[Wire]:
     one = open_stream(pty.path, LINE)
     yield one
     one.close()
 
 
-def test_all_bytes_go_through_unchanged_both_ways(pty: Pty, stream: ByteStream) -> None:
+def test_all_bytes_go_through_unchanged_both_ways(pty: Pty, stream: Wire) -> None:
     everything = bytes(range(256))
-    stream.write(everything)
+    stream.send(everything)
     assert os.read(pty.master, 1000) == everything
     os.write(pty.master, everything)
-    assert b"".join(stream.read(100, LIMIT) for _ in range(3)) == everything
+    assert stream.receive(LIMIT) == everything
 
 
-def test_a_read_returns_what_is_there_and_nothing_after_the_timeout(pty: Pty, stream: ByteStream) -> None:
+def test_a_read_returns_what_is_there_and_nothing_after_the_timeout(pty: Pty, stream: Wire) -> None:
     os.write(pty.master, b"abcdef")
-    assert stream.read(4, 1e9) == b"abcd"
-    assert stream.read(4, 1e9) == b"ef"  # does not wait for more
-    assert [stream.read(10, timeout) for timeout in (0.05, 0.0, -1.0)] == [b""] * 3
+    assert stream.receive(1e9) == b"abcdef"  # does not wait for more
+    assert [stream.receive(timeout) for timeout in (0.05, 0.0, -1.0)] == [None] * 3
 
 
 def test_bytes_from_before_the_opening_and_discarded_ones_are_not_read(pty: Pty) -> None:
@@ -79,35 +78,35 @@ def test_bytes_from_before_the_opening_and_discarded_ones_are_not_read(pty: Pty)
         else:
             stream.discard_input()
         os.write(pty.master, b"new")
-        assert stream.read(10, LIMIT) == b"new"
+        assert stream.receive(LIMIT) == b"new"
         stream.close()
 
 
-def test_a_waiting_read_wakes_when_bytes_come_and_when_the_line_is_unplugged(pty: Pty, stream: ByteStream) -> None:
+def test_a_waiting_read_wakes_when_bytes_come_and_when_the_line_is_unplugged(pty: Pty, stream: Wire) -> None:
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(stream.read, 10, LIMIT)
+        reading = pool.submit(stream.receive, LIMIT)
         os.write(pty.master, b"now")
         assert reading.result(LIMIT) == b"now"
-        reading = pool.submit(stream.read, 10, LIMIT)
+        reading = pool.submit(stream.receive, LIMIT)
         pty.unplug()
         with refused(TransportError, field="state", value="gone"):
             reading.result(LIMIT)
     for state in ("gone", "closed"):
         with refused(TransportError, field="state", value=state):
-            stream.read(10, LIMIT)
+            stream.receive(LIMIT)
         with refused(TransportError, field="state", value=state):
-            stream.write(b"a")
+            stream.send(b"a")
         stream.discard_input()
         stream.close()
 
 
-def test_a_line_that_takes_no_bytes_is_an_error_and_does_not_hold_the_caller(stream: ByteStream) -> None:
+def test_a_line_that_takes_no_bytes_is_an_error_and_does_not_hold_the_caller(stream: Wire) -> None:
     with refused(TransportError, field="state", value="blocked"):
         for _ in range(10_000):  # nobody reads the master: its buffer of some kilobytes fills
-            stream.write(bytes(100))
+            stream.send(bytes(100))
 
 
-def test_a_port_is_for_one_user_and_free_again_when_closed(pty: Pty, stream: ByteStream) -> None:
+def test_a_port_is_for_one_user_and_free_again_when_closed(pty: Pty, stream: Wire) -> None:
     with refused(TransportError, field="holder"):
         open_stream(pty.path, LINE)
     stream.close()

@@ -25,7 +25,7 @@ from ada_experiments.motion_simulation.lock_step import run
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, Reading, TableSettings
 from ada_experiments.motion_simulation.programs import LoopSettings
 from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
-from ada_hardware.emulation.in_process import InProcessPackets
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
 from ada_hardware.force_torque.sensor import ForceSensor
@@ -178,7 +178,7 @@ def test_an_alarm_of_the_hexa_is_a_problem_in_words() -> None:
 def test_a_sensor_with_a_thread_tells_its_newest_wrench() -> None:
     emulator = NetFtEmulator(NetFtEmulatorSettings(noise=0.0))
     emulator.set_wrench([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
-    force = ForceSensor(NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator)))
+    force = ForceSensor(NetFtDriver(NetFtSettings(), wire=InProcessWire(emulator)))
     sensor = ThreadSensor(force)
     sensor.open()
     assert force.newer_than(0, 60.0) is not None
@@ -206,7 +206,7 @@ def test_a_table_elsewhere_is_opened_by_its_addresses() -> None:
 
 def test_a_sensor_that_is_slower_than_the_table_needs_a_thread() -> None:
     emulator = NetFtEmulator(NetFtEmulatorSettings(rate=100.0))
-    driver = NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator))
+    driver = NetFtDriver(NetFtSettings(), wire=InProcessWire(emulator))
     sensor = DriverSensor(driver, 2e-3, ManualClock())
     with refused(InputError, field="period"):
         sensor.open()

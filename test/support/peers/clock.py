@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterable
 
 from ada_dynamics.clock import ManualClock
-from ada_hardware.transport.wires import ByteStream, PacketPort
+from ada_hardware.transport.wires import Wire
 from ada_robot.errors import TransportError
 
 STEP = 0.0005  # [s]
@@ -59,7 +59,7 @@ class _Arrivals:
             raise TransportError("lock step: is closed.")
 
 
-class LockStepPackets(PacketPort):
+class LockStepPackets(Wire):
     """Packets to a peer: each is heard at once, and answers come when the peer says."""
 
     def __init__(
@@ -83,30 +83,25 @@ class LockStepPackets(PacketPort):
         """Free it; a driver that was given a wire may open it again."""
 
 
-class LockStepLine(ByteStream):
+class LockStepLine(Wire):
     """A serial line to a peer, with the time that its bytes need."""
 
     def __init__(self, clock: ManualClock, peer: Callable[[float, bytes], Iterable[Reply]], baud: int) -> None:
         """Args: clock; what hears bytes (time, bytes) and answers; bits per second, ten of them to a byte."""
         self.url = "lockstep:line"
         self._peer, self._byte, self.arrivals = peer, 10.0 / baud, _Arrivals(clock)
-        self._left = b""
 
-    def write(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
         self.arrivals.require()
         self.arrivals.clock.advance(self._byte * len(data))
         replies = list(self._peer(self.arrivals.clock.now(), data))
         self.arrivals.add((delay + self._byte * len(answer), answer) for delay, answer in replies)
 
-    def read(self, limit: int, timeout: float) -> bytes:
+    def receive(self, timeout: float) -> bytes | None:
         self.arrivals.require()
-        if not self._left:
-            self._left = self.arrivals.take(timeout) or b""
-        taken, self._left = self._left[:limit], self._left[limit:]
-        return taken
+        return self.arrivals.take(timeout)
 
     def discard_input(self) -> None:
-        self._left = b""
         self.arrivals.forget()
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from setup_world import BARE, FULL, executables
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
-from ada_hardware.opening import is_emulated
+from ada_hardware.opening import EMULATOR
 from ada_hardware.registry import DEVICES, SENSOR
 from ada_tools.bringup import plan
 
@@ -28,7 +28,7 @@ def test_a_bringup_is_of_the_real_device_unless_another_backend_is_asked_for(nam
     assert real.processes[0].given[f"{device}.driver.url"] == url
     assert real.devices[f"{device}.kind"] == device and device in DEVICES
     emulated = plan(name, {"backend": "emulator"}, BARE)
-    assert is_emulated(emulated.devices[f"{device}.driver.url"])
+    assert emulated.devices[f"{device}.driver.url"] == EMULATOR
 
 
 def test_a_controlled_arm_is_simulated_unless_another_backend_is_asked_for():

@@ -138,11 +138,11 @@ def test_a_pulled_cable_is_an_error_and_close_still_ends(name: str, way: str) ->
 
 
 @pytest.mark.parametrize("name, options, field", [
-    ("dynpick", {"faults": {"silence": 1.0}, "sensitivity": SENSITIVITY}, "bytes"),
+    ("dynpick", {"faults": {"silence": 1.0}, "sensitivity": SENSITIVITY}, "data"),
     ("dynpick", {"faults": {"corrupt_answers": 0.9}, "sensitivity": SENSITIVITY}, "records"),
     ("dynpick", {"device": {"is_old": True}}, "sensitivity"),
-    ("ft300", {"faults": {"silence": 1.0}}, "bytes"), ("ft300", {"faults": {"corrupt_answers": 0.9}}, "records"),
-    ("netft", {"faults": {"silence": 1.0}}, "packets"), ("onrobot", {"faults": {"silence": 1.0}}, "packets"),
+    ("ft300", {"faults": {"silence": 1.0}}, "data"), ("ft300", {"faults": {"corrupt_answers": 0.9}}, "records"),
+    ("netft", {"faults": {"silence": 1.0}}, "data"), ("onrobot", {"faults": {"silence": 1.0}}, "data"),
     ("onrobot", {"faults": {"half_answers": 1.0}}, "records"),
 ])  # fmt: skip
 def test_the_error_of_an_opening_names_what_is_missing(name: str, options: dict[str, Any], field: str) -> None:
@@ -155,7 +155,7 @@ def test_the_error_of_an_opening_names_what_is_missing(name: str, options: dict[
 @DYNPICK
 def test_a_stream_that_an_earlier_program_left_on_does_no_harm(way: str) -> None:
     bench = world("dynpick", way)
-    bench.wire.write(b"S")
+    bench.wire.send(b"S")
     bench.clock.sleep(0.5)
     bench.driver.open()
     bench.device.set_wrench(LOAD)

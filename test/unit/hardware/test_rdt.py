@@ -13,7 +13,7 @@ from ada_hardware.force_torque.rdt.calibration import parse_calibration
 from ada_hardware.force_torque.rdt.codec import Record, encode_records
 from ada_hardware.force_torque.rdt.driver import WRAP, NetFtDriver, NetFtSettings, SequenceWatch
 from ada_hardware.force_torque.sensor_driver import SequenceCounts
-from ada_hardware.transport.wires import PacketPort
+from ada_hardware.transport.wires import Wire
 from ada_robot.errors import NoAnswer
 
 PAGE = (
@@ -63,7 +63,7 @@ def test_a_page_that_cannot_be_is_refused_with_its_reason(content: bytes, field:
         parse_calibration(content, "http://192.168.1.1/netftapi2.xml")
 
 
-class Port(PacketPort):
+class Port(Wire):
     """A sensor that answers each wait with one record."""
 
     def __init__(self, url: str) -> None:
