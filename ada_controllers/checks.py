@@ -279,13 +279,11 @@ class Shaper:
         margin = settings.position_margin
         for limit in limits:
             if limit.lower + margin > limit.upper - margin:
-                raise InputError(
+                text = (
                     f"position_margin {margin:g} exceeds half the range of joint {limit.name!r}, "
-                    f"[{limit.lower:g}, {limit.upper:g}]. Reduce it.",
-                    joint=limit.name,
-                    field="position_margin",
-                    value=margin,
+                    f"[{limit.lower:g}, {limit.upper:g}]. Reduce it."
                 )
+                raise InputError(text, joint=limit.name, field="position_margin", value=margin)
         self._lower = bounded([limit.lower + margin for limit in limits])
         self._upper = bounded([limit.upper - margin for limit in limits])
         # a scale of zero allows no effort, even without a limit
@@ -405,22 +403,18 @@ class Shaper:
         except (TypeError, ValueError):
             checked = np.zeros(0)
         if checked.shape != (len(self._names),):
-            raise CommandRefused(
+            text = (
                 f"{self._law}: the commanded {part} is {values!r:.80}; it must have {len(self._names)} numbers, one "
-                f"for each of {', '.join(self._names)}.",
-                field=part,
-                value=values,
-                allowed=f"{len(self._names)} numbers",
+                f"for each of {', '.join(self._names)}."
             )
+            raise CommandRefused(text, field=part, value=values, allowed=f"{len(self._names)} numbers")
         for name, value in zip(self._names, checked.tolist(), strict=True):
             if not math.isfinite(value):
-                raise CommandRefused(
+                text = (
                     f"{self._law}: the commanded {part} of joint {name!r} is {value}; the last command remains in "
-                    "force. Check the gains, and whether the state is in the range of the law.",
-                    joint=name,
-                    field=part,
-                    value=value,
+                    "force. Check the gains, and whether the state is in the range of the law."
                 )
+                raise CommandRefused(text, joint=name, field=part, value=value)
         return checked
 
 

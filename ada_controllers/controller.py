@@ -71,22 +71,14 @@ class Controller(ABC, Generic[S]):
             InputError: if a setting is invalid, or the law does not support the robot.
         """
         if not isinstance(model, Model):
-            raise InputError(
-                f"{self.NAME}: model is {model!r:.80}; a controller needs a Model, such as ada.load('pa10') returns.",
-                field="model",
-                value=model,
-                allowed=Model,
-            )
+            text = f"{self.NAME}: model is {model!r:.80}; a controller needs a Model, such as ada.load('pa10') returns."
+            raise InputError(text, field="model", value=model, allowed=Model)
         self.model = model
         self.settings: S = _checked(self.SETTINGS, settings, f"{self.NAME}: settings")
         self.joints = self._commanded_joints()
         if not self.joints:
-            raise InputError(
-                f"{self.NAME}: robot {model.name!r} has no joint with a motor.",
-                field="model",
-                value=model.name,
-                allowed="a robot with a motor",
-            )
+            text = f"{self.NAME}: robot {model.name!r} has no joint with a motor."
+            raise InputError(text, field="model", value=model.name, allowed="a robot with a motor")
         self.q_index = np.array([model.q_index(name).start for name in self.joints], dtype=np.intp)
         self.v_index = np.array([model.v_index(name).start for name in self.joints], dtype=np.intp)
         by_name = {limit.name: limit for limit in joint_limits(model, self.joints)}
@@ -139,12 +131,8 @@ class Controller(ABC, Generic[S]):
         """
         if len(values) not in counts:
             allowed = " or ".join(str(count) for count in dict.fromkeys(counts)) + " numbers"
-            raise InputError(
-                f"{self.NAME}: {setting} has {len(values)} numbers; give {allowed}{each}.",
-                field=setting,
-                value=values,
-                allowed=allowed,
-            )
+            text = f"{self.NAME}: {setting} has {len(values)} numbers; give {allowed}{each}."
+            raise InputError(text, field=setting, value=values, allowed=allowed)
         return np.full(counts[-1], values[0]) if len(values) == 1 else np.array(values)
 
     # --- use --------------------------------------------------------------------------------------------------------
@@ -217,12 +205,8 @@ class Controller(ABC, Generic[S]):
         """
         if not isinstance(reference, self.REFERENCES):
             kinds = " or ".join(kind.__name__ for kind in self.REFERENCES) or "no reference"
-            raise ReferenceRefused(
-                f"{self.NAME} accepts {kinds}, not {type(reference).__name__}.",
-                field="reference",
-                value=reference,
-                allowed=self.REFERENCES,
-            )
+            text = f"{self.NAME} accepts {kinds}, not {type(reference).__name__}."
+            raise ReferenceRefused(text, field="reference", value=reference, allowed=self.REFERENCES)
         self._references(reference)
         self._check_reference(reference)
 
@@ -318,11 +302,7 @@ def _checked(cls: type[Any], given: object, what: str) -> Any:
         InputError: if they are neither, or a value is invalid.
     """
     if given is not None and not isinstance(given, (cls, Mapping)):
-        raise InputError(
-            f"{what} is {given!r:.80}; give values by name, as {{'name': value}}, or a {cls.__name__}.",
-            field=what.rpartition(" ")[2],
-            value=given,
-            allowed=cls,
-        )
+        text = f"{what} is {given!r:.80}; give values by name, as {{'name': value}}, or a {cls.__name__}."
+        raise InputError(text, field=what.rpartition(" ")[2], value=given, allowed=cls)
     values = {} if given is None else given if isinstance(given, Mapping) else as_mapping(given)
     return checked(cls, values)

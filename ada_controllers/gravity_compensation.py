@@ -115,11 +115,9 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         left = others & (np.abs(held) > _NOTHING * max(1.0, float(np.abs(held).max())))
         names = [name for name in model.joint_names if left[model.v_index(name)].any()]
         if names:
-            raise InputError(
+            text = (
                 f"{self.NAME}: passive joints of robot {model.name!r} carry weight: {', '.join(names[:8])}. "
                 "Give them motors, or add loops that transmit the weight to motors (for a standing robot: feet "
-                "fixed to the world).",
-                joint=names[0],
-                field="model",
-                value=model.name,
+                "fixed to the world)."
             )
+            raise InputError(text, joint=names[0], field="model", value=model.name)

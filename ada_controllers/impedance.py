@@ -178,12 +178,8 @@ class Impedance(Controller[ImpedanceSettings]):
     def _check_reference(self, reference: Reference) -> None:
         if isinstance(reference, JointReference) is not self._in_joints:
             held, desired = ("the joints", "JointReference") if self._in_joints else ("a link", "PoseReference")
-            raise ReferenceRefused(
-                f"{self.NAME} controls {held} (setting space) and needs a {desired}.",
-                field="reference",
-                value=reference,
-                allowed=desired,
-            )
+            text = f"{self.NAME} controls {held} (setting space) and needs a {desired}."
+            raise ReferenceRefused(text, field="reference", value=reference, allowed=desired)
 
     # --- law ----------------------------------------------------------------------------------------------------------
     def _law(self, state: State, time: float) -> Command:

@@ -134,13 +134,11 @@ def by_joint_names(model: Model, simulated: Model) -> Callable[[Array, Array], S
     for name in names:
         other = simulated.joints.get(name)
         if other is None or (other.nq, other.nv) != (model.joints[name].nq, model.joints[name].nv):
-            raise InputError(
+            text = (
                 f"joint {name!r} of the controller's robot {model.name!r} is missing in {simulated.name!r}, or of "
-                "another type; both must have the same joints.",
-                joint=name,
-                field="model",
-                value=simulated.name,
+                "another type; both must have the same joints."
             )
+            raise InputError(text, joint=name, field="model", value=simulated.name)
     q_of = np.concatenate([np.arange(simulated.nq)[simulated.q_index(name)] for name in names])
     v_of = np.concatenate([np.arange(simulated.nv)[simulated.v_index(name)] for name in names])
     return lambda q, v: State(q[q_of], v[v_of])

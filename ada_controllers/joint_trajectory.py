@@ -172,13 +172,11 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
             self._check_margin(reference.position[None])
             for what, values in (("velocity", reference.velocity), ("acceleration", reference.acceleration)):
                 if values is not None and values.any():
-                    raise ReferenceRefused(
+                    text = (
                         f"{self.NAME}: the goal has a {what} {values.tolist()!r:.80}; goals are reached at rest. Omit "
-                        "it, or use a JointPath.",
-                        field=what,
-                        value=values,
-                        allowed="zero",
+                        "it, or use a JointPath."
                     )
+                    raise ReferenceRefused(text, field=what, value=values, allowed="zero")
 
     def check_from(self, reference: Reference, time: float) -> None:
         """Refuse times and velocities of a path that exceed the limits from the commanded state."""

@@ -393,12 +393,8 @@ def through(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion |
     if path.times is not None:
         return _in_time(start, path, path.times, knots, bounds)
     if path.velocities is not None:
-        raise ReferenceRefused(
-            "the path has velocities at its points, but no times; give times as well, or omit the velocities.",
-            field="velocities",
-            value=path.velocities,
-            allowed=None,
-        )
+        text = "the path has velocities at its points, but no times; give times as well, or omit the velocities."
+        raise ReferenceRefused(text, field="velocities", value=path.velocities, allowed=None)
     if not start.is_at_rest:
         halt, _ = least_excess([stop(start, bounds), *([] if so_far is None else [so_far])], bounds)
         rest = np.zeros_like(start.velocity)
@@ -433,12 +429,8 @@ def _in_time(start: Point, path: JointPath, times: Array, knots: Array, bounds: 
     velocities = None if path.velocities is None else np.vstack([start.velocity, path.velocities])
     if t[1] <= 0.0:
         if np.max(np.abs(knots[1] - knots[0])) > POSITION_ROUNDING:
-            raise ReferenceRefused(
-                "the first point of the path is due at once, but the robot is not at this point.",
-                field="times",
-                value=path.times,
-                allowed="later than now",
-            )
+            text = "the first point of the path is due at once, but the robot is not at this point."
+            raise ReferenceRefused(text, field="times", value=path.times, allowed="later than now")
         t, knots = t[1:], np.vstack([knots[:1], knots[2:]])
         velocities = None if velocities is None else velocities[1:]
     if len(t) == 1:
@@ -450,14 +442,11 @@ def _in_time(start: Point, path: JointPath, times: Array, knots: Array, bounds: 
         reason = f"a duration of about {slower:.3g} times as long is needed"
         if slower <= ALLOWED:
             reason = f"the points cannot be reached within the position range{where}"
-        raise ReferenceRefused(
+        text = (
             f"the times of the path exceed the limits of the joints: {reason}. Give later times, or none for the "
-            "shortest.",
-            joint=joint,
-            field="times",
-            value=slower,
-            allowed=ALLOWED,
+            "shortest."
         )
+        raise ReferenceRefused(text, joint=joint, field="times", value=slower, allowed=ALLOWED)
     return motion
 
 

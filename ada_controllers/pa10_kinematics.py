@@ -146,13 +146,11 @@ def _hand_pose(hand: ArrayLike) -> Array:
         at[:3, 3] = pose
         return at
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
-        raise InputError(
+        text = (
             f"PA-10: hand is {np.array2string(pose, threshold=8)!r:.80}; give [H_x, H_y, H_z] from the flange [m], or "
-            "its pose in flange axes, a 4 x 4 matrix.",
-            field="hand",
-            value=pose,
-            allowed="three numbers, or a 4 x 4 matrix",
+            "its pose in flange axes, a 4 x 4 matrix."
         )
+        raise InputError(text, field="hand", value=pose, allowed="three numbers, or a 4 x 4 matrix")
     R = pose[:3, :3]
     is_rotation = np.linalg.norm(R.T @ R - np.eye(3)) <= ROTATION_TOLERANCE and np.linalg.det(R) > 0.0
     if not is_rotation or not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):
@@ -164,14 +162,12 @@ def refuse_pose(pose: Array, name: str) -> NoReturn:
     """Raise the error for a matrix that is no pose."""
     R = pose[:3, :3]
     error = np.linalg.norm(R.T @ R - np.eye(3))
-    raise InputError(
+    text = (
         f"PA-10: {name} is no pose: R^T R differs from the identity by {error:.2g} (allowed {ROTATION_TOLERANCE:g}), "
         f"det R = {np.linalg.det(R):.6g}, last row {pose[3].tolist()}. R must be a rotation, for instance from "
-        "a unit quaternion, and the last row 0 0 0 1.",
-        field=name,
-        value=pose,
-        allowed="a rigid motion",
+        "a unit quaternion, and the last row 0 0 0 1."
     )
+    raise InputError(text, field=name, value=pose, allowed="a rigid motion")
 
 
 @lru_cache(maxsize=8)
@@ -184,12 +180,8 @@ def joint_limits(lengths: str | Lengths = "CE") -> tuple[Array, Array]:
     import ada_dynamics as ada
 
     if isinstance(lengths, Lengths):
-        raise InputError(
-            "PA-10: joint limits are known for the lengths 'CE' and '7C' only; omit within_limits, or give limits.",
-            field="limits",
-            value=lengths,
-            allowed=tuple(_ROBOTS),
-        )
+        text = "PA-10: joint limits are known for the lengths 'CE' and '7C' only; omit within_limits, or give limits."
+        raise InputError(text, field="limits", value=lengths, allowed=tuple(_ROBOTS))
     if lengths not in _ROBOTS:
         raise unknown_name("set of lengths of the PA-10", lengths, _ROBOTS)
     model = ada.load(_ROBOTS[lengths])
@@ -251,12 +243,8 @@ def forward(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None 
         every = np.ascontiguousarray(np.broadcast_to(numbers, (len(angles), 15)))
         found = kernel.batch(np.ascontiguousarray(angles), every)
     else:
-        raise InputError(
-            f"PA-10: q has the shape {angles.shape}; give seven angles [rad] ({', '.join(JOINTS)}), or rows of them.",
-            field="q",
-            value=angles.shape,
-            allowed=(7,),
-        )
+        text = f"PA-10: q has the shape {angles.shape}; give seven angles [rad] ({', '.join(JOINTS)}), or rows of them."
+        raise InputError(text, field="q", value=angles.shape, allowed=(7,))
     return found
 
 
@@ -569,12 +557,8 @@ def feasible(
 
 def _kernel(redundant: str) -> tuple[Kernel, Callable[..., Any]]:
     if redundant not in _LAWS:
-        raise InputError(
-            f"PA-10: redundant is {redundant!r}; it must be 's1' or 's3'.",
-            field="redundant",
-            value=redundant,
-            allowed=tuple(_LAWS),
-        )
+        text = f"PA-10: redundant is {redundant!r}; it must be 's1' or 's3'."
+        raise InputError(text, field="redundant", value=redundant, allowed=tuple(_LAWS))
     return kernel_of(_LAWS[redundant])
 
 
@@ -585,12 +569,8 @@ def _pose(T: ArrayLike) -> Array:
     except (TypeError, ValueError) as error:
         raise InputError(f"PA-10: T is no matrix of numbers: {error}.", field="T", value=T) from error
     if pose.shape != (4, 4):
-        raise InputError(
-            f"PA-10: T has the shape {pose.shape}; give the pose of the hand, a 4 x 4 matrix.",
-            field="T",
-            value=pose.shape,
-            allowed=(4, 4),
-        )
+        text = f"PA-10: T has the shape {pose.shape}; give the pose of the hand, a 4 x 4 matrix."
+        raise InputError(text, field="T", value=pose.shape, allowed=(4, 4))
     return pose
 
 

@@ -142,25 +142,21 @@ class PoseServo(Controller[Any]):
 
     def _check_reference(self, reference: Reference) -> None:
         if isinstance(reference, JointReference) and self.settings.null_space != "posture":
-            raise ReferenceRefused(
+            text = (
                 f"{self.NAME}: a posture requires null_space 'posture', not {self.settings.null_space!r}; set it, "
-                "or give a PoseReference.",
-                field="null_space",
-                value=self.settings.null_space,
-                allowed=("posture",),
+                "or give a PoseReference."
             )
+            raise ReferenceRefused(text, field="null_space", value=self.settings.null_space, allowed=("posture",))
         if isinstance(reference, PoseReference) and self.settings.unreachable == "refuse":
             beyond = self._reach.beyond(reference.pose)
             if beyond > 1e-9:
-                raise ReferenceRefused(
+                text = (
                     f"{self.NAME}: the target is {beyond:.4g} m out of reach of {self.arm.link!r}: the distance of its "
                     f"wrist must be {self._reach.shortest:.4g} to {self._reach.longest:.4g} m from the shoulder at "
                     f"{np.round(self._reach.shoulder, 4).tolist()}. Give a closer target, or set unreachable to "
-                    "'approach'.",
-                    link=self.arm.link,
-                    field="pose",
-                    value=beyond,
+                    "'approach'."
                 )
+                raise ReferenceRefused(text, link=self.arm.link, field="pose", value=beyond)
 
     # --- law --------------------------------------------------------------------------------------------------------
     def _target(self, state: State, pose: Array, time: float) -> tuple[Array, Array | None]:

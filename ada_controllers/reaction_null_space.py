@@ -92,12 +92,8 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
             )
         self.rows = self.coupling.rows(self.settings.preserved)
         if not self.rows:
-            raise InputError(
-                f"{self.NAME}: preserved is empty; name some of {', '.join(COMPONENTS)}.",
-                field="preserved",
-                value=(),
-                allowed=COMPONENTS,
-            )
+            text = f"{self.NAME}: preserved is empty; name some of {', '.join(COMPONENTS)}."
+            raise InputError(text, field="preserved", value=(), allowed=COMPONENTS)
         self.is_held = self._is_held()
         self._gains = {name: self.per_joint(name, getattr(self.settings, name)) for name in _GAINS}
         self._gains["gain"] = np.array([self.settings.momentum_gain])
@@ -109,12 +105,8 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
     def _is_held(self) -> bool:
         held = self.settings.held
         if held == "no" and not self.coupling.is_floating:
-            raise InputError(
-                f"{self.NAME}: held is 'no', but the base of robot {self.model.name!r} is fixed; set it to 'yes'.",
-                field="held",
-                value="no",
-                allowed=("yes",),
-            )
+            text = f"{self.NAME}: held is 'no', but the base of robot {self.model.name!r} is fixed; set it to 'yes'."
+            raise InputError(text, field="held", value="no", allowed=("yes",))
         if held == "auto":
             return not self.coupling.is_floating or bool(np.any(self.model.gravity))
         return held == "yes"

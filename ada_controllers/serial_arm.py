@@ -126,24 +126,20 @@ def arm_joints(model: Model, link: str) -> tuple[str, ...]:
     way = [name for name in joints_to(model, link) if model.joints[name].nv]
     for name in way:
         if name not in motors:
-            raise InputError(
+            text = (
                 f"joint {name!r} of robot {model.name!r} is on the chain to link {link!r} and has no motor; "
-                "name a link moved by motors only.",
-                joint=name,
-                field="link",
-                value=link,
+                "name a link moved by motors only."
             )
+            raise InputError(text, joint=name, field="link", value=link)
     for loop in model.loops.values():
         around = set(joints_to(model, loop.parent)) ^ set(joints_to(model, loop.child))
         if around & set(way):
-            raise InputError(
+            text = (
                 f"joints {', '.join(name for name in way if name in around)} on the chain to link {link!r} of "
                 f"robot {model.name!r} are in loop {loop.name!r} and cannot move independently; name a link of an "
-                "open chain.",
-                loop=loop.name,
-                field="link",
-                value=link,
+                "open chain."
             )
+            raise InputError(text, loop=loop.name, field="link", value=link)
     return tuple(way)
 
 

@@ -74,27 +74,23 @@ class SpringDamper(Controller[SpringDamperSettings]):
         if own.link and own.link not in model.links:
             raise unknown_name("link", own.link, model.links)
         if own.carry_weight and model.nv != len(self.joints):
-            raise InputError(
+            text = (
                 f"{self.NAME}: carry_weight needs a fixed base and a motor at every joint; robot {model.name!r} has "
                 f"{model.nv} velocities and {len(self.joints)} motors. For a walking robot, use a model whose feet are "
-                "fixed to the ground, such as 'hoap2_standing'.",
-                field="carry_weight",
-                value=True,
-                allowed=(False,),
+                "fixed to the ground, such as 'hoap2_standing'."
             )
+            raise InputError(text, field="carry_weight", value=True, allowed=(False,))
         self._gains = {name: self.per_joint(name, getattr(own, name)) for name in ("stiffness", "damping")}
         for name, near in list(self._gains.items()):
             given = getattr(own, f"turned_{name}")
             self._gains[f"turned_{name}"] = self.per_joint(f"turned_{name}", given) if given else near
         self._gains["full_angle"] = np.array([own.full_angle])
         if not own.link and (own.turned_stiffness or own.turned_damping):
-            raise InputError(
+            text = (
                 f"{self.NAME}: turned_stiffness and turned_damping depend on the rotation of a link; set link to one "
-                f"of {', '.join(model.links)}.",
-                field="link",
-                value="",
-                allowed=tuple(model.links),
+                f"of {', '.join(model.links)}."
             )
+            raise InputError(text, field="link", value="", allowed=tuple(model.links))
         self._zero = np.zeros(len(self.joints))
         sizes = {name: len(self.joints) for name in ("position", "velocity", *self._gains)}
         self._efforts = compiled(

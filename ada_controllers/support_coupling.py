@@ -66,33 +66,23 @@ class SupportCoupling:
         root = model.floating_joint
         if root is not None and not floating_base(self.tree):
             kind = model.joints[root].kind
-            raise InputError(
-                f"the base of robot {model.name!r} is {kind!r}; load it with base='floating'.",
-                field="base",
-                value=kind,
-                allowed=("floating",),
-            )
+            text = f"the base of robot {model.name!r} is {kind!r}; load it with base='floating'."
+            raise InputError(text, field="base", value=kind, allowed=("floating",))
         self.is_floating = floating_base(self.tree)
         if not self.is_floating and self.tree.frames[self.support].body != WORLD:
-            raise InputError(
+            text = (
                 f"link {self.support!r} of robot {model.name!r} moves although the base is fixed, and cannot be the "
-                f"support. Choose the root {model.root!r}, or load the robot with base='floating'.",
-                link=self.support,
-                field="support",
-                value=self.support,
-                allowed=(model.root,),
+                f"support. Choose the root {model.root!r}, or load the robot with base='floating'."
             )
+            raise InputError(text, link=self.support, field="support", value=self.support, allowed=(model.root,))
         grounded = self.tree.grounded_loops
         if self.is_floating and grounded:
-            raise InputError(
+            text = (
                 f"loop {grounded[0]!r} joins robot {model.name!r} to the world although its base floats. Load it with "
                 "base='fixed', or remove the loop (ada_dynamics.model.edit.open_loops) and use its link as "
-                "support.",
-                loop=grounded[0],
-                field="base",
-                value="floating",
-                allowed=("fixed",),
+                "support."
             )
+            raise InputError(text, loop=grounded[0], field="base", value="floating", allowed=("fixed",))
         self.count = self.tree.nv - (6 if self.is_floating else 0)
         self.length = characteristic_length(model)
         self._projections: dict[tuple[int, ...], Callable[..., Any]] = {}

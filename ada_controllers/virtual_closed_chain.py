@@ -128,13 +128,11 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._pose_damping = self.numbers("pose_damping", chosen.pose_damping, 6)
         self._link = chosen.link or None
         if self._link is None and (self._pose_stiffness.any() or self._pose_damping.any()):
-            raise InputError(
+            text = (
                 f"{self.NAME}: pose_stiffness and pose_damping need a link; set link to one of "
-                f"{', '.join(model.link_names)}.",
-                field="link",
-                value="",
-                allowed=tuple(model.link_names),
+                f"{', '.join(model.link_names)}."
             )
+            raise InputError(text, field="link", value="", allowed=tuple(model.link_names))
         if chosen.link and chosen.link not in model.links:
             raise unknown_name("link", chosen.link, model.links)
         law = Law(self.mechanism, self._link, chosen.feedback, chosen.hold > 0.0)
@@ -163,13 +161,11 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
     def _pressed(self) -> Pressing:
         carrier = self.mechanism.carrier
         if not has_free_root(carrier) or carrier.nv != len(self.joints) + carrier.v_index(ROOT_JOINT).stop:
-            raise InputError(
+            text = (
                 f"{self.NAME}: contacts: pressed requires a floating base and a motor at every joint; the motors of "
-                f"{carrier.name!r} are {', '.join(self.joints)}. Set contacts: held.",
-                field="contacts",
-                value="pressed",
-                allowed=("held",),
+                f"{carrier.name!r} are {', '.join(self.joints)}. Set contacts: held."
             )
+            raise InputError(text, field="contacts", value="pressed", allowed=("held",))
         return Pressing(self.NAME, carrier, self.settings.friction, self.settings.sole)
 
     # --- references --------------------------------------------------------------------------------------------------
@@ -180,15 +176,12 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             closed = self.mechanism.closed
             loop, _, kind = closed.analysis.constraints.rows[closed.plans.nontrivial[int(np.argmax(np.abs(gap)))]]
             unit = "m" if kind.is_force else "rad"
-            raise StateRefused(
+            text = (
                 f"{self.NAME}: closure error {largest:.3g} {unit} of loop {loop!r} exceeds largest_gap "
                 f"{self.settings.largest_gap:g}. Move the robot to a configuration with closed loops first: "
-                "ada.close_loops(virtual, q) returns one.",
-                loop=loop,
-                field="largest_gap",
-                value=largest,
-                allowed=self.settings.largest_gap,
+                "ada.close_loops(virtual, q) returns one."
             )
+            raise StateRefused(text, loop=loop, field="largest_gap", value=largest, allowed=self.settings.largest_gap)
         self._time = time
         self._branch.forget()
         self._result = ()
@@ -214,11 +207,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
                     field="pose_stiffness",
                 )
         elif not self._stiffness.any():
-            raise ReferenceRefused(
-                f"{self.NAME}: joint position references need a joint_stiffness above zero.",
-                field="joint_stiffness",
-                value=0.0,
-            )
+            text = f"{self.NAME}: joint position references need a joint_stiffness above zero."
+            raise ReferenceRefused(text, field="joint_stiffness", value=0.0)
 
     def _accept(self, reference: Reference, state: State, time: float) -> None:
         joints, pose = self._joint_reference, self._pose_reference

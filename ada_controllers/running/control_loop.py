@@ -246,12 +246,10 @@ class ControlLoop:
             InputError: if it cannot start; the present controller continues.
         """
         if controller.model is not self.controller.model:
-            raise InputError(
-                f"{controller.NAME} and {self.controller.NAME} have different models; create both for the same model.",
-                field="model",
-                value=controller.model,
-                allowed=self.controller.model,
+            text = (
+                f"{controller.NAME} and {self.controller.NAME} have different models; create both for the same model."
             )
+            raise InputError(text, field="model", value=controller.model, allowed=self.controller.model)
         if self.is_active:
             before, source = self.controller.reference, self._source
             measured, why = self._recent(time), "controller or settings changed"
@@ -294,18 +292,14 @@ class ControlLoop:
     def _recent(self, time: float) -> ReceivedState:
         measured, age = self.latest, self.age(time)
         if measured is None:
-            raise ActivationRefused(
-                f"{self.controller.NAME}: no state of the robot received yet{self._last()}. Start its publisher.",
-                field="state",
-            )
+            text = f"{self.controller.NAME}: no state of the robot received yet{self._last()}. Start its publisher."
+            raise ActivationRefused(text, field="state")
         if age > self.settings.state_timeout:
-            raise ActivationRefused(
+            text = (
                 f"{self.controller.NAME}: the last state of the robot is {age:.3g} s old, state_timeout is "
-                f"{self.settings.state_timeout:g} s{self._last()}. Start its publisher, or increase its rate.",
-                field="state_timeout",
-                value=age,
-                allowed=self.settings.state_timeout,
+                f"{self.settings.state_timeout:g} s{self._last()}. Start its publisher, or increase its rate."
             )
+            raise ActivationRefused(text, field="state_timeout", value=age, allowed=self.settings.state_timeout)
         return measured
 
     def _last(self) -> str:
@@ -318,14 +312,11 @@ class ControlLoop:
             return
         fastest = int(speeds.argmax())
         joint = self.controller.model.joint_of_velocity(fastest)
-        raise ActivationRefused(
+        text = (
             f"{self.controller.NAME}: joint {joint!r} moves at {speeds[fastest]:.3g}, faster than max_start_speed "
-            f"{most:g} [rad/s, m/s]. Stop the robot or increase the limit.",
-            joint=joint,
-            field="max_start_speed",
-            value=float(speeds[fastest]),
-            allowed=most,
+            f"{most:g} [rad/s, m/s]. Stop the robot or increase the limit."
         )
+        raise ActivationRefused(text, joint=joint, field="max_start_speed", value=float(speeds[fastest]), allowed=most)
 
     # --- references -----------------------------------------------------------------------------------------------
     def offer(self, reference: Reference | Source) -> None:

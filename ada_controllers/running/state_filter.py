@@ -191,11 +191,9 @@ class JointStateReader:
         missing = [name for name in self._names if name not in place]
         if missing:
             more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-            raise InputError(
+            text = (
                 f"missing joints {', '.join(missing[:_MOST_NAMED])}{more}; one message must contain all joints of the "
-                "controller's model.",
-                field="name",
-                joint=missing[0],
-                value=missing,
+                "controller's model."
             )
+            raise InputError(text, field="name", joint=missing[0], value=missing)
         return np.array([place[name] for name in self._names], dtype=np.intp)

@@ -263,14 +263,12 @@ class Targets:
         found = self._nearest(start, self._residual(reference), before)
         missing = float(np.linalg.norm(found.left))
         if missing > self._reach:
-            raise ReferenceRefused(
+            text = (
                 f"{self._name}: the loops do not allow the reference: the least residual is {missing:.4g} "
                 f"[m, rad], the tolerance `reach` {self._reach:g}. The nearest joint positions are "
-                f"{np.array2string(found.q[self._q_index], precision=4, separator=', ')}.",
-                field="reach",
-                value=missing,
-                allowed=self._reach,
+                f"{np.array2string(found.q[self._q_index], precision=4, separator=', ')}."
             )
+            raise ReferenceRefused(text, field="reach", value=missing, allowed=self._reach)
         return found
 
     def near(self, positions: Array, start: Array) -> Array:

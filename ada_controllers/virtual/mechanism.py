@@ -74,11 +74,8 @@ def virtual_mechanism(
     if virtual is None:
         virtual = with_loops(robot, _path(law, loops)) if loops else robot
     elif loops:
-        raise InputError(
-            f"{law}: loops {loops!r} and a virtual model are both given; give one of them.",
-            field="loops",
-            value=loops,
-        )
+        text = f"{law}: loops {loops!r} and a virtual model are both given; give one of them."
+        raise InputError(text, field="loops", value=loops)
     if not virtual.loops:
         raise InputError(
             f"{law}: robot {robot.name!r} has no loops, and none are given: no closed chain exists. "
@@ -90,14 +87,12 @@ def virtual_mechanism(
     carrier = _carrier(robot, virtual)
     base = robot.joints[robot.joint_names[0]].nv if has_free_root(robot) and not carrier.tree.grounded_loops else 0
     if base and any(robot.gravity) and not weight:
-        raise InputError(
+        text = (
             f"{law}: robot {robot.name!r} floats without support, so that a mechanism without weight would need a base "
             "that does not fall. Set weight: true, so that the mechanism falls like the robot, or add loops to "
-            "the world as supports.",
-            field="weight",
-            value=False,
-            allowed=(True,),
+            "the world as supports."
         )
+        raise InputError(text, field="weight", value=False, allowed=(True,))
     virtual = virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0))
     made = VirtualMechanism(robot, carrier, virtual, joints, base, Dynamics(carrier), Dynamics(virtual))
     if made.closed.analysis.mobility == 0:
@@ -108,13 +103,11 @@ def virtual_mechanism(
             value=virtual.loop_names,
         )
     if made.closed.plans.is_dense_only:
-        raise InputError(
+        text = (
             f"{law}: robot {robot.name!r} has a massless link that gets inertia from its loops only; the law "
-            "requires links with mass. See `ada check` of the robot.",
-            field="model",
-            value=robot.name,
-            allowed="links with mass",
+            "requires links with mass. See `ada check` of the robot."
         )
+        raise InputError(text, field="model", value=robot.name, allowed="links with mass")
     # virtual loops transmit no forces: motors have to drive all motions of the robot, except those of a floating base
     motors = [robot.v_index(name).start for name in joints]
     made.dynamics.constraints.coordinates.refuse_missing([*range(base), *motors], "motors")
