@@ -22,23 +22,29 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.spring_damper import between, carried_weight, share, spring_efforts, turned
 from ada_controllers.state import JointReference, State
+from ada_controllers.support_coupling import row_space
 from ada_dynamics import expr
+from ada_dynamics.algorithms.kinematics import link_pose
+from ada_dynamics.algorithms.rnea import gravity_efforts
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import dense_rows, loop_equations
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model, link_poses
-from ada_dynamics.model.tree import WORLD
+from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.spatial.orientation import rpy_of
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 from ada_robot.settings import setting
+from ada_robot.trajectory.splines import segment_coefficients
 
 JOINTS = tuple(f"joint_{i}" for i in range(1, 11))
 TRUNK = "body"
 TURNED = 0.02  # rotation of the upper body that counts as a reaction to a push [rad]
 BACK = 0.98  # share of the largest rotation below which the upper body turns back
 AT_REST = 1.0  # time without rotation before the next reaction [s]
+_DEPENDENT = 1e-6  # tolerance of dependent constraints, relative to the largest; planar loops in space are redundant
 
 
 @dataclass(frozen=True)
@@ -249,6 +255,50 @@ class Balance(Controller[BalanceSettings]):
         return self._signals
 
 
+# --- springs whose gains depend on the rotation of a link ----------------------------------------------------------
+def spring_efforts(
+    stiffness: Sequence[Scalar],
+    damping: Sequence[Scalar],
+    position: Sequence[Scalar],
+    velocity: Sequence[Scalar],
+    places: Sequence[Scalar],
+    rates: Sequence[Scalar],
+) -> list[Scalar]:
+    """Eq. 6.6 for each joint."""
+    return [
+        k * (desired - x) + d * (moving - rate)
+        for k, d, desired, moving, x, rate in zip(stiffness, damping, position, velocity, places, rates, strict=True)
+    ]
+
+
+def carried_weight(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+    """Return the minimum-norm efforts of all joints that hold the weight; constraint forces carry the rest.
+
+    Constraint forces act along the rows of J, so that the part of the tree's efforts in the row space is removed.
+    """
+    return row_space(dense_rows(loop_equations(tree, q), tree.nv), _DEPENDENT).inside(gravity_efforts(tree, q))
+
+
+def share(angle: Scalar, full: Scalar) -> Scalar:
+    """Return 0 at angle zero, 1 for magnitudes from `full` on, and a quintic in between."""
+    way = expr.minimum(expr.absolute(angle) / full, 1.0)
+    total: Scalar = 0.0
+    for coefficient in reversed(segment_coefficients(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))):  # type: ignore[arg-type]
+        total = total * way + float(coefficient)
+    return total
+
+
+def between(near: Scalar, far: Scalar, part: Scalar) -> Scalar:
+    """Interpolate a gain between its values at zero and at the full angle."""
+    return near + (far - near) * part
+
+
+def turned(tree: Tree, q: Sequence[Scalar], link: str, axis: Literal["x", "y", "z"]) -> Scalar:
+    """Return the rotation of a link about a world axis: roll about x, pitch about y, yaw about z [rad]."""
+    return rpy_of(link_pose(tree, q, link).rotation.matrix())["xyz".index(axis)]
+
+
+# --- eq. 6.11 --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class AnkleHipModel:
     """Model with three joints of fig. 6.7: an ankle, and a hip that rotates about the vertical and bends.

@@ -24,7 +24,6 @@ CONTROLLERS: Mapping[str, str] = {
     "pid": "Pid",
     "pose_servo": "PoseServo",
     "reaction_null_space": "ReactionNullSpace",
-    "spring_damper": "SpringDamper",
     "virtual_closed_chain": "VirtualClosedChain",
 }
 """Class names by controller name, which is also the module name."""

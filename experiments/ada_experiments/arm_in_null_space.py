@@ -79,8 +79,9 @@ def _simulation(
 ) -> Simulation:
     if way == "springs and dampers":
         # similar speed: the inertia of the links is about 10 kg m²
-        springs = {key: [10.0 * value for value in values] for key, values in gains.items()}
-        return InSimulation(make("spring_damper", model, springs), goal, period=step).simulation(model, q, step=step)
+        (stiffness,), (damping,) = gains["stiffness"], gains["damping"]
+        springs = {"gain": [10.0 * stiffness], "integral_time": [0.0], "derivative_time": [damping / stiffness]}
+        return InSimulation(make("pid", model, springs), goal, period=step).simulation(model, q, step=step)
     controller = ReactionNullSpace(model, gains)
     if way == "null space, sampled":
         return InSimulation(controller, goal, period=step).simulation(model, q, step=step)

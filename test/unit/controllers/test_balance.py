@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, State
-from ada_controllers.balance import JOINTS, Balance
+from ada_controllers.balance import JOINTS, Balance, share
 
 Array = NDArray[np.float64]
 
@@ -53,6 +53,12 @@ def test_dampers_have_grown_to_the_printed_bounds_at_the_full_angle(standing: ad
     found = told(controller, x, RATES) - told(controller, x, np.zeros(10))
     kd = np.array([0.5, 1.5, 1.5, 3.5, 1.5, 0.5, 1.5, 1.5, 3.5, 1.5])
     assert found == pytest.approx(-kd * RATES, abs=1e-12)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.05, -0.12, 0.29, -0.4])
+def test_gains_follow_the_quintic_spline_over_the_turn(angle: float) -> None:
+    x = min(abs(angle) / 0.3, 1.0)
+    assert share(angle, 0.3) == pytest.approx(x**3 * (10.0 - 15.0 * x + 6.0 * x * x), abs=1e-14)
 
 
 def test_upper_body_rotation_moves_the_right_ankle_against_the_left_one(standing: ada.Model) -> None:

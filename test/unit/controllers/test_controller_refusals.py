@@ -52,8 +52,6 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("reaction_null_space", "pa10", {"preserved": ["fw"]}, {"field": "preserved"}),
     ("reaction_null_space", "cassie_leg", {}, {"joint": "shin", "allowed": "a motor at every joint"}),
     ("reaction_null_space", "floating_rod_euler", {}, {"field": "model", "allowed": "a robot with a motor"}),
-    ("spring_damper", "pa10", {"turned_damping": [1.0]}, {"field": "link", "value": ""}),
-    ("spring_damper", "hoap2_10dof", {"carry_weight": True}, {"field": "carry_weight", "value": True}),
     ("virtual_closed_chain", "planar_4r", {}, {"field": "loops", "value": ""}),
     ("virtual_closed_chain", "planar_4r", {"loops": "none.yaml"}, {"field": "loops", "value": "none.yaml"}),
     ("virtual_closed_chain", "planar_4r", FOUR_BAR | {"pose_stiffness": [1.0]}, {"field": "pose_stiffness"}),

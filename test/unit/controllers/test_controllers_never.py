@@ -57,7 +57,6 @@ CASES = (
     Case("pose_servo", "pa10", pose=ARM_POSE),
     Case("pose_servo", "pa10", {"null_space": "posture", "posture": ARM_POSE}, ARM_POSE),
     Case("reaction_null_space", "space_robot_a"),
-    Case("spring_damper", "hoap2_10dof"),
     Case("virtual_closed_chain", "planar_4r", FOUR_BAR, (math.pi / 3, math.pi / 6, 5 * math.pi / 6, -math.pi / 3)),
 )
 POSITIONED = ("compliance", "joint_trajectory", "pose_servo")  # commands positions or velocities

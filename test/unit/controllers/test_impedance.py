@@ -113,6 +113,16 @@ def test_damping_gives_every_way_of_swinging_its_ratio() -> None:
         assert -values.real / np.abs(values) == pytest.approx(np.full(10, ratio), rel=1e-6)
 
 
+def test_a_joint_swings_as_a_damped_oscillator() -> None:
+    builder = ada.Builder("wheel").link("base").link("disc", 1.0, (0, 0, 0), np.diag([0.1, 0.1, 0.2]))
+    model = builder.joint("turn", "continuous", "base", "disc", axis=(0, 0, 1)).build()
+    controller = make("impedance", model, {"joint_stiffness": [5.0], "joint_damping": [0.4], "damping_ratio": 0.0})
+    log = InSimulation(controller, JointReference(np.zeros(1))).simulation(model, np.array([0.5]), step=1e-3).run(2.0)
+    decay, w = 0.4 / (2 * 0.2), np.sqrt(5.0 / 0.2 - 1.0)
+    wanted = 0.5 * np.exp(-decay * log.t) * (np.cos(w * log.t) + decay / w * np.sin(w * log.t))
+    assert np.abs(log.q[:, 0] - wanted).max() < 3e-3
+
+
 def test_each_space_has_its_own_references(pa10: ada.Model) -> None:
     state = State(START, np.zeros(7))
     for settings, wrong, facts in (
