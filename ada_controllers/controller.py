@@ -71,8 +71,12 @@ class Controller(ABC, Generic[S]):
             InputError: if a setting is invalid, or the law does not support the robot.
         """
         if not isinstance(model, Model):
-            text = f"{self.NAME}: model is {model!r:.80}; a controller needs a Model, such as ada.load('pa10') returns."
-            raise InputError(text, field="model", value=model, allowed=Model)
+            raise InputError(
+                f"{self.NAME}: model is {model!r:.80}; a controller needs a Model, such as ada.load('pa10') returns.",
+                field="model",
+                value=model,
+                allowed=Model,
+            )
         self.model = model
         self.settings: S = _checked(self.SETTINGS, settings, f"{self.NAME}: settings")
         self.joints = self._commanded_joints()
