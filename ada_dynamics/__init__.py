@@ -14,30 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ada_dynamics._version import __version__ as __version__
-from ada_dynamics.errors import AdaError as AdaError
-from ada_dynamics.errors import BeyondLimitsWarning as BeyondLimitsWarning
-from ada_dynamics.errors import BifurcationWarning as BifurcationWarning
-from ada_dynamics.errors import CompileError as CompileError
-from ada_dynamics.errors import ConstraintViolationWarning as ConstraintViolationWarning
-from ada_dynamics.errors import DeviceError as DeviceError
-from ada_dynamics.errors import DeviceMemoryError as DeviceMemoryError
-from ada_dynamics.errors import DistantClosureWarning as DistantClosureWarning
-from ada_dynamics.errors import DriverTooOldError as DriverTooOldError
-from ada_dynamics.errors import InputError as InputError
-from ada_dynamics.errors import IntegrationAccuracyWarning as IntegrationAccuracyWarning
-from ada_dynamics.errors import LittleExcitationWarning as LittleExcitationWarning
-from ada_dynamics.errors import LoopVelocityWarning as LoopVelocityWarning
-from ada_dynamics.errors import LostDigitsWarning as LostDigitsWarning
-from ada_dynamics.errors import ModelError as ModelError
-from ada_dynamics.errors import NoDeviceError as NoDeviceError
-from ada_dynamics.errors import PoorFitWarning as PoorFitWarning
-from ada_dynamics.errors import ReadOnlyError as ReadOnlyError
-from ada_dynamics.errors import RecordingCutShortWarning as RecordingCutShortWarning
-from ada_dynamics.errors import RecordingError as RecordingError
-from ada_dynamics.errors import SingularConfigurationError as SingularConfigurationError
-from ada_dynamics.errors import SingularConfigurationWarning as SingularConfigurationWarning
-from ada_dynamics.errors import UnknownNameError as UnknownNameError
-from ada_dynamics.errors import UnknownWorkWarning as UnknownWorkWarning
+from ada_dynamics.errors import *  # noqa: F403 - all errors and warnings, see its __all__
+from ada_dynamics.errors import __all__ as _ERRORS
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics as Dynamics
@@ -83,7 +61,6 @@ _LAZY = {
     "ada_dynamics.transmission": ("Transmission",),
 }
 
-_ERRORS = [name for name in globals() if name.endswith(("Error", "Warning"))]
 __all__ = sorted(["__version__", "robots", *_ERRORS, *(name for names in _LAZY.values() for name in names)])
 
 

@@ -33,14 +33,8 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.resources import how_to_install
 from ada_dynamics.spatial.vector import Scalar
 
-QUANTITIES = (
-    *OF_EVERY_ROBOT,
-    "position_rate",
-    "residual",
-    "constraint_violation",
-    "constraint_jacobian",
-    "tangent_map",
-)
+OF_LOOPS = {"constraint_violation": "constraint_violation", "constraint_jacobian": "constraint_terms"}
+QUANTITIES = (*OF_EVERY_ROBOT, "position_rate", "residual", *OF_LOOPS, "tangent_map")
 
 
 def function(
@@ -56,8 +50,8 @@ def function(
         robot: a model, or its dynamics.
         quantity: "forward", "inverse", "mass_matrix", "bias", "gravity", "com", "energy", "pose" or "jacobian", as in
             `Dynamics`; "position_rate", the rate of q; with loops "constraint_violation" [m, rad],
-            "constraint_jacobian", J
-            and γ of J a + γ = 0, and "tangent_map", T of v = T y. "residual" is the mechanism as a DAE:
+            "constraint_jacobian", J and γ of J a + γ = 0, and "tangent_map", T of v = T y. "residual" is the mechanism
+            as a DAE:
             (q, v, a, multipliers, tau) -> [M a + h - τ - Jᵀλ; J a + γ].
         link: link of "pose" and "jacobian".
         coordinates: coordinates y of "tangent_map".
@@ -116,8 +110,7 @@ def _of_loops(dynamics: Dynamics, quantity: str, coordinates: Coordinates) -> Qu
             text = f"the tangent map of model {dynamics.model.name!r} is only available numerically."
             raise InputError(text, field="tangent_map", value=dynamics.model.name)
         return found
-    name = {"constraint_violation": "constraint_violation", "constraint_jacobian": "constraint_terms"}[quantity]
-    return closed_quantities.of_constraints(name, closed.analysis.constraints, closed.plans)
+    return closed_quantities.of_constraints(OF_LOOPS[quantity], closed.analysis.constraints, closed.plans)
 
 
 def _to_casadi(casadi: Any, of: Function, name: str) -> Any:

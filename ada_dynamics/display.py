@@ -7,12 +7,9 @@ The code that makes HTML and pages is above the library's models; it is imported
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ada_dynamics.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _HTML_MODULE = "ada_dynamics.notebook.html"
 _PAGE_MODULE = "ada_tools.browser.background"
@@ -46,21 +43,12 @@ class NotebookDisplay:
 
 
 def open_page(function: str, *arguments: object, **options: object) -> View:
-    """Open a page of the package ada_tools.
-
-    Args:
-        function: name of the function that opens the page.
-        arguments: its positional arguments.
-        options: its keyword arguments.
-
-    Raises:
-        InputError: ada_tools or one of its dependencies is not installed.
-    """
+    """Open a page by the function of this name in the package ada_tools; InputError if it is not installed."""
     try:
         pages = import_module(_PAGE_MODULE)
     except ModuleNotFoundError as problem:
         if problem.name is None or not problem.name.startswith("ada_"):
             raise
         raise InputError("view() needs the package ada_tools; install the complete distribution.") from None
-    open_view: Callable[..., View] = getattr(pages, function)
-    return open_view(*arguments, **options)
+    view: View = getattr(pages, function)(*arguments, **options)
+    return view

@@ -248,3 +248,6 @@ class LittleExcitationWarning(UserWarning):
 
 class PoorFitWarning(UserWarning):
     """Identified parameters leave a large residual effort; the message states it for each joint."""
+
+
+__all__ = [name for name in globals() if name.endswith(("Error", "Warning"))]  # public as attributes of ada_dynamics

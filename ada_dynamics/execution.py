@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -35,12 +36,7 @@ def pause_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def silence_logger(logger: str, level: int = logging.CRITICAL) -> Iterator[None]:
-    """Suppress messages of a logger below a level within the block.
-
-    Args:
-        logger: name of the logger.
-        level: lowest level that is logged.
-    """
+    """Suppress messages of a logger below a level within the block."""
     log = logging.getLogger(logger)
     previous = log.level
     log.setLevel(level)
@@ -51,18 +47,7 @@ def silence_logger(logger: str, level: int = logging.CRITICAL) -> Iterator[None]
 
 
 def run_pieces(work: Callable[[slice], None], pieces: Sequence[slice], threads: object) -> None:
-    """Call `work` for each piece of a batch on several threads.
-
-    The first piece runs before the others, as it may compile a kernel.
-
-    Args:
-        work: function of the rows of one piece.
-        pieces: rows of each piece.
-        threads: number of threads, at least 1.
-
-    Raises:
-        InputError: `threads` is not a positive integer.
-    """
+    """Call `work` for the rows of each piece of a batch on several threads; the first one may compile a kernel."""
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise invalid("threads", threads, "a whole number of at least 1")
     serial = pieces if threads == 1 else pieces[:1]
@@ -103,18 +88,15 @@ def in_threads(function: Callable[..., Array], *rows: Array, threads: int) -> Ar
 
     def work(piece: slice) -> None:
         nonlocal result
-        part = _require_rows(function(*(array[piece] for array in arrays)), len(arrays[0][piece]))
+        part: Any = function(*(array[piece] for array in arrays))
+        rows = len(arrays[0][piece])
+        if not isinstance(part, np.ndarray) or part.shape[:1] != (rows,):
+            found = f"an array of shape {part.shape}" if isinstance(part, np.ndarray) else type(part).__name__
+            wanted = f"one array with {rows} rows, as of forward; select one of several: lambda q, v: f(q, v).dq"
+            raise invalid("function", found, wanted, "the result of ")
         if piece is pieces[0]:
             result = np.empty((count, *part.shape[1:]))
         result[piece] = part
 
     run_pieces(work, pieces, threads)
     return result
-
-
-def _require_rows(result: object, count: int) -> Array:
-    if isinstance(result, np.ndarray) and result.shape[:1] == (count,):
-        return result
-    kind = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else type(result).__name__
-    allowed = f"one array with {count} rows, as of Dynamics.forward; select one of several: lambda q, v: f(q, v).dq"
-    raise invalid("function", kind, allowed, "the result of ")

@@ -150,20 +150,16 @@ class FiveBarReach(MechanismVectorEnv):
         self.goals[i] = rng.uniform((-0.15, 0.45), (0.35, 0.65))
         return self.home
 
-    def tips(self) -> Array:
-        """Positions of the tips, x and z, (N, 2) [m]."""
-        rods = stacked_poses(self.dynamics, self.batch.q)[:, self.rod, ::2]
-        return np.asarray(rods[..., 3] + self._length * rods[..., 2])
-
     def update(self) -> None:
-        """Update the tips and their distances to the goals."""
-        self._tips = self.tips()
-        self._error = self.goals - self._tips
+        """Update the positions of the tips, x and z, (N, 2) [m], and their distances to the goals."""
+        rods = stacked_poses(self.dynamics, self.batch.q)[:, self.rod, ::2]
+        self.tips = np.asarray(rods[..., 3] + self._length * rods[..., 2])
+        self._error = self.goals - self.tips
 
     def observe(self) -> Array:
         """Angles and velocities of the motors, position of the tip, and vector to the goal."""
         batch, motors = self.batch, self.motors
-        return np.concatenate([batch.q[:, motors], 0.1 * batch.v[:, motors], self._tips, self._error], axis=1)
+        return np.concatenate([batch.q[:, motors], 0.1 * batch.v[:, motors], self.tips, self._error], axis=1)
 
     def evaluate(self, action: Array) -> tuple[Array, Flags]:
         """Negative distance [m] minus an effort penalty; no failures."""

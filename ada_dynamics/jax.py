@@ -31,49 +31,45 @@ except ModuleNotFoundError:
 Array = Any  # jax.Array
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
 def forward(dynamics: Dynamics, q: Array, v: Array, tau: Array) -> Array:
     """Joint accelerations, (..., nv), as `Dynamics.forward`; `dynamics` is a static argument."""
-    return _broadcast_call(dynamics.forward, (dynamics.model.nv,), q, v, tau)
+    return _forward(dynamics, q, v, tau)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
 def inverse(dynamics: Dynamics, q: Array, v: Array, a: Array) -> Array:
     """Joint efforts, (..., nv), as `Dynamics.inverse`, for models without loops; `dynamics` is a static argument."""
     if dynamics.model.loops:
         text = f"model {dynamics.model.name!r} has loops; use Dynamics.inverse_derivatives(coordinates='actuated')."
         raise InputError(text, field="inverse", value=dynamics.model.name)
-    return _broadcast_call(dynamics.inverse, (dynamics.model.nv,), q, v, a)
+    return _inverse(dynamics, q, v, a)
 
 
-def _forward_fwd(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
-    return forward(dynamics, *given), given
+def _differentiable(name: str) -> Callable[..., Array]:
+    """A method of `Dynamics` with gradients by its vector-Jacobian product."""
+
+    @partial(jax.custom_vjp, nondiff_argnums=(0,))
+    def call(dynamics: Dynamics, *given: Array) -> Array:
+        return _broadcast_call(getattr(dynamics, name), (dynamics.model.nv,), *given)
+
+    def with_arguments(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
+        return call(dynamics, *given), given
+
+    def gradients(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
+        nq, nv = dynamics.model.nq, dynamics.model.nv
+
+        def joined(*vectors: Any) -> Any:
+            found = getattr(dynamics, f"{name}_vjp")(*vectors)
+            return np.concatenate([ambient_of(dynamics).gradient(vectors[0], found.dq), found.dv, found.du], axis=-1)
+
+        parts = jnp.split(_broadcast_call(joined, (nq + 2 * nv,), *given, w), [nq, nq + nv], axis=-1)
+        pairs = zip(parts, given, strict=True)  # sums over broadcast dimensions
+        return tuple(part.sum(axis=tuple(range(part.ndim - x.ndim))).astype(x.dtype) for part, x in pairs)
+
+    call.defvjp(with_arguments, gradients)
+    return call  # type: ignore[no-any-return]
 
 
-def _forward_bwd(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
-    return _vjp(dynamics, dynamics.forward_vjp, given, w)
-
-
-def _inverse_fwd(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
-    return inverse(dynamics, *given), given
-
-
-def _inverse_bwd(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
-    return _vjp(dynamics, dynamics.inverse_vjp, given, w)
-
-
-def _vjp(dynamics: Dynamics, product: Callable[..., Any], given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
-    """Gradients by the arguments of a function from its vector-Jacobian product."""
-
-    def products(*vectors: Any) -> Any:
-        found = product(*vectors)
-        return np.concatenate([ambient_of(dynamics).gradient(vectors[0], found.dq), found.dv, found.du], axis=-1)
-
-    return _split(dynamics, given, _broadcast_call(products, (dynamics.model.nq + 2 * dynamics.model.nv,), *given, w))
-
-
-forward.defvjp(_forward_fwd, _forward_bwd)
-inverse.defvjp(_inverse_fwd, _inverse_bwd)
+_forward, _inverse = _differentiable("forward"), _differentiable("inverse")
 
 
 def _broadcast_call(function: Callable[..., Any], shape: tuple[int, ...], *given: Array) -> Array:
@@ -90,13 +86,3 @@ def _broadcast_call(function: Callable[..., Any], shape: tuple[int, ...], *given
         return np.asarray(function(*flat), dtype=result.dtype).reshape(*over, *shape)
 
     return jax.pure_callback(rows, result, *given, vmap_method="broadcast_all")
-
-
-def _split(dynamics: Dynamics, given: tuple[Array, ...], joined: Array) -> tuple[Array, ...]:
-    """Gradients by each argument, summed over broadcast dimensions."""
-    nq, nv = dynamics.model.nq, dynamics.model.nv
-    parts = jnp.split(joined, [nq, nq + nv], axis=-1)
-    return tuple(
-        part.sum(axis=tuple(range(part.ndim - x.ndim))).astype(x.dtype) if part.ndim > x.ndim else part.astype(x.dtype)
-        for part, x in zip(parts, given, strict=True)
-    )

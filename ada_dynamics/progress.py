@@ -43,7 +43,7 @@ class Progress:
         stream: TextIO | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Initialize the progress; nothing is written.
+        """Initialize the progress.
 
         Args:
             total: total amount.
@@ -56,8 +56,7 @@ class Progress:
         self.total, self.done = float(total), float(start)
         self._label, self._unit, self._text = label, unit, ""
         self._clock, self._began, self._first = clock, clock(), float(start)
-        self._shown_at: float | None = None
-        self._shown_share = self.share
+        self._shown_at, self._shown_share = self._began, self.share
         self._stream, self._is_terminal = sys.stderr if stream is None else stream, False
         with suppress(AttributeError, ValueError):  # no stream, or a closed one
             self._is_terminal = self._stream.isatty()
@@ -71,11 +70,8 @@ class Progress:
         """Set the amount that is done, and the text after the figures."""
         self.done, self._text = float(done), text
         now = self._clock()
-        since = now - (self._began if self._shown_at is None else self._shown_at)
-        if self._is_terminal:
-            is_due = self._shown_at is None or since >= REDRAW_AFTER
-        else:
-            is_due = since >= LINE_AFTER or (since >= LINE_NOT_BEFORE and self.share - self._shown_share >= LINE_SHARE)
+        since, is_far = now - self._shown_at, self.share - self._shown_share >= LINE_SHARE
+        is_due = since >= (REDRAW_AFTER if self._is_terminal else LINE_AFTER) or (since >= LINE_NOT_BEFORE and is_far)
         if is_due and now - self._began >= FIRST_AFTER:
             self._show(now)
 
@@ -88,7 +84,7 @@ class Progress:
 
     def __exit__(self, *_: object) -> None:
         """Show the final figures if any were shown, and end the line."""
-        if self._shown_at is not None:
+        if self._shown_at > self._began:
             self._show(self._clock(), is_last=True)
 
     def _show(self, now: float, is_last: bool = False) -> None:
@@ -106,15 +102,12 @@ class Progress:
     def _line(self, now: float, bar: str = "") -> str:
         speed = (self.done - self._first) / max(now - self._began, 1e-9)
         left = max(0.0, self.total - self.done) / speed if speed > 0.0 else math.inf
-        figures = (
-            f"{100.0 * self.share:3.0f} %",
-            f"{self.done:.6g}/{self.total:.6g} {self._unit}" if self._unit else "",
-            f"{duration_text(now - self._began)} passed",
-            f"{duration_text(left)} left" if self.share < 1.0 else "",
-            self._text,
-        )
-        parts = (f"{self._label}:" if self._label else "", bar, ", ".join(filter(None, figures)))
-        return " ".join(filter(None, parts))
+        figures = [f"{100.0 * self.share:3.0f} %"]
+        figures += [f"{self.done:.6g}/{self.total:.6g} {self._unit}"] if self._unit else []
+        figures += [f"{duration_text(now - self._began)} passed"]
+        figures += [f"{duration_text(left)} left"] if self.share < 1.0 else []
+        figures += [self._text] if self._text else []
+        return " ".join(filter(None, (f"{self._label}:" if self._label else "", bar, ", ".join(figures))))
 
 
 @contextmanager

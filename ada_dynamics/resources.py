@@ -89,10 +89,7 @@ def _candidates(package: Path) -> list[Path]:
 
 
 def how_to_install(extra: str) -> str:
-    """Return the command that installs an extra of this package from any working directory.
-
-    The package is not on an index, so the command names the folder or repository that it was installed from.
-    """
+    """Return the command that installs an extra; it names the source of the package, which is not on an index."""
     folder = Path(__file__).resolve().parents[1]
     if (folder / "setup.py").is_file():  # a checkout, directly or by a link of colcon
         return f"pip install -e {shlex.quote(f'{folder}[{extra}]')}"
@@ -106,14 +103,6 @@ def how_to_install(extra: str) -> str:
     if "vcs_info" in record:
         source = f"{record['vcs_info']['vcs']}+{source}@{record['vcs_info']['commit_id']}"
     return f"pip install {shlex.quote(f'{NAME}[{extra}] @ {source}')}"
-
-
-def how_to_install_experiments() -> str:
-    """Return the command that installs the experiments, a distribution of its own in the folder experiments."""
-    folder = Path(__file__).resolve().parents[1] / "experiments"
-    if (folder / "setup.py").is_file() or (folder / "pyproject.toml").is_file():
-        return f"pip install -e {shlex.quote(str(folder))}"
-    return f"pip install ./experiments in the folder of {NAME}'s source"
 
 
 @cache

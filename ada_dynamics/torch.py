@@ -12,7 +12,6 @@ on the CPU. Gradients by quaternions in q have no component along the quaternion
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,11 +33,11 @@ Tensor = Any  # torch.Tensor; Any if torch is not installed
 
 def forward(dynamics: Dynamics, q: Tensor, v: Tensor, tau: Tensor) -> Tensor:
     """Joint accelerations, (..., nv), as `Dynamics.forward`; differentiable in reverse and forward mode."""
-    return _broadcast_call(lambda *x: _Forward.apply(dynamics, *x), q, v, tau)
+    return _broadcast_call(lambda *x: _Dynamics.apply(dynamics, "forward", *x), q, v, tau)
 
 
 def inverse(dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
-    """Joint efforts, (..., nv), as `Dynamics.inverse`; differentiable by all arguments.
+    """Joint efforts, (..., nv), as `Dynamics.inverse`; differentiable in reverse and forward mode.
 
     Raises:
         InputError: the model has loops; the distribution of efforts to the motors is not differentiated.
@@ -46,7 +45,7 @@ def inverse(dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
     if dynamics.model.loops:
         text = f"model {dynamics.model.name!r} has loops; use Dynamics.inverse_derivatives(coordinates='actuated')."
         raise InputError(text, field="inverse", value=dynamics.model.name)
-    return _broadcast_call(lambda *x: _Inverse.apply(dynamics, *x), q, v, a)
+    return _broadcast_call(lambda *x: _Dynamics.apply(dynamics, "inverse", *x), q, v, a)
 
 
 def rollout(sim: Simulation, q: Tensor, v: Tensor, tau: Tensor, *, hold: int = 1) -> tuple[Tensor, Tensor]:
@@ -62,40 +61,35 @@ def rollout(sim: Simulation, q: Tensor, v: Tensor, tau: Tensor, *, hold: int = 1
     return _Rollout.apply(sim, hold, q, v, tau)  # type: ignore[no-any-return]
 
 
-class _Forward(torch.autograd.Function):  # type: ignore[misc]
+class _Dynamics(torch.autograd.Function):  # type: ignore[misc]
+    """The method "forward" or "inverse" of `Dynamics`."""
+
     @staticmethod
-    def forward(ctx: Any, dynamics: Dynamics, q: Tensor, v: Tensor, tau: Tensor) -> Tensor:
-        ctx.dynamics = dynamics
-        ctx.save_for_backward(q, v, tau)
-        ctx.save_for_forward(q, v, tau)
-        return _tensor(dynamics.forward(*_arrays(q, v, tau)), q)
+    def forward(ctx: Any, dynamics: Dynamics, name: str, *given: Tensor) -> Tensor:
+        ctx.dynamics, ctx.name = dynamics, name
+        ctx.save_for_backward(*given)
+        ctx.save_for_forward(*given)
+        # arrays share the memory of CPU tensors; GPU tensors are passed on
+        arrays = [x.detach() if x.is_cuda else x.detach().numpy() for x in given]
+        return _tensor(getattr(dynamics, name)(*arrays), given[0])
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
-        return _vjp(ctx.dynamics, ctx.dynamics.forward_vjp, ctx.saved_tensors, w)
+        given = _on_cpu(*ctx.saved_tensors)
+        found = getattr(ctx.dynamics, f"{ctx.name}_vjp")(*given, *_on_cpu(w))
+        by_q = ambient_of(ctx.dynamics).gradient(given[0], found.dq)
+        return (None, None, *(_tensor(x, w) for x in (by_q, found.dv, found.du)))
 
     @staticmethod
-    def jvp(ctx: Any, _: None, d_q: Tensor, d_v: Tensor, d_tau: Tensor) -> Tensor:
+    def jvp(ctx: Any, _: None, __: None, *changes: Tensor | None) -> Tensor:
         tensors = ctx.saved_tensors
-        changes = [torch.zeros_like(x) if d is None else d for x, d in zip(tensors, (d_q, d_v, d_tau), strict=True)]
-        positions, *rest = _on_cpu(*tensors)
-        along, *others = _on_cpu(*changes)
-        velocity = ambient_of(ctx.dynamics).velocity(positions, along)
-        return _tensor(ctx.dynamics.forward_jvp(positions, *rest, velocity, *others), tensors[0])
-
-
-class _Inverse(torch.autograd.Function):  # type: ignore[misc]
-    @staticmethod
-    def forward(ctx: Any, dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
-        ctx.dynamics = dynamics
-        ctx.save_for_backward(q, v, a)
-        return _tensor(dynamics.inverse(*_arrays(q, v, a)), q)
-
-    @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
-        return _vjp(ctx.dynamics, ctx.dynamics.inverse_vjp, ctx.saved_tensors, w)
+        given = _on_cpu(*tensors)
+        along, *others = _on_cpu(
+            *(torch.zeros_like(x) if d is None else d for x, d in zip(tensors, changes, strict=True))
+        )
+        velocity = ambient_of(ctx.dynamics).velocity(given[0], along)
+        return _tensor(getattr(ctx.dynamics, f"{ctx.name}_jvp")(*given, velocity, *others), tensors[0])
 
 
 class _Rollout(torch.autograd.Function):  # type: ignore[misc]
@@ -114,14 +108,6 @@ class _Rollout(torch.autograd.Function):  # type: ignore[misc]
         return (None, None, *(_tensor(x, ctx.like) for x in (start, found.dv, found.du)))
 
 
-def _vjp(dynamics: Dynamics, product: Any, state: Sequence[Tensor], w: Tensor) -> tuple[Tensor | None, ...]:
-    """Gradients by the arguments of a function from its vector-Jacobian product."""
-    positions, *rest = _on_cpu(*state)
-    found = product(positions, *rest, *_on_cpu(w))
-    by_q = ambient_of(dynamics).gradient(positions, found.dq)
-    return (None, *(_tensor(x, w) for x in (by_q, found.dv, found.du)))
-
-
 def _broadcast_call(function: Any, *given: Tensor) -> Tensor:
     """Apply a function of rows of states to tensors with broadcast leading dimensions."""
     first = given[0].shape[:-1]
@@ -131,11 +117,6 @@ def _broadcast_call(function: Any, *given: Tensor) -> Tensor:
     rows = [x.expand(*lead, x.shape[-1]).reshape(*((-1,) if lead else ()), x.shape[-1]) for x in given]
     found = function(*rows)
     return found.reshape(*lead, found.shape[-1])
-
-
-def _arrays(*tensors: Tensor) -> list[Any]:
-    """Arrays that share the memory of CPU tensors; GPU tensors are passed on."""
-    return [x.detach() if x.is_cuda else x.detach().numpy() for x in tensors]
 
 
 def _on_cpu(*tensors: Tensor) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
-from ada_dynamics.resources import how_to_install_experiments, provided
+from ada_dynamics.resources import provided
 
 
 class Subcommand(Protocol):
@@ -92,7 +92,7 @@ def command(name: str) -> Subcommand:
     """
     modules = (importlib.import_module(MODULES[name]),) if MODULES[name] else provided(GROUP, name)
     if not modules:
-        text = f"the experiments are not installed: {how_to_install_experiments()}."
+        text = "the experiments are not installed: pip install ./experiments in the folder of ada_dynamics' source."
         raise InputError(text, field="command", value=name)
     found: Subcommand = modules[0]
     return found

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from framework_states import states
@@ -22,9 +24,9 @@ def tensors(*arrays, grad=True):
 def test_gradcheck_passes_backwards_and_forwards():
     model, q, v, tau = states("pa10", 2)
     dynamics = ada.Dynamics(model)
-    check = lambda *x: adapter.forward(dynamics, *x)  # noqa: E731
-    assert torch.autograd.gradcheck(check, tensors(q, v, tau), check_forward_ad=True, eps=1e-5, atol=1e-5, rtol=1e-4)
-    assert torch.autograd.gradcheck(lambda *x: adapter.inverse(dynamics, *x), tensors(q, v, tau), eps=1e-5, atol=1e-5)
+    options = {"check_forward_ad": True, "eps": 1e-5, "atol": 1e-5, "rtol": 1e-4}
+    for function in (adapter.forward, adapter.inverse):
+        assert torch.autograd.gradcheck(partial(function, dynamics), tensors(q, v, tau), **options)
 
 
 @pytest.mark.parametrize("name", ["pa10", "free", "five_bar", "stewart"])

@@ -45,7 +45,7 @@ def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
     for _ in range(many.max_episode_steps - 1):
         way, speed = seen[:, 6:8], 10.0 * seen[:, 2:4]
         J = many.dynamics.jacobian("left_rod", many.batch.q, coordinates="actuated")
-        lever = (many.tips() - stacked_poses(many.dynamics, many.batch.q)[:, many.rod][:, [0, 2], 3])[:, None]
+        lever = (many.tips - stacked_poses(many.dynamics, many.batch.q)[:, many.rod][:, [0, 2], 3])[:, None]
         across = np.stack([lever[:, 0, 1], -lever[:, 0, 0]], axis=1)[:, :, None] * J[:, 4:5, :]
         of_tip = J[:, [0, 2], :] + across
         push = np.einsum("nij,ni->nj", of_tip, 150.0 * way) - 1.5 * speed
