@@ -13,7 +13,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_dynamics.model.edit.parts import Parts, with_gravity
-from ada_dynamics.model.model import Model
+from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.robots.catalogue import CATALOGUE, start_of
 from ada_dynamics.robots.load import load as load_robot
 from ada_dynamics.simulation.methods import IntegratorName
@@ -21,13 +21,14 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.settings import fields_of
 from ada_tools.scenario.fields import Part, ScenarioError, refusal
 from ada_tools.scenario.registry import Measured, find_measure
-from ada_tools.scenario.scenario import ControlPart, ModelPart, Scenario, SimulationPart
+from ada_tools.scenario.scenario import ContactPart, ControlPart, ModelPart, Scenario, SimulationPart
 from ada_tools.scenario.units import BadValue, value_in
 
 if TYPE_CHECKING:
     from ada_controllers.controller import Controller
     from ada_controllers.in_simulation import InSimulation
     from ada_controllers.state import Reference
+    from ada_dynamics.contact.contact import Contact
     from ada_dynamics.simulation import Log, Simulation
 
 CLOSED = 1e-9  # [m, rad], [m/s, rad/s] tolerance of the loop constraints for the initial state
@@ -53,7 +54,7 @@ def build_model(scenario: Scenario) -> Model:
         model = _loaded(scenario, part)
         if part.gravity is not None and part.gravity != model.gravity:
             model = with_gravity(model, part.gravity)
-        return _with_masses(model, part) if part.masses else model
+        return _with_changed_parts(model, part)
     except ScenarioError:
         raise
     except AdaError as problem:
@@ -72,8 +73,11 @@ def _loaded(scenario: Scenario, part: ModelPart) -> Model:
     return load_robot(source, **more)
 
 
-def _with_masses(model: Model, part: ModelPart) -> Model:
-    """Replace link masses; inertias scale proportionally."""
+def _with_changed_parts(model: Model, part: ModelPart) -> Model:
+    """Replace link masses, with proportional inertias, and rotor inertia and friction of the motors."""
+    rotor, friction = part.rotor_inertia, part.joint_friction
+    if not part.masses and rotor is None and friction is None:
+        return model
     parts = Parts.of(model)
     for name, mass in part.masses.items():
         if name not in parts.links:
@@ -82,6 +86,10 @@ def _with_masses(model: Model, part: ModelPart) -> Model:
         if not link.mass > 0.0:
             raise ScenarioError(f"link {name!r} is massless; model.masses cannot change it.", link=name, field="masses")
         parts.links[name] = replace(link, mass=mass, inertia=link.inertia * (mass / link.mass))
+    for name in motor_joints(model):
+        joint = parts.joints[name]
+        inertia = joint.armature if rotor is None else rotor
+        parts.joints[name] = replace(joint, armature=inertia, friction=joint.friction if friction is None else friction)
     return parts.build()
 
 
@@ -187,17 +195,25 @@ def simulation_of(scenario: Scenario) -> Simulation:
     Raises:
         ScenarioError: the scenario has no simulation, or a value does not fit the robot.
     """
-    return _set_up(scenario)[0]
+    return set_up(scenario)[0]
 
 
-def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
-    """Simulation of a scenario, and its control loop if it has a controller."""
+def set_up(scenario: Scenario, like: Simulation | None = None) -> tuple[Simulation, InSimulation | None]:
+    """Simulation of a scenario, and its control loop if it has a controller.
+
+    Args:
+        scenario: scenario with a simulation.
+        like: simulation with the same model, start and algorithm, whose model and dynamics are used again.
+
+    Raises:
+        ScenarioError: the scenario has no simulation, or a value does not fit the robot.
+    """
     from ada_dynamics.contact.stops import JointStops, limited_joints
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.simulation import Simulation
 
     part = _part(scenario)
-    model = build_model(scenario)
+    model = build_model(scenario) if like is None else like.model
     q, v = checked_start(scenario, model)
     tau = efforts(scenario, model)
     for i, one in enumerate(scenario.disturbances):
@@ -208,7 +224,11 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
         # The same stiffness for all initial states, so that they share a kernel.
         more["stops"] = JointStops.for_model(model, part.step)
     try:
-        if part.algorithm == "hybrid":
+        if part.contact is not None:
+            more["contact"] = _contact(part.contact, model, q, part.step)
+        if like is not None:
+            more["dynamics"] = like.dynamics
+        elif part.algorithm == "hybrid":
             more["dynamics"] = Dynamics(model, "hybrid", hybrid=part.hybrid or "auto")
         else:
             more["algorithm"] = part.algorithm
@@ -231,6 +251,15 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
         raise
     except AdaError as problem:
         raise refusal(scenario.file, "simulation", problem) from None
+
+
+def _contact(part: ContactPart, model: Model, q: Array, step: float) -> Contact:
+    """Contact of the soles with the ground."""
+    from ada_dynamics.contact.contact import Contact, Material
+
+    soles = Contact.of_soles(model, part.links, q=q)
+    material = Material.for_weight(model.total_mass, len(soles.points), step, friction=part.friction)
+    return replace(soles, material=replace(material, stiffness=part.stiffness or material.stiffness))
 
 
 def checked_start(scenario: Scenario, model: Model) -> tuple[Array, Array]:
@@ -275,8 +304,12 @@ def simulate(
     Raises:
         ScenarioError: the scenario does not fit its robot.
     """
-    simulation, loop = _set_up(scenario)
-    log = simulation.run(_part(scenario).duration, record=record, progress=progress)
+    return log_of(scenario, *set_up(scenario), record=record, progress=progress)
+
+
+def log_of(scenario: Scenario, simulation: Simulation, loop: InSimulation | None, **options: Any) -> Log:
+    """Run the simulation of a scenario from `set_up`, with options of `Simulation.run`."""
+    log = simulation.run(_part(scenario).duration, **options)
     if loop is not None:
         log.signals, log.signal_times = loop.signals, loop.times
     return log

@@ -76,6 +76,8 @@ class ModelPart:
         loops: file of loop joints, relative to the scenario.
         gravity: [m/s²]; None for the value of the robot file.
         masses: replaced link masses, with proportional inertias [kg].
+        rotor_inertia: replaced reflected rotor inertia of each motor [kg m², kg]; None to keep it.
+        joint_friction: replaced Coulomb friction of each motor [N m, N]; None to keep it.
     """
 
     robot: str
@@ -83,6 +85,23 @@ class ModelPart:
     loops: str | None
     gravity: tuple[float, ...] | None
     masses: Mapping[str, float]
+    rotor_inertia: float | None
+    joint_friction: float | None
+
+
+@dataclass(frozen=True)
+class ContactPart:
+    """Contact of soles with the ground at height 0.
+
+    Attributes:
+        links: feet; the lowest boxes of each are its sole.
+        stiffness: of each corner of a sole [N/m]; None for the stiffest that suits weight and step.
+        friction: friction coefficient.
+    """
+
+    links: tuple[str, ...]
+    stiffness: float | None
+    friction: float
 
 
 @dataclass(frozen=True)
@@ -98,6 +117,7 @@ class SimulationPart:
     log_every: int
     efforts: Part  # constant efforts by joint
     stops: bool  # joint stops with automatic stiffness
+    contact: ContactPart | None
 
 
 @dataclass(frozen=True)
@@ -366,12 +386,17 @@ def _model(top: Part) -> ModelPart | None:
         return None
     part = top.part("model", _keys_of(ModelPart))
     masses = part.part("masses", None)
+    for name, unit in (("rotor_inertia", "kg m^2, kg"), ("joint_friction", "N m, N")):
+        if part.has(name) and part.quantity(name, unit) < 0.0:
+            raise part.problem(name, f"it is negative; it must be at least 0 [{unit}].")
     return ModelPart(
         robot=part.text("robot"),
         base=part.choice("base", tuple(BASES), "") if part.has("base") else None,
         loops=part.text("loops") if part.has("loops") else None,
         gravity=part.vector("gravity", ("m/s^2",) * 3) if part.has("gravity") else None,
         masses={link: masses.positive(link, "kg") for link in masses.keys()},  # noqa: SIM118
+        rotor_inertia=part.quantity("rotor_inertia", "kg m^2, kg") if part.has("rotor_inertia") else None,
+        joint_friction=part.quantity("joint_friction", "N m, N") if part.has("joint_friction") else None,
     )
 
 
@@ -404,7 +429,18 @@ def _simulation(top: Part) -> SimulationPart | None:
         log_every=part.whole("log_every", 1),
         efforts=part.part("efforts", None),
         stops=part.choice("stops", ("auto", "none"), "auto") == "auto",
+        contact=_contact(part) if part.has("contact") else None,
     )
+
+
+def _contact(simulation: Part) -> ContactPart:
+    part = simulation.part("contact", _keys_of(ContactPart))
+    links, friction = part.texts("links"), part.quantity("friction", "1", 0.8)
+    if not links:
+        raise part.problem("links", "missing; give the feet, such as [right_foot, left_foot].")
+    if friction < 0.0:
+        raise part.problem("friction", f"it is {friction:g}; it must be at least 0.")
+    return ContactPart(links, part.positive("stiffness", "N/m") if part.has("stiffness") else None, friction)
 
 
 def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None:

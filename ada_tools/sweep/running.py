@@ -2,7 +2,8 @@
 """`run_sweep`: a few chunks of runs per worker at a time, with results written before further chunks.
 
 A worker caches its simulations by all values except the initial state, so that runs that differ only in the initial
-state cost no more than their steps. When a worker dies, its unfinished runs are repeated individually, so that the run
+state cost no more than their steps; with a controller, by all values except those of controller and disturbances, for
+the dynamics. When a worker dies, its unfinished runs are repeated individually, so that the run
 that kills workers is identified without affecting others.
 """
 
@@ -24,7 +25,7 @@ from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError, InputError, RecordingError
 from ada_dynamics.progress import Progress
 from ada_dynamics.structured_text.files import atomic_write
-from ada_tools.scenario.run import checked_start, measure, simulate, simulation_of
+from ada_tools.scenario.run import checked_start, log_of, measure, set_up, simulation_of
 from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.sweep.results import DONE, FAILED, LOGS, Store, SweepError, SweepResult
 from ada_tools.sweep.sweep import Sweep, digest
@@ -37,6 +38,7 @@ CHUNK_SECONDS = 0.25  # after which a worker returns its rows
 MOST_IN_CHUNK = 500
 KEPT = 8  # cached simulations per worker
 TICK = 0.2  # [s] between two reports
+OF_RUN = ("controller.", "disturbances.")  # keys of values that do not change the dynamics
 Tell = Callable[[float, str], None]  # completed fraction, and a text
 Row = dict[str, Any]
 
@@ -335,10 +337,13 @@ def _simulated(sweep: Sweep, scenario: Scenario, changes: dict[str, Any]) -> Log
     A controller holds joints without a reference at the initial state, so it is created for each run.
     """
     assert scenario.simulation is not None
-    if scenario.control is not None:
-        return simulate(scenario)
     if _cache.fingerprint != sweep.fingerprint:
         _cache.fingerprint, _cache.simulations = sweep.fingerprint, OrderedDict()
+    if scenario.control is not None:
+        key = digest({key: value for key, value in changes.items() if not key.startswith(OF_RUN)})
+        controlled, loop = set_up(scenario, _cache.simulations.get(key))
+        _cache.simulations = OrderedDict([(key, controlled)])
+        return log_of(scenario, controlled, loop)
     others = {key: value for key, value in changes.items() if not key.startswith(START)}
     simulations, key = _cache.simulations, digest(others)
     if key not in simulations:

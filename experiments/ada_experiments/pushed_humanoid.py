@@ -20,13 +20,14 @@ import numpy as np
 
 from ada_controllers import make
 from ada_controllers.in_simulation import InSimulation, by_joint_names
-from ada_dynamics.analysis.balance import fixed_feet_of
+from ada_dynamics.analysis.balance import fixed_feet_of, ground_wrench, margins, soles_of, zmp_of_motion
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact, Material
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.model import Model
+from ada_dynamics.model.model import Model, link_poses
+from ada_dynamics.model.tree import WORLD
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms.parts import turned_y
@@ -50,6 +51,24 @@ def momentum_phase(scenario: Scenario, log: Log) -> float:
 def zmp_margin(scenario: Scenario, log: Log) -> float:
     """Smallest distance of the zero-moment point from the border of the soles; negative outside."""
     return float(np.min(fixed_feet_of(log).margin))
+
+
+@measure("zmp_margin_of_motion", unit="m")
+def zmp_margin_of_motion(scenario: Scenario, log: Log) -> float:
+    """As zmp_margin, from the rate of momentum; also valid with joint friction, where foot wrenches are unknown."""
+    dynamics, model = dynamics_of(log), log.model
+    zmp = zmp_of_motion(dynamics, log.q, log.v, log.a, external=log.external)[:, :2]
+    _, ground = ground_wrench(dynamics, log.q, log.v, log.a, log.external)
+    places, frames = link_poses(model, log.q[0]), model.tree.frames
+    fixed = [(one, *places[name]) for name, one in model.links.items() if frames[name].body == WORLD]
+    # Fixed links, here one foot, do not move, and press on the ground by their weight.
+    mass = sum(link.mass for link, _, _ in fixed)
+    centre = np.sum([link.mass * (place + R @ link.com) for link, R, place in fixed], axis=0) / mass
+    weight = mass * -model.gravity[2]
+    share = (weight / (weight + ground[:, 2]))[:, None]
+    zmp += share * (centre[:2] - zmp)
+    found = margins(zmp, soles_of(model, log.q[0]))
+    return float(np.min(np.where(np.isnan(found), -np.inf, found)))
 
 
 @measure("trunk_yaw", unit="deg")

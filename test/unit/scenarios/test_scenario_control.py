@@ -8,6 +8,7 @@ from refused import refused
 from ada_controllers import CONTROLLERS
 from ada_tools import scenario as scenarios
 from ada_tools.scenario.registry import find_experiment, find_measure
+from ada_tools.scenario.run import build_model
 
 REACH = {
     "name": "reach",
@@ -55,6 +56,36 @@ def test_settings_of_a_controller_have_units():
     short = {"simulation.duration": "20 ms"}
     given, plain = reach(**short, **{"controller.settings.damping": ["0.02 1/ms"]}), reach(**short)
     np.testing.assert_allclose(scenarios.simulate(given).q, scenarios.simulate(plain).q, rtol=1e-12)
+
+
+def pushed(**changes):
+    more = {"simulation.duration": "60 ms", "disturbances.0.start": "0 s", "controller.robot": "hoap2_standing"}
+    return scenarios.load("T6.2").with_changes(more | changes)
+
+
+def test_rotors_friction_and_contact_of_a_scenario():
+    free = {"model.robot": "hoap2_10dof", "simulation.integrator": "semi_implicit"}
+    contact = {"links": ["right_foot", "left_foot"], "stiffness": "180 kN/m", "friction": 0.5}
+    motors = {"model.rotor_inertia": "0.02 kg m^2", "model.joint_friction": "0.05 N m"}
+    scenario = pushed(**free, **motors, **{"simulation.contact": contact})
+    model = build_model(scenario)
+    names = set(model.actuated) - {model.floating_joint}
+    found = {(joint.armature, joint.friction) for name, joint in model.joints.items() if name in names}
+    assert found == {(0.02, 0.05)}
+    log = scenarios.simulate(scenario)
+    # Without contact it would fall by 18 mm.
+    assert np.ptp(log.com[:, 2]) < 1e-3
+    assert {frame[0] for frame in log.contact_frames.values()} == set(contact["links"])
+    for key, value in {"model.joint_friction": -1.0, "simulation.contact.friction": -1.0}.items():
+        with refused(scenarios.ScenarioError, field=key):
+            scenario.with_changes({key: value})
+
+
+def test_zero_moment_point_of_the_motion_is_that_of_the_wrenches_of_the_feet():
+    scenario = pushed()
+    log = scenarios.simulate(scenario)
+    found = scenarios.measure(scenario, log, ["zmp_margin", "zmp_margin_of_motion"])
+    assert found["zmp_margin_of_motion"] == pytest.approx(found["zmp_margin"], abs=1e-12)
 
 
 def test_groups_name_scenarios_that_exist():
