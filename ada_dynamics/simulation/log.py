@@ -84,14 +84,7 @@ class Log(NotebookDisplay, LogRows):
         t = self.t[rows]
         first, last = (float(np.min(t)), float(np.max(t))) if len(t) else (np.inf, -np.inf)
         return Log(
-            self.model,
-            t,
-            self.q[rows],
-            self.v[rows],
-            self.a[rows],
-            self.tau[rows],
-            external={link: w[rows] for link, w in self.external.items()},
-            contact_wrenches={name: w[rows] for name, w in self.contact_wrenches.items()},
+            **self.selected(rows),
             contact_frames=self.contact_frames,
             events=[event for event in self.events if first <= event.t <= last],
             singular=[time for time in self.singular if first <= time <= last],

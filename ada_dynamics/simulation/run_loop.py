@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.integrator import IntegrationError
-from ada_dynamics.simulation.log_rows import EventRecord, RowReceiver
+from ada_dynamics.simulation.log_rows import EventRecord, LogRows
 
 CHUNK = 2000  # steps per call of the integrator
 CHUNK_WITH_EVENTS = 50
@@ -27,16 +27,12 @@ class RunLoop:
     A row of the log contains the input that acts from its time on; it is written when that input is known.
     """
 
-    def __init__(
-        self,
-        context: SimulationContext,
-        recorders: Sequence[RowReceiver] = (),
-    ) -> None:
+    def __init__(self, context: SimulationContext, recorders: Sequence[Callable[[LogRows], None]] = ()) -> None:
         """Initialize the loop.
 
         Args:
             context: context of the simulation.
-            recorders: receivers of the rows and events, in this order.
+            recorders: receivers of blocks of rows with their events, in this order.
         """
         self.context, self.recorders = context, recorders
         self.progress: Callable[[float], None] | None = None  # called with the elapsed simulated time [s]
@@ -48,6 +44,7 @@ class RunLoop:
         self._last_input: Array | None = None
         self._waiting: list[tuple[Array, Array, Array]] = []  # times, states, inputs
         self._rows_waiting = 0
+        self._events: list[EventRecord] = []
         self._values = [event.value(context.t, context.q, context.v) for event in context.events]
         self._counted = len(self.integrator.counts.singular)
         self._steps_before = self.integrator.counts.steps
@@ -73,7 +70,6 @@ class RunLoop:
                 self.progress(context.t - self.begin)
         self._log_present(context.t)
         self.flush()
-        self._record_singular()
 
     def _segment(self, most: int) -> None:
         """Take whole steps up to the next discontinuity of the input, or one step that contains a discontinuity."""
@@ -176,9 +172,19 @@ class RunLoop:
             self.flush()
 
     def flush(self) -> None:
-        """Write the queued rows to the log."""
-        if not self.recorders or not self._waiting:
+        """Pass the queued rows and the events to the recorders."""
+        singular = self.integrator.counts.singular[self._counted :]
+        if not self.recorders or not (self._waiting or self._events or singular):
             return
+        model = self.context.system.model
+        rows = self._rows() if self._waiting else {"t": [], "q": np.zeros((0, model.nq)), "v": np.zeros((0, model.nv))}
+        block = LogRows(model, **rows, events=self._events, singular=singular)
+        self._events, self._counted = [], self._counted + len(singular)
+        for recorder in self.recorders:
+            recorder(block)
+
+    def _rows(self) -> dict[str, Any]:
+        """Return the queued rows with their accelerations, torques and wrenches."""
         context, nq, nv = self.context, self.context.system.model.nq, self.context.system.model.nv
         t, x, u = (np.ascontiguousarray(np.concatenate(parts)) for parts in zip(*self._waiting, strict=True))
         self._waiting, self._rows_waiting = [], 0
@@ -194,9 +200,7 @@ class RunLoop:
         if context.system.servo_efforts is not None:
             tau = tau + context.system.servo_efforts.batch(x, u)
         external = context.inputs.external(t, q, u)
-        for recorder in self.recorders:
-            recorder.append(t, q, v, a, tau, external, contact)
-        self._record_singular()
+        return {"t": t, "q": q, "v": v, "a": a, "tau": tau, "external": external, "contact_wrenches": contact}
 
     def _contact_wrenches(self, q: Array, v: Array, a: Array) -> Array:
         """Contact wrenches by row; for semi-implicit steps the wrenches during the step that follows."""
@@ -206,13 +210,6 @@ class RunLoop:
             return np.asarray(context.system.contacts.batch_status(q, v)[0])
         h = context.step
         return np.asarray(context.system.step_contacts.batch_status(q, v, v + h * a, np.full((len(q), 1), h))[0])
-
-    def _record_singular(self) -> None:
-        times = self.integrator.counts.singular
-        for recorder in self.recorders:
-            for t in times[self._counted :]:
-                recorder.singular_configuration(t)
-        self._counted = len(times)
 
     # --- events -------------------------------------------------------------------------------------------------
     def _locate_events(self, t: float, h: float, before: Array, after: Array) -> int:
@@ -228,8 +225,8 @@ class RunLoop:
                 self._values[i] = value
             for (s, x), i in sorted(found, key=lambda one: one[0][0]):
                 event = self.context.events[i]
-                for recorder in self.recorders:
-                    recorder.event(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
+                if self.recorders:
+                    self._events.append(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
                 if event.terminal:
                     self.integrator.x = x
                     self.context.set_time(float(start + s))

@@ -288,7 +288,7 @@ class Simulation(NotCopyable):
 
             recorder = McapRecorder(record, self.model, contact_frames=frames, info=info, dynamics=self.dynamics)
         # the recorder last, because a full disk ends the run
-        run = RunLoop(self.context, [buffer] if recorder is None else [buffer, recorder])
+        run = RunLoop(self.context, [buffer.append] if recorder is None else [buffer.append, recorder.append])
         try:
             with reporting(progress, f"simulating {self.model.name}", duration, "s") as run.progress:
                 run.until(self.t + duration)

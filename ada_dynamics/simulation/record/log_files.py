@@ -12,7 +12,8 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ada_dynamics.errors import AdaError, ModelError, RecordingCutShortWarning, 
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.log_rows import Columns, EventRecord, LogBuffer, LogRows
+from ada_dynamics.simulation.log_rows import ARRAYS, EventRecord, LogBuffer, LogRows
 from ada_dynamics.simulation.record.mcap_files import MCAP_MAGIC, TopicMessage, read_topics
 from ada_dynamics.simulation.record.messages import read_table, read_text
 from ada_dynamics.structured_text.files import atomic_write, to_json
@@ -44,13 +45,77 @@ _ARRAYS = {
     Mimic: (),
 }
 _PARTS = {"limits": Limits, "mimic": Mimic, "visuals": Shape, "collisions": Shape}
-_ROWS = ("t", "q", "v", "a", "tau")
 _EFFORTS = {"rad": "N m", "m": "N"}
 _WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("nx", "N m"), ("ny", "N m"), ("nz", "N m"))
 
 
-# --- metadata ---------------------------------------------------------------------------------------------------------
-def texts_of(columns: Columns) -> dict[str, str]:
+# --- columns and metadata ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class TableColumns:
+    """Columns of a table of rows, and the metadata that are known before the first row.
+
+    Attributes:
+        model: the robot.
+        external: links with external wrenches, in the order of the columns.
+        contacts: contacts, in the order of the columns.
+        contact_frames: frames of the contacts.
+        info: settings of the simulation.
+    """
+
+    model: Model
+    external: tuple[str, ...] = ()
+    contacts: tuple[str, ...] = ()
+    contact_frames: Mapping[str, ContactFrame] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Columns of t, q, v, a and tau, of `external LINK` for each wrench, and of `contact NAME`."""
+        nq, nv = self.model.nq, self.model.nv
+        wrenches = [*(f"external {link}" for link in self.external), *(f"contact {name}" for name in self.contacts)]
+        widths = {"t": 1, "q": nq, "v": nv, "a": nv, "tau": nv, **dict.fromkeys(wrenches, 6)}
+        ends = np.cumsum([*widths.values()]).tolist()
+        return {key: slice(end - width, end) for (key, width), end in zip(widths.items(), ends, strict=True)}
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(max(columns.stop for columns in self.slices.values()))
+
+    def table(self, rows: LogRows) -> Array:
+        """Return rows as a table; wrenches that they do not have are zero."""
+        parts = arrays_of(rows)
+        table = np.zeros((len(rows), self.width))
+        for key, columns in self.slices.items():
+            table[:, columns] = parts.get(key, 0.0)
+        return table
+
+    def split(self, table: Array) -> dict[str, Array]:
+        """Return the parts of a table."""
+        return {key: table[:, columns] for key, columns in self.slices.items()}
+
+    def rows(self, table: Array, events: Sequence[EventRecord], singular: Sequence[float]) -> LogRows:
+        """Return the rows of a table, with events."""
+        parts = self.split(table)
+        return LogRows(
+            self.model,
+            parts["t"][:, 0],
+            *(parts[name] for name in ARRAYS[1:]),
+            external={link: parts[f"external {link}"] for link in self.external},
+            contact_wrenches={name: parts[f"contact {name}"] for name in self.contacts},
+            events=events,
+            singular=singular,
+        )
+
+
+def arrays_of(rows: LogRows) -> dict[str, Array]:
+    """Return the arrays of a log by the names of `TableColumns.slices`."""
+    arrays = {"t": rows.t[:, None], **{name: getattr(rows, name) for name in ARRAYS[1:]}}
+    arrays |= {f"external {link}": wrench for link, wrench in rows.external.items()}
+    return arrays | {f"contact {name}": wrench for name, wrench in rows.contact_wrenches.items()}
+
+
+def texts_of(columns: TableColumns) -> dict[str, str]:
     """Return the metadata as texts by key."""
     frames = {name: [frame.link, list(frame.xyz), frame.other] for name, frame in columns.contact_frames.items()}
     return {
@@ -64,7 +129,7 @@ def texts_of(columns: Columns) -> dict[str, str]:
     }
 
 
-def columns_of_texts(texts: Mapping[str, str]) -> Columns:
+def columns_of_texts(texts: Mapping[str, str]) -> TableColumns:
     """Return the metadata from texts.
 
     Raises:
@@ -80,13 +145,7 @@ def columns_of_texts(texts: Mapping[str, str]) -> Columns:
         for name, (link, (x, y, z), other) in json.loads(texts["contact_frames"]).items()
     }
     external, contacts = (tuple(map(str, json.loads(texts[key]))) for key in ("external", "contacts"))
-    return Columns(model_from_text(texts["model"]), external, contacts, frames, dict(json.loads(texts["info"])))
-
-
-def columns_of(log: LogRows) -> Columns:
-    """Return the columns and metadata of a log."""
-    info = {key: value for key, value in log.info.items() if key != "complete"}
-    return Columns(log.model, tuple(log.external), tuple(log.contact_wrenches), log.contact_frames, info)
+    return TableColumns(model_from_text(texts["model"]), external, contacts, frames, dict(json.loads(texts["info"])))
 
 
 def event_text(event: EventRecord) -> str:
@@ -166,11 +225,8 @@ def _made(cls: Any, content: dict[str, Any]) -> Any:
 # --- .npz -------------------------------------------------------------------------------------------------------------
 def write_npz(log: LogRows, path: Path) -> Path:
     """Write the arrays of a log for `numpy.load`; an existing file is replaced atomically."""
-    arrays = {name: getattr(log, name) for name in _ROWS}
-    arrays |= {f"external {link}": wrench for link, wrench in log.external.items()}
-    arrays |= {f"contact {name}": wrench for name, wrench in log.contact_wrenches.items()}
     with atomic_write(path, RecordingError) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+        np.savez(file, allow_pickle=False, **(arrays_of(log) | {"t": log.t}))
     return path
 
 
@@ -183,8 +239,7 @@ def write_csv(log: LogRows, path: Path, quantities: Sequence[Array]) -> Path:
         path: the file.
         quantities: kinetic and potential energy, and for models with loops the closure error, (N,) each.
     """
-    columns = [log.t[:, None], log.q, log.v, log.a, log.tau, *log.external.values(), *log.contact_wrenches.values()]
-    columns += [quantity[:, None] for quantity in quantities]
+    columns = [*arrays_of(log).values(), *(quantity[:, None] for quantity in quantities)]
     with atomic_write(path, RecordingError) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(header(log))
         for first in range(0, len(log), ROWS_AT_ONCE):
@@ -266,6 +321,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self.buffer: LogBuffer | None = None
+        self.columns: TableColumns | None = None
         self.ending: dict[str, Any] | None = None  # final information
 
     def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
@@ -274,9 +330,9 @@ class _Reading:
             if name == METADATA_END:
                 self.ending = dict(json.loads(texts["info"]))
             elif name == METADATA:
-                columns = columns_of_texts(texts)
-                self.buffer = LogBuffer(columns.model) if self.buffer is None else self.buffer
-                self.buffer.begin(columns)
+                self.columns = now = columns_of_texts(texts)
+                self.buffer = self.buffer or LogBuffer(now.model, contact_frames=now.contact_frames, info=now.info)
+                self.buffer.append(now.rows(np.zeros((0, now.width)), [], []))  # wrenches, also without rows
         except (ValueError, KeyError, TypeError, RecursionError, ModelError) as problem:
             raise _UnusableError(str(problem)) from None
 
@@ -284,15 +340,12 @@ class _Reading:
         """Process a chunk, as a whole or not at all if it is damaged."""
         tables = [read_table(message.raw) for message in messages if message.topic == STATE]
         texts = [json.loads(read_text(message.raw)) for message in messages if message.topic == EVENTS]
-        if self.buffer is None:
+        if self.buffer is None or self.columns is None:
             return  # topics of another program with these names
-        width = self.buffer.columns.width
+        width = self.columns.width
         for table in tables:
             if table.shape[1] != width:
                 raise _UnusableError(f"its rows have {table.shape[1]} columns; its metadata declare {width}")
-            self.buffer.take(table)
-        for text in texts:
-            if "event" in text:
-                self.buffer.event(event_of(text))
-            elif "singular" in text:
-                self.buffer.singular_configuration(float(text["t"]))
+        events = [event_of(text) for text in texts if "event" in text]
+        singular = [float(text["t"]) for text in texts if "singular" in text and "event" not in text]
+        self.buffer.append(self.columns.rows(np.concatenate([np.zeros((0, width)), *tables]), events, singular))

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +26,7 @@ from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.errors import AdaError, InputError, RecordingError
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.log_rows import Columns, EventRecord, LogRows, RowReceiver
+from ada_dynamics.simulation.log_rows import LogRows
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.log_files import (
     DESCRIPTION,
@@ -34,7 +35,7 @@ from ada_dynamics.simulation.record.log_files import (
     METADATA_END,
     ROWS_AT_ONCE,
     STATE,
-    columns_of,
+    TableColumns,
     event_text,
     texts_of,
 )
@@ -52,13 +53,13 @@ Times = NDArray[np.int64]
 _CONTACT = "contact/"
 
 
-class McapRecorder(RowReceiver):
+class McapRecorder:
     """Recorder for Foxglove, PlotJuggler, rerun, ROS 2 bags and `Log.load`.
 
     Example::
 
-        with McapRecorder("run.mcap", model, external=["hand"], info={"integrator": "rkf45"}) as recorder:
-            recorder.append(t, q, v, a, tau, {"hand": wrench})
+        with McapRecorder("run.mcap", model, info={"integrator": "rkf45"}) as recorder:
+            recorder.append(LogRows(model, t, q, v, a, tau, external={"hand": wrench}))
 
     Topics: /ada/state (every row: t, q, v, a, tau, wrenches), /events, /robot_description, and at `rate`
     /joint_states, /tf, /energy, /loop_gap, /wrench/LINK, /wrench/contact/NAME.
@@ -69,8 +70,6 @@ class McapRecorder(RowReceiver):
         path: str | os.PathLike[str],
         model: Model,
         *,
-        external: Sequence[str] = (),
-        contacts: Sequence[str] = (),
         contact_frames: Mapping[str, ContactFrame] | None = None,
         info: Mapping[str, Any] | None = None,
         dynamics: Dynamics | None = None,
@@ -82,8 +81,6 @@ class McapRecorder(RowReceiver):
         Args:
             path: the file.
             model: the robot.
-            external: links with external wrenches; others may follow later.
-            contacts: names of contacts; others may follow later.
             contact_frames: frames of the contacts; see `Log`.
             info: settings of the simulation, serializable as JSON.
             dynamics: dynamics that compute energies and poses; created by default.
@@ -103,40 +100,43 @@ class McapRecorder(RowReceiver):
 
             dynamics = Dynamics(model)
         self.path = Path(path)
-        super().__init__(Columns(model, tuple(external), tuple(contacts), dict(contact_frames or {}), dict(info or {})))
         self._dynamics = dynamics
         self._rate, self._clock = rate, clock
         self._tick = -np.inf  # period of the last row for viewers
         self._waiting = 0  # number of pending rows in the table
+        self._events: list[tuple[float, str]] = []  # times [s] and texts
         self._last_chunk = self._clock()
         self._writer = TopicWriter(self.path)
-        self._begin_columns()
+        self._begin(TableColumns(model, contact_frames=dict(contact_frames or {}), info=dict(info or {})))
         robot = description(model)
         if robot is not None:
             self._write(DESCRIPTION, messages.TEXT, 0, messages.text_message(robot))
         self._writer.flush()
 
-    def _begin_columns(self) -> None:
+    def _begin(self, columns: TableColumns) -> None:
         """Write the metadata of the columns that follow."""
-        self._viewer_topics = list(_viewer_topics(self.columns, self._dynamics))
-        self._table = np.zeros((max(1, CHUNK_BYTES // (8 * self.columns.width)), self.columns.width))
-        self._writer.metadata(METADATA, texts_of(self.columns))
+        self._columns = columns
+        self._viewer_topics = list(_viewer_topics(columns, self._dynamics))
+        self._table = np.zeros((max(1, CHUNK_BYTES // (8 * columns.width)), columns.width))
+        self._writer.metadata(METADATA, texts_of(columns))
 
-    # --- rows ---------------------------------------------------------------------------------------------------
-    def begin(self, columns: Columns) -> None:
-        """Continue with columns for the wrenches of new links and contacts."""
-        self.flush()
-        self.columns = columns
-        self._begin_columns()
-
-    def take(self, table: Array) -> None:
-        """Add rows, which are written in chunks.
+    def append(self, rows: LogRows) -> None:
+        """Add rows and events, which are written in chunks; wrenches of new links and contacts add columns.
 
         Raises:
             InputError: the recorder is closed.
             RecordingError: the file cannot be written; its content so far is readable.
         """
         self._require_open()
+        now = self._columns
+        external = tuple(dict.fromkeys([*now.external, *rows.external]))
+        contacts = tuple(dict.fromkeys([*now.contacts, *rows.contact_wrenches]))
+        if (external, contacts) != (now.external, now.contacts):
+            self.flush()
+            self._begin(replace(now, external=external, contacts=contacts))
+        self._events += [(event.t, event_text(event)) for event in rows.events]
+        self._events += [(t, to_json({"singular": True, "t": t})) for t in rows.singular]
+        table = self._columns.table(rows)
         while len(table):
             count = min(len(table), len(self._table) - self._waiting)
             self._table[self._waiting : self._waiting + count] = table[:count]
@@ -145,23 +145,12 @@ class McapRecorder(RowReceiver):
             if self._waiting == len(self._table) or self._clock() - self._last_chunk >= CHUNK_SECONDS:
                 self.flush()
 
-    def event(self, event: EventRecord) -> None:
-        """Record an event."""
-        self._require_open()
-        super().event(event)
-
-    def singular_configuration(self, t: float) -> None:
-        """Record the time of a passage through a singular configuration [s]."""
-        self._require_open()
-        super().singular_configuration(t)
-
     # --- the file -----------------------------------------------------------------------------------------------
     def flush(self) -> None:
         """Write the pending rows as a chunk."""
         self._require_open()
-        rows, events = self._table[: self._waiting], [(event.t, event_text(event)) for event in self._events]
-        events += [(t, to_json({"singular": True, "t": t})) for t in self._singular]
-        self._waiting, self._events, self._singular = 0, [], []
+        rows, events = self._table[: self._waiting], self._events
+        self._waiting, self._events = 0, []
         if len(rows):
             self._write_rows(rows)
         for t, text in events:
@@ -173,7 +162,7 @@ class McapRecorder(RowReceiver):
         times = _nanoseconds(rows[:, 0])
         self._write(STATE, messages.NUMBERS, int(times[0]), messages.table_message(rows))
         chosen = self._for_viewers(rows)
-        parts = {key: np.ascontiguousarray(part) for key, part in self.columns.split(rows[chosen]).items()}
+        parts = {key: np.ascontiguousarray(part) for key, part in self._columns.split(rows[chosen]).items()}
         for name, kind, message, values in self._viewer_topics:
             with suppress(InputError):  # not computable, such as after an overflow; the states are recorded in any case
                 for at, raw in zip(times[chosen].tolist(), message.fill(times[chosen], values(parts)), strict=True):
@@ -182,7 +171,7 @@ class McapRecorder(RowReceiver):
     def _for_viewers(self, rows: Array) -> NDArray[np.intp]:
         """Return the rows for viewers: the first one in each period, with finite numbers."""
         ticks = np.floor(rows[:, 0] * self._rate + 1e-6)
-        state = rows[:, : self.columns.slices["v"].stop]
+        state = rows[:, : self._columns.slices["v"].stop]
         chosen = np.isfinite(state).all(axis=1) & (np.diff(ticks, prepend=self._tick) > 0.0)
         self._tick = float(ticks[-1])
         return np.flatnonzero(chosen)
@@ -223,27 +212,14 @@ class McapRecorder(RowReceiver):
 
 def write_mcap(log: LogRows, path: Path, rate: float, dynamics: Dynamics) -> Path:
     """Write a log; see `Log.to_mcap`."""
-    columns = columns_of(log)
+    info, frames = {key: value for key, value in log.info.items() if key != "complete"}, log.contact_frames
+    clock = ManualClock()  # chunks are written when they are full
     with McapRecorder(
-        path,
-        log.model,
-        external=columns.external,
-        contacts=columns.contacts,
-        contact_frames=log.contact_frames,
-        info=columns.info,
-        dynamics=dynamics,
-        rate=rate,
-        clock=ManualClock(),  # chunks are written when they are full
+        path, log.model, contact_frames=frames, info=info, dynamics=dynamics, rate=rate, clock=clock
     ) as recorder:
         for first in range(0, len(log), ROWS_AT_ONCE):
-            rows = slice(first, first + ROWS_AT_ONCE)
-            external = {link: wrench[rows] for link, wrench in log.external.items()}
-            contact = {name: wrench[rows] for name, wrench in log.contact_wrenches.items()}
-            recorder.append(log.t[rows], log.q[rows], log.v[rows], log.a[rows], log.tau[rows], external, contact)
-        for event in log.events:
-            recorder.event(event)
-        for t in log.singular:
-            recorder.singular_configuration(t)
+            recorder.append(LogRows(**log.selected(slice(first, first + ROWS_AT_ONCE))))
+        recorder.append(LogRows(**log.selected(slice(0)), events=log.events, singular=log.singular))
         recorder.close({"complete": log.info.get("complete", True)})
     return path
 
@@ -256,7 +232,7 @@ class _ViewerTopic(NamedTuple):
     values: Callable[[Mapping[str, Array]], dict[str, Array]]  # numbers of the message, of the parts of rows
 
 
-def _viewer_topics(columns: Columns, dynamics: Dynamics) -> Iterator[_ViewerTopic]:
+def _viewer_topics(columns: TableColumns, dynamics: Dynamics) -> Iterator[_ViewerTopic]:
     """Return the topics for viewers."""
     model, states = columns.model, messages.JointStates(columns.model)
     # Contact wrenches are in world axes, so each contact has its own frame.

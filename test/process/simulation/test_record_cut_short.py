@@ -31,6 +31,7 @@ import numpy as np
 from log_examples import robot
 import ada_dynamics as ada
 from ada_dynamics.errors import RecordingError
+from ada_dynamics.simulation.log_rows import LogRows
 from ada_dynamics.simulation.record.recorder import McapRecorder
 limit = {limit}
 if limit:
@@ -42,7 +43,7 @@ try:
     with McapRecorder({path!r}, model) as recorder:
         while True:
             x = rng.normal(size=(1000, 3))
-            recorder.append((rows + np.arange(1000)) * 1e-3, x, x, x, x)
+            recorder.append(LogRows(model, (rows + np.arange(1000)) * 1e-3, x, x, x, x))
             rows += 1000
             print(rows, flush=True)
 except RecordingError as problem:
@@ -106,7 +107,7 @@ def filling(monkeypatch):
 def test_after_a_failure_a_recorder_says_so_again_and_closes(tmp_path, filling):
     log = motion("arm")
     recorder = McapRecorder(tmp_path / "run.mcap", log.model, clock=ManualClock())  # which writes when it is told to
-    recorder.append(log.t, log.q, log.v, log.a, log.tau)
+    recorder.append(Log(log.model, *(getattr(log, name) for name in ROWS)))
     for _ in range(2):
         with pytest.raises(RecordingError):
             recorder.flush()
@@ -129,7 +130,7 @@ def whole(tmp_path_factory) -> tuple[bytes, Log]:
     path = tmp_path_factory.mktemp("whole") / "run.mcap"
     with McapRecorder(path, log.model) as recorder:
         for i in range(0, 60, 10):
-            recorder.append(*(getattr(log, name)[i : i + 10] for name in ROWS))
+            recorder.append(Log(log.model, *(getattr(log, name)[i : i + 10] for name in ROWS)))
             recorder.flush()
     return path.read_bytes(), log
 

@@ -13,7 +13,7 @@ from log_examples import ROWS, assert_same, motion, robot
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, RecordingError
-from ada_dynamics.simulation.log import EventRecord, Log, LogBuffer
+from ada_dynamics.simulation.log import Log, LogBuffer
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.log_files import model_from_text, model_to_text
 from ada_dynamics.simulation.record.recorder import McapRecorder
@@ -50,7 +50,14 @@ def test_wrenches_that_are_new_in_the_middle_of_a_recording_are_in_it(tmp_path):
             external = {link: w[rows] for link, w in log.external.items()} if i >= 20 else None
             contact = {n: log.contact_wrenches[n][rows] for n in ("heel", "toe")[: i // 20]}
             for receiver in (buffer, recorder):
-                receiver.append(*(getattr(log, name)[rows] for name in ROWS), external, contact)
+                receiver.append(
+                    Log(
+                        log.model,
+                        *(getattr(log, name)[rows] for name in ROWS),
+                        external=external,
+                        contact_wrenches=contact,
+                    )
+                )
     assert_same(Log.load(path), Log(**buffer.content()))
     forces = [m.wrench.force.x for _, m in decoded(path)["/wrench/link_2"]]
     assert forces == log.external["link_2"][20:, 0].tolist()
@@ -202,7 +209,7 @@ def test_memory_does_not_grow_while_rows_are_only_recorded(tmp_path):
         def run(first, last):
             for second in range(first, last):
                 for receiver in (buffer, recorder):
-                    receiver.append(second + np.arange(1000) * 1e-3, x, x, x, x)
+                    receiver.append(Log(model, second + np.arange(1000) * 1e-3, x, x, x, x))
 
         run(0, 20)  # kernels, tables
         tracemalloc.start()
@@ -219,7 +226,7 @@ def test_memory_does_not_grow_while_rows_are_only_recorded(tmp_path):
 def test_an_error_in_the_run_ends_the_recording_with_all_rows_and_the_reason(tmp_path):
     log, path = motion("arm"), tmp_path / "run.mcap"
     with pytest.raises(ZeroDivisionError), McapRecorder(path, log.model) as recorder:
-        recorder.append(log.t, log.q, log.v, log.a, log.tau)
+        recorder.append(log)
         _ = 1 / 0
     found = Log.load(path)
     assert len(found) == 60
@@ -233,8 +240,7 @@ def test_misuse_is_refused(tmp_path, monkeypatch):
     recorder.close()  # once more does no harm
     for refused in (
         lambda: McapRecorder(path, log.model, rate=0),
-        lambda: recorder.append(log.t, log.q, log.v, log.a, log.tau),
-        lambda: recorder.event(EventRecord(0.0, "late", log.q[0], log.v[0])),
+        lambda: recorder.append(log),
     ):
         with pytest.raises(InputError):
             refused()
