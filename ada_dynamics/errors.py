@@ -227,7 +227,7 @@ class LostDigitsWarning(LoopWarning):
 
 
 class IntegrationAccuracyWarning(UserWarning):
-    """Simulated motion that is inconsistent with its accelerations; the message names the step and the joint."""
+    """Simulated motion that gains energy in excess of the work of its motors; the message names time and step."""
 
 
 class UnknownWorkWarning(UserWarning):

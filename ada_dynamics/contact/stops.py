@@ -79,7 +79,7 @@ class JointStops:
         """
         step = finite_number(step, "step", positive=True)
         M = _mass_matrix(model, q)
-        inertia = _free_inertias(model, q)
+        inertia = free_inertias(model, q)
         if is_implicit:  # a joint without inertia moves the links that its loops connect to it
             inertia = np.where(np.diag(M) > 0.0, np.diag(M), inertia)
         turning, sliding = _weight_stiffness(model, M) if is_implicit else (0.0, 0.0)
@@ -143,7 +143,7 @@ def stop_rate(
     """
     if not model.nv:
         return 0.0
-    inertia = _free_inertias(model, q)
+    inertia = free_inertias(model, q)
     rates = [0.0]
     for stop in stops.resolve(model) if stops else ():
         body = model.tree.bodies[stop.body]
@@ -156,7 +156,7 @@ def stop_rate(
     return max(rates)
 
 
-def _free_inertias(model: Model, q: Array | None) -> Array:
+def free_inertias(model: Model, q: Array | None) -> Array:
     """Inertias 1 / (∂a_j/∂τ_j) with all other joints free, limited by the loops if links lack inertia, (nv,)."""
     M = _mass_matrix(model, q)
     if not model.loops or np.linalg.matrix_rank(M, hermitian=True) == len(M):

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the accuracy of an integration, with an `IntegrationAccuracyWarning`.
+"""Check of the energy of a simulation, with an `IntegrationAccuracyWarning`.
 
-Consistency: velocities must be the integral of the accelerations, and positions that of the velocities. Quadrature
-over six rows of the log predicts each step; its difference from quadrature over four rows bounds the error of the
-prediction. The bound is large where rates are discontinuous (contact, joint stops, controllers) and close to rounding
-where the solution is smooth.
-
-Energy: contacts, joint stops, damping and friction dissipate energy, so that E(t) - E(0) must not exceed the work of
-the joint torques. Simulations with pushes, wrench profiles, servos or compiled control laws are not checked, as their
-work is unknown here. Energy that is stored in a contact or joint stop at the start counts as a gain when it is
-released.
+Contacts, joint stops, damping and friction dissipate energy, so that E(t) - E(0) must not exceed the work of the joint
+torques. Simulations with pushes, wrench profiles, servos or compiled control laws are not checked, as their work is
+unknown here. Energy that is stored in a contact or joint stop at the start counts as a gain when it is released.
 """
 
 from __future__ import annotations
@@ -19,85 +13,12 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.analysis.power import velocity_scale
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import characteristic_length
 from ada_dynamics.errors import InputError, IntegrationAccuracyWarning
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.log import Log
-
-# Bound of an inconsistency in differences of the two quadratures at the step and its neighbours. A rate that is
-# discontinuous within a step needs 33: half of the jump is unknown, and the two rules differ by 11/720 of it nearby.
-TRUSTED = 300.0
-ROUNDING = 1e-13  # rounding error, relative to the largest rate or change
-# Significant sum of inconsistencies, relative to the largest velocity. At usable step lengths the errors of the methods
-# are as large as the difference of the quadratures, which have the same order.
-NOTICED = 1e-5
-# Significant sum of inconsistencies, relative to the closure error, which the projection distributes differently in
-# each step.
-BY_GAP = 1e4
-
-
-def warn_if_inconsistent(log: Log) -> None:
-    """Warn of the joint and step whose change of velocity is not the integral of the acceleration.
-
-    The log must have a row for each step.
-    """
-    rows, model = _even_rows(log.t), log.model
-    if rows < 6 or not np.isfinite(log.a[:rows]).all():
-        return
-    t, v = log.t[:rows], log.v[:rows]
-    h = float(t[1] - t[0])
-    off = _excess(v, log.a[:rows], h)
-    for name in model.joint_names:
-        if model.joints[name].type.has_rates_of_coordinates():
-            own, q = model.v_index(name), log.q[:rows, model.q_index(name)]
-            off[:, own] = np.maximum(off[:, own], _excess(q, v[:, own], h) / h)
-    if log.info.get("efforts") != "continuous":
-        off[_at_torque_changes(log.tau[:rows])] = 0.0
-    share = off.sum(axis=0) / velocity_scale(v)
-    worst = int(np.argmax(share))
-    if not share[worst] > NOTICED or not share[worst] > BY_GAP * float(np.max(log.loop_gap, initial=0.0)):
-        return
-    row = int(np.argmax(off[:, worst])) + 2
-    warnings.warn(
-        f"model {model.name!r}: velocities are not the integral of the accelerations: at t = {t[row]:.6g} s (row "
-        f"{row}) the velocity of joint {model.joint_of_velocity(worst)!r} differs by {off[row - 2, worst]:.2g}, over "
-        f"the whole run by {share[worst]:.1e} of the largest velocity; energy drift {log.energy_drift:.1e}. The step "
-        "may be too long; repeat the simulation with a shorter step and compare the results.",
-        IntegrationAccuracyWarning,
-        stacklevel=3,
-    )
-
-
-def _even_rows(t: Array) -> int:
-    """Return the number of leading rows with equal intervals; the interval of the last row may be shorter."""
-    steps = np.diff(t)
-    if not len(steps):
-        return len(t)
-    uneven = np.abs(steps - steps[0]) > 1e-6 * abs(steps[0])
-    return int(np.argmax(uneven)) + 1 if uneven.any() else len(t)
-
-
-def _excess(x: Array, rate: Array, h: float) -> Array:
-    """Return how far the change of x exceeds the integral of its rate and its bound, for steps 2 to n - 4."""
-    r = [rate[k : len(rate) - 5 + k] for k in range(6)]
-    ends, near, middle = r[0] + r[5], r[1] + r[4], r[2] + r[3]
-    by_six = h / 1440.0 * (11.0 * ends - 93.0 * near + 802.0 * middle)
-    by_four = h / 24.0 * (13.0 * middle - near)
-    changed = x[3 : len(x) - 2] - x[2 : len(x) - 3]
-    apart = np.pad(np.abs(by_six - by_four), ((2, 2), (0, 0)))  # a jump affects the neighbouring steps
-    nearby = np.max([apart[k : len(by_six) + k] for k in range(5)], axis=0)
-    known = TRUSTED * nearby + ROUNDING * np.max(np.abs(x), axis=0, initial=0.0)
-    return np.asarray(np.maximum(np.abs(changed - by_six) - known, 0.0))
-
-
-def _at_torque_changes(tau: Array) -> NDArray[np.bool_]:
-    """Return True for steps next to a change of held torques, for which the row contains the new torques."""
-    changes = np.any(tau[1:] != tau[:-1], axis=1)
-    return np.asarray(np.any([changes[k : len(changes) - 4 + k] for k in range(5)], axis=0))
-
 
 SIGNIFICANT_GAIN = 0.05  # relative to the energy in motion; larger than the bounded error of semi-implicit steps
 EVERY = 1000  # steps between two checks
@@ -109,7 +30,7 @@ class EnergyMonitor:
     """Monitors the energy of a batch of simulations with constant torques; warns once.
 
     Attributes:
-        is_on: True while all sources of energy are known and no simulation has gained energy.
+        is_active: True while all sources of energy are known and no simulation has gained energy.
     """
 
     def __init__(self, context: SimulationContext, x: Array) -> None:

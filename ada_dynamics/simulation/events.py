@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -94,7 +93,7 @@ def _beyond(bound: Bound, own: slice, limit: float) -> Callable[[float, Array, A
 
 
 def zero_between(function: Callable[[float], float], a: float, b: float, at_a: float, at_b: float) -> float:
-    """Return a zero of a function that changes its sign between a and b (Ridders' method, bisection if it is slow).
+    """Return where a function changes its sign between a and b, or just behind, by the Illinois algorithm.
 
     Args:
         function: function of one variable.
@@ -103,19 +102,16 @@ def zero_between(function: Callable[[float], float], a: float, b: float, at_a: f
         at_a: value of the function at a.
         at_b: value of the function at b.
     """
-    for _ in range(_MOST_TRIALS):
+    was_before = None  # whether the last trial was before the zero
+    for trial in range(_MOST_TRIALS):
         if at_b == 0.0 or abs(b - a) <= RELATIVE * max(abs(a), abs(b)):
             break
-        middle = 0.5 * (a + b)
-        at_middle = function(middle)
-        if at_middle == 0.0:
-            return middle
-        root = np.sqrt(at_middle * at_middle - at_a * at_b)
-        x = middle + (middle - a) * np.sign(at_a - at_b) * at_middle / root if root > 0.0 else middle
+        x = 0.5 * (a + b) if trial % 3 == 2 else (a * at_b - b * at_a) / (at_b - at_a)
         at_x = function(x)
-        ends = sorted(((a, at_a), (b, at_b), (middle, at_middle), (x, at_x)))
-        for (left, at_left), (right, at_right) in pairwise(ends):
-            if at_left * at_right <= 0.0:
-                a, at_a, b, at_b = left, at_left, right, at_right
-                break
+        is_before = at_x * at_b < 0.0
+        if is_before:
+            a, at_a, at_b = x, at_x, 0.5 * at_b if was_before else at_b
+        else:
+            b, at_b, at_a = x, at_x, 0.5 * at_a if was_before is False else at_a
+        was_before = is_before
     return b

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.geometry import finite_number
+from ada_dynamics.contact.stops import free_inertias
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import motor_joints
@@ -86,7 +87,7 @@ class ServoBank:
         self.q_index = np.array([model.q_index(name).start for name in self.names], dtype=np.intp)
         self.v_index = np.array([model.v_index(name).start for name in self.names], dtype=np.intp)
         self.limits = model.effort_limit[self.v_index]
-        inertia = _free_inertias(dynamics, q, self.v_index)  # of each joint, with all others free
+        inertia = free_inertias(model, q)[self.v_index]
         carried = _carried_inertias(dynamics, q, self.names, inertia)
         self.stiffness = settings.bandwidth**2 * carried
         self.damping = 2.0 * settings.damping_ratio * settings.bandwidth * carried
@@ -147,11 +148,7 @@ class ServoBank:
 def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str], free: Array) -> Array:
     """Return the inertia at each motor: of its branch, through the loops, or of the floating robot on it."""
     model = dynamics.model
-    at = np.array([model.v_index(name).start for name in motors], dtype=np.intp)
-    if not len(at):
-        return np.zeros(0)
-    M = dynamics.mass_matrix(q)
-    carried = np.diag(M)[at].copy()
+    carried = np.diag(dynamics.mass_matrix(q))[[model.v_index(name).start for name in motors]]
     if model.loops:
         carried = np.maximum(carried, free)
     if model.floating_joint:  # a point mass at the centre of mass of the robot
@@ -163,12 +160,3 @@ def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str], free:
             else:
                 carried[i] += model.total_mass
     return carried
-
-
-def _free_inertias(dynamics: Dynamics, q: Array, at: NDArray[np.intp]) -> Array:
-    """Return 1 / (∂a_j/∂τ_j) with all other motors free."""
-    rest = np.zeros(dynamics.model.nv)
-    free = dynamics.forward(q, rest, rest)
-    units = np.eye(len(rest))[at]
-    gains = [float((dynamics.forward(q, rest, unit) - free)[j]) for j, unit in zip(at.tolist(), units, strict=True)]
-    return np.array([1.0 / gain if gain > 0.0 else 0.0 for gain in gains])

@@ -24,7 +24,7 @@ from ada_dynamics.errors import AdaError, InputError, invalid
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.progress import reporting
-from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor, warn_if_energy_rises, warn_if_inconsistent
+from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor, warn_if_energy_rises
 from ada_dynamics.simulation.context import (
     SimulationContext,
     checked_start,
@@ -302,10 +302,6 @@ class Simulation(NotCopyable):
             if recorder is not None:
                 recorder.close(run.figures(began))
         log = Log(**buffer.content(**run.figures(began)))
-        # Accelerations of a direct method are consistent by definition; servo commands may change between rows.
-        has_all_steps = self.context.log_every == 1 and not (self.method.is_direct or self.method.is_adaptive)
-        if has_all_steps and self.forces.servos is None:
-            warn_if_inconsistent(log)
         if keep:
             warn_if_energy_rises(self.context, log)
         return log

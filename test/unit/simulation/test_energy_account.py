@@ -219,7 +219,6 @@ def braked(log_every: int) -> Log:
     return ada.Simulation(pendulum(100.0), [1.0], [5.0], log_every=log_every).run(0.1)
 
 
-@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.IntegrationAccuracyWarning")  # such rows show no such motion
 @pytest.mark.parametrize(
     ("make", "whose"),
     [

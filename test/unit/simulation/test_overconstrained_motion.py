@@ -148,3 +148,14 @@ def off_by(trial: Trial, k: int, gap: float, acceleration: np.ndarray) -> float:
     """What a gap does to accelerations: of its size in all coefficients, beside the loops' smallest singular value."""
     size = largest(acceleration) + trial.speed**2
     return TIMES * gap * size / float(trial.truth.regular[k])
+
+
+@pytest.mark.parametrize("family", ["spherical_4", "bennett", "sarrus"])
+def test_a_linkage_that_six_decimals_keep_from_closing_moves_without_a_complaint(family: str) -> None:
+    rng = np.random.default_rng(4)
+    made = model_of(FAMILIES[family](rng), rng, decimals=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        log = ada.Simulation(made.model, ada.close_loops(made.model, made.start)).run(0.5)
+    assert 1e-9 < log.loop_gap.max() < 1e-5
+    assert log.energy_drift < 1e-4

@@ -11,7 +11,7 @@ from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.errors import IntegrationAccuracyWarning
-from ada_dynamics.simulation import IntegrationError, Simulation
+from ada_dynamics.simulation import IntegrationError, JointStops, Simulation
 from ada_dynamics.simulation.methods import METHODS, Method
 
 MORE = "four_bar watt_six_bar stephenson_six_bar bennett parallel_gripper delta hexa cassie_leg"
@@ -71,6 +71,15 @@ def test_motions_at_rest_and_near_turning_points_gain_nothing() -> None:
     many = sim.batch(np.linspace(0.0, np.pi, 200)[:, None])
     for _ in range(10):
         many.run(1000)
+
+
+@pytest.mark.filterwarnings("error::ada_dynamics.errors.IntegrationAccuracyWarning")
+def test_a_controlled_arm_in_its_stops_gains_nothing_but_the_work_of_its_motors() -> None:
+    arm = ada.load("pa10")
+    stiffness, q = np.array([40.0, 40, 20, 20, 1, 1, 0.05]), 1.5 * np.eye(arm.nv)[1]
+    law = lambda t, q, v: stiffness * (0.3 - q - 0.2 * v)  # noqa: E731
+    for more in ({"controller": law, "control_period": 0.01}, {"q": q, "stops": JointStops()}):
+        assert np.max(np.abs(Simulation(arm, **more).run(0.5).v)) > 0.01
 
 
 def test_a_run_that_cannot_go_on_has_time_joint_and_the_log_up_to_then() -> None:
