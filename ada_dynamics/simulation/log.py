@@ -18,7 +18,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import ContactFrame, link_wrenches
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError, SingularConfigurationWarning
-from ada_dynamics.simulation.log_rows import EventRecord, LogBuffer, LogRows
+from ada_dynamics.simulation.log_rows import EventRecord, LogBuffer, LogRows, selected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ class Log(NotebookDisplay, LogRows):
         t = self.t[rows]
         first, last = (float(np.min(t)), float(np.max(t))) if len(t) else (np.inf, -np.inf)
         return Log(
-            **self.selected(rows),
+            **selected(self, rows),
             contact_frames=self.contact_frames,
             events=[event for event in self.events if first <= event.t <= last],
             singular=[time for time in self.singular if first <= time <= last],

@@ -32,6 +32,19 @@ class EventRecord(NamedTuple):
 class LogRows:
     """Rows of a log; see `log.Log` for the attributes."""
 
+    model: Model
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    external: dict[str, Array]
+    contact_wrenches: dict[str, Array]
+    contact_frames: dict[str, ContactFrame]
+    events: list[EventRecord]
+    singular: list[float]
+    info: dict[str, Any]
+
     def __init__(
         self,
         model: Model,
@@ -72,7 +85,7 @@ class LogRows:
         self.contact_frames = dict(contact_frames or {})
         self.events = list(events)
         self.singular = [float(time) for time in singular]
-        self.info: dict[str, Any] = {"complete": True, **(info or {})}
+        self.info = {"complete": True, **(info or {})}
         self.signals: Mapping[str, Array] = {}
         self.signal_times: Array = np.zeros(0)
         self._given_dynamics = dynamics
@@ -92,14 +105,15 @@ class LogRows:
     def __len__(self) -> int:
         return len(self.t)
 
-    def selected(self, rows: slice) -> dict[str, Any]:
-        """Return the arguments of a log of some of the rows."""
-        return {
-            "model": self.model,
-            **{name: getattr(self, name)[rows] for name in ARRAYS},
-            "external": {link: wrench[rows] for link, wrench in self.external.items()},
-            "contact_wrenches": {name: wrench[rows] for name, wrench in self.contact_wrenches.items()},
-        }
+
+def selected(log: LogRows, rows: slice) -> dict[str, Any]:
+    """Return the arguments of a log of some of the rows."""
+    return {
+        "model": log.model,
+        **{name: getattr(log, name)[rows] for name in ARRAYS},
+        "external": {link: wrench[rows] for link, wrench in log.external.items()},
+        "contact_wrenches": {name: wrench[rows] for name, wrench in log.contact_wrenches.items()},
+    }
 
 
 class LogBuffer:
@@ -144,8 +158,8 @@ class LogBuffer:
             self._blocks.append(rows)
         elif len(rows):
             if not self._blocks and len(rows) > 1:
-                self._blocks.append(LogRows(**rows.selected(slice(1))))
-            self._blocks[1:] = [LogRows(**rows.selected(slice(-1, None)))]
+                self._blocks.append(LogRows(**selected(rows, slice(1))))
+            self._blocks[1:] = [LogRows(**selected(rows, slice(-1, None)))]
 
     def content(self, **info: Any) -> dict[str, Any]:
         """Return the arguments of `Log` for all rows so far, with additional information."""

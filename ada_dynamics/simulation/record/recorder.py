@@ -26,7 +26,7 @@ from ada_dynamics.contact.contact import ContactFrame
 from ada_dynamics.errors import AdaError, InputError, RecordingError
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.log_rows import LogRows
+from ada_dynamics.simulation.log_rows import LogRows, selected
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.log_files import (
     DESCRIPTION,
@@ -218,8 +218,8 @@ def write_mcap(log: LogRows, path: Path, rate: float, dynamics: Dynamics) -> Pat
         path, log.model, contact_frames=frames, info=info, dynamics=dynamics, rate=rate, clock=clock
     ) as recorder:
         for first in range(0, len(log), ROWS_AT_ONCE):
-            recorder.append(LogRows(**log.selected(slice(first, first + ROWS_AT_ONCE))))
-        recorder.append(LogRows(**log.selected(slice(0)), events=log.events, singular=log.singular))
+            recorder.append(LogRows(**selected(log, slice(first, first + ROWS_AT_ONCE))))
+        recorder.append(LogRows(**selected(log, slice(0)), events=log.events, singular=log.singular))
         recorder.close({"complete": log.info.get("complete", True)})
     return path
 
