@@ -1,34 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subcommands of `ada`, one module each, and their parser.
 
-A module has NAME, SUMMARY (one line), DETAILS (for --help, with examples), `add_arguments(parser)` and
-`run(options) -> exit code`. It raises AdaError for errors that the user can correct.
+The docstring of a module is the text of `--help`, and its first line the summary in the list of commands. A module has
+`add_arguments(parser)` and `run(options) -> exit code`; it raises AdaError for errors that the user can correct.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import sys
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.resources import provided
 
 
-class Subcommand(Protocol):
-    """Interface of a subcommand module."""
+class Command(NamedTuple):
+    """A command, usually from its module."""
 
-    NAME: str
-    SUMMARY: str
-    DETAILS: str
+    text: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the arguments."""
+    @classmethod
+    def of(cls, module: Any) -> Command:
+        """Command of a module."""
+        return cls(inspect.getdoc(module) or "", module.add_arguments, module.run)
 
-    def run(self, options: argparse.Namespace) -> int:
-        """Run the command and return the exit code."""
+    @property
+    def summary(self) -> str:
+        """First line, as an entry of a list."""
+        line = self.text.partition("\n")[0]
+        return line[:1].lower() + line[1:].rstrip(".")
+
+    def add_to(self, parsers: Any, name: str, calls: str = "run", **options: Any) -> None:
+        """Declare the command; its `run` is stored in the parsed options under the name `calls`."""
+        one = parsers.add_parser(
+            name, description=self.text, formatter_class=argparse.RawDescriptionHelpFormatter, **options
+        )
+        self.add_arguments(one)
+        one.set_defaults(**{calls: self.run})
 
 
 # Modules of the commands by task, in the order of the help. A module without a name belongs to a distribution of its
@@ -62,7 +77,7 @@ Dynamics of robots made of chains, trees and closed loops.
 
 {groups}
 
-examples:
+Examples:
   ada demo                           moving robots in the browser
   ada check robot.urdf               errors in a robot description
   ada sim pa10                       simulate the free fall of the arm
@@ -81,8 +96,8 @@ class _Parser(argparse.ArgumentParser):
             (file or sys.stderr).write(message)
 
 
-def command(name: str) -> Subcommand:
-    """Module of a command.
+def command(name: str) -> Command:
+    """Command by name.
 
     Args:
         name: one of `MODULES`.
@@ -94,8 +109,7 @@ def command(name: str) -> Subcommand:
     if not modules:
         text = "the experiments are not installed: pip install ./experiments in the folder of ada_dynamics' source."
         raise InputError(text, field="command", value=name)
-    found: Subcommand = modules[0]
-    return found
+    return Command.of(modules[0])
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
@@ -110,30 +124,21 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"ada_dynamics {__version__}")
-    commands = top.add_subparsers(metavar="COMMAND", dest="command", help="one of the commands above")
+    commands = top.add_subparsers(prog="ada", metavar="COMMAND", dest="command", help="one of the commands above")
     if only in MODULES:
-        add_command(commands, command(only))
+        command(only).add_to(commands, only)
         return top
     lines = []
     for title, group in GROUPS.items():
         lines.append(f"{title}:")
         for name in group:
             try:
-                module = command(name)
+                one = command(name)
             except InputError as problem:  # of a distribution that is not installed
                 commands.add_parser(name)
                 lines.append(f"  {name:<12}{problem}")
             else:
-                add_command(commands, module)
-                lines.append(f"  {name:<12}{module.SUMMARY}")
+                one.add_to(commands, name)
+                lines.append(f"  {name:<12}{one.summary}")
     top.description = _DESCRIPTION.format(groups="\n".join(lines))
     return top
-
-
-def add_command(parsers: Any, module: Subcommand, calls: str = "run", **options: Any) -> None:
-    """Declare a command; its `run` is stored in the parsed options under the name `calls`."""
-    one = parsers.add_parser(
-        module.NAME, description=module.DETAILS, formatter_class=argparse.RawDescriptionHelpFormatter, **options
-    )
-    module.add_arguments(one)
-    one.set_defaults(**{calls: module.run})

@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada check`: report errors and oddities in robot descriptions."""
+"""Report errors and suspicious values in robot descriptions.
 
-from __future__ import annotations
-
-import argparse
-
-from ada_dynamics.robots.check import check
-from ada_tools.commands.common import add_robot_arguments, mappings, print_json, source_of
-
-NAME = "check"
-SUMMARY = "report errors and suspicious values in robot descriptions"
-DETAILS = """\
 Reads robot descriptions and reports errors in structure, masses, inertias, limits, units and spelling,
 and for closed loops: closure, mobility, redundant constraints and redundant actuation.
 Errors make results wrong or impossible; warnings are likely mistakes; notes are hints.
 
-examples:
+Examples:
   ada check robot.urdf                     text report
   ada check *.urdf --json                  report as a JSON list, one entry per file
   ada check robot.urdf --strict            warnings count as errors: for continuous integration
@@ -28,6 +18,13 @@ exit code:
 
 A xacro file is a program that runs with your rights: only check those you trust.
 """
+
+from __future__ import annotations
+
+import argparse
+
+from ada_dynamics.robots.check import check
+from ada_tools.commands.common import add_robot_arguments, mappings, print_json, source_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,32 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada convert`: convert closed loops between robot formats."""
+"""Write a robot with closed loops in another format.
 
-from __future__ import annotations
-
-import argparse
-import sys
-from pathlib import Path
-
-from ada_dynamics.errors import InputError
-from ada_dynamics.robots.load import find_robot, to_model
-from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, save, texts_for
-from ada_tools.commands.common import add_robot_arguments, mappings, source_of
-
-NAME = "convert"
-SUMMARY = "write a robot with closed loops in another format"
-INEXPRESSIBLE = 1
-
-_STDOUT_NAMES = {"sidecar": "robot.loops.yaml", "mjcf": "robot.xml"}
-_SPELLINGS = "\n".join(f"  {name:<12}{one.summary}" for name, one in SPELLINGS.items())
-
-DETAILS = f"""\
 Reads a robot of any format (URDF, xacro, MJCF, SDFormat; loops in any spelling, or in a separate file) and
 writes it in another format. Nothing is dropped: features that the target cannot express are reported as errors.
 
-spellings:
-{_SPELLINGS}
-
-examples:
+Examples:
   ada convert four_bar.urdf four_bar.xml --to mjcf              for MuJoCo
   ada convert robot.urdf new.urdf --to loop_joint --loops robot.loops.yaml
   ada convert scene.xml robot.urdf --to sidecar                 robot.urdf and robot.loops.yaml
@@ -39,13 +17,29 @@ exit code:
 A xacro file is a program that runs with your rights: only convert those you trust.
 """
 
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.robots.load import find_robot, to_model
+from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, save, texts_for
+from ada_tools.commands.common import add_robot_arguments, mappings, source_of
+
+INEXPRESSIBLE = 1
+
+_STDOUT_NAMES = {"sidecar": "robot.loops.yaml", "mjcf": "robot.xml"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("robot", metavar="IN", help="file of the robot, name from `ada list`, or - for stdin")
     parser.add_argument("out", metavar="OUT", nargs="?", type=Path, help="file to write (default: standard output)")
-    parser.add_argument("--to", required=True, choices=list(SPELLINGS), metavar="SPELLING", help="see above")
+    parser.add_argument("--to", required=True, choices=list(SPELLINGS), metavar="SPELLING", help="see below")
     add_robot_arguments(parser)
+    parser.epilog = "spellings:\n" + "\n".join(f"  {name:<12}{one.summary}" for name, one in SPELLINGS.items())
 
 
 def run(options: argparse.Namespace) -> int:

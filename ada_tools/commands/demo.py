@@ -1,5 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada demo`: moving robots in the browser, which can be selected and pushed."""
+"""Moving robots in the browser, which can be selected and pushed.
+
+The page shows ten simulated robots of the catalogue. Requires the extra `view`.
+
+Examples:
+  ada demo                          start with the Stewart platform
+  ada demo khr1                     start with a walking humanoid
+  ada demo --no-browser             only print the address
+  ada demo --duration 10            end after 10 s
+"""
 
 from __future__ import annotations
 
@@ -8,19 +17,6 @@ import argparse
 from ada_tools.browser.demo_page import DEMOS, show
 from ada_tools.commands.common import seconds
 from ada_tools.commands.view import add_page_arguments, page_options
-
-NAME = "demo"
-SUMMARY = "moving robots in the browser, which can be selected and pushed"
-DETAILS = """\
-Show ten robots of the catalogue on a page in the browser: simulated, moving, and
-pushed with the mouse. Requires the extra `view`.
-
-examples:
-  ada demo                          start with the Stewart platform
-  ada demo khr1                     start with a walking humanoid
-  ada demo --no-browser             only print the address
-  ada demo --duration 10            end after 10 s
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

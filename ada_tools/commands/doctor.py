@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada doctor`: check the installation, optional packages and kernel compilation."""
+"""Check the installation and optional packages.
+
+Checked are Python, packages, missing extras with their features and install commands, processor, cache, kernel
+compilation against a closed form, GPU, real-time permissions, ROS 2 and browser. `pip check` compares versions.
+
+Examples:
+  ada doctor
+  ada doctor --json
+
+exit code:
+  0  all required parts work        1  a required part does not work
+"""
 
 from __future__ import annotations
 
@@ -29,22 +40,6 @@ from ada_robot.ros.environment import ros_problem, wheels_version
 from ada_robot.timing.realtime import memory_limit, priority_limit
 from ada_tools.browser.page import has_screen
 from ada_tools.commands.common import print_json
-
-NAME = "doctor"
-SUMMARY = "check the installation and optional packages"
-DETAILS = """\
-Check Python, packages, missing extras with their features and install commands, processor,
-cache, kernel compilation against a closed form, GPU, real-time permissions, ROS 2 and browser.
-`pip check` compares the versions of packages.
-
-examples:
-  ada doctor
-  ada doctor --json
-
-exit code:
-  0  all required parts work        1  a required part does not work
-"""
-
 
 OLDEST = (3, 10)
 _CLOSED_FORM = 1e-12  # [rad/s²] tolerance of the first kernel: a few roundings at values around ten

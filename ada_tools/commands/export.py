@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada export`: export the dynamics or the transmission of a robot as C code."""
+"""Export the dynamics or the transmission of a robot as self-contained C code.
+
+Writes NAME.c and NAME.h in C99: only sin, cos and sqrt are required, no memory allocation, model constants folded in.
+With --motors and --joints it writes the exact map between the motors and the joints of a mechanism with closed loops:
+positions both ways, velocities and efforts; --to ros2_control writes a package with a transmission plugin.
+
+Examples:
+  ada export pa10 --output c/                       forward dynamics
+  ada export robot.urdf --quantity inverse          joint efforts
+  ada export pa10 --quantity jacobian --link flange
+  ada export five_bar --motors left_crank right_crank --joints left_rod right_rod --name five_bar --to ros2_control
+"""
 
 from __future__ import annotations
 
@@ -13,20 +24,6 @@ from ada_dynamics.model import Model
 from ada_dynamics.transmission import Transmission, export_transmission
 from ada_dynamics.transmission.code import TARGETS
 from ada_tools.commands.common import add_robot_arguments, robot_of
-
-NAME = "export"
-SUMMARY = "export the dynamics or the transmission of a robot as self-contained C code"
-DETAILS = """\
-Writes NAME.c and NAME.h in C99: only sin, cos and sqrt are required, no memory allocation, model constants folded in.
-With --motors and --joints it writes the exact map between the motors and the joints of a mechanism with closed loops:
-positions both ways, velocities and efforts; --to ros2_control writes a package with a transmission plugin.
-
-examples:
-  ada export pa10 --output c/                       forward dynamics
-  ada export robot.urdf --quantity inverse          joint efforts
-  ada export pa10 --quantity jacobian --link flange
-  ada export five_bar --motors left_crank right_crank --joints left_rod right_rod --name five_bar --to ros2_control
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,24 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw`: list, monitor, test and emulate robots and sensors."""
+"""List, monitor, test and emulate robots and sensors.
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
-from ada_tools.commands import add_command
-from ada_tools.commands.hardware import monitor, service, testing
-from ada_tools.commands.hardware.devices import LIST, SETTINGS
-from ada_tools.commands.hardware.emulation import EMULATE, FAULT
-
-NAME = "hw"
-SUMMARY = "list, monitor, test and emulate robots and sensors"
-DETAILS = """\
 Real devices and emulated ones: PA-10, KHR-1, KHR-3HV, HEXA, force/torque sensors. Robots move only by
 `ada hw test --move` and `ada hw service`. Before switching a robot on for the first time, read its page:
 docs/bringup_pa10.md, docs/bringup_khr1.md, docs/bringup_force_sensor.md.
 
-examples:
+Examples:
   ada hw list                                  devices and address formats
   ada hw test pa10 --emulator                  all checks, including motions, with an emulated arm
   ada hw test khr1 --url /dev/ttyUSB0          a real one, without motion
@@ -37,14 +24,32 @@ exit code:
   2    wrong usage; monitor cannot open the device
   130  test was ended by Ctrl-C, after stopping the robot
 """
-ACTIONS: tuple[Any, ...] = (LIST, monitor, testing, service, SETTINGS, EMULATE, FAULT)
+
+from __future__ import annotations
+
+import argparse
+
+from ada_tools.commands import Command
+from ada_tools.commands.hardware import monitor, service, testing
+from ada_tools.commands.hardware.devices import LIST, SETTINGS
+from ada_tools.commands.hardware.emulation import EMULATE, FAULT
+
+ACTIONS = {
+    "list": LIST,
+    "monitor": Command.of(monitor),
+    "test": Command.of(testing),
+    "service": Command.of(service),
+    "settings": SETTINGS,
+    "emulate": EMULATE,
+    "fault": FAULT,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions and their arguments."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
-    for module in ACTIONS:
-        add_command(actions, module, "run_action", help=module.SUMMARY)
+    for name, action in ACTIONS.items():
+        action.add_to(actions, name, "run_action", help=action.summary)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,5 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada identify`: identify masses, inertias and losses of a robot from a recorded motion."""
+"""Masses, inertias and losses from a recorded motion.
+
+Weighted least squares over physically consistent parameters: positive masses, valid inertias, dissipative
+losses. Velocities and accelerations are derived from the recorded positions by a zero-phase filter; the last
+quarter of the recording, or another recording, is reserved for validation.
+
+Examples:
+  ada identify run.mcap                                      all parameters; the recording has its model
+  ada identify run.csv --model pa10 --parameters 'link_7.*'  a payload: only the parameters of the last link
+  ada identify run.mcap --validate other.mcap --plot found.png --save found.urdf
+
+exit code:
+  0  done    1  done, but parameters are not identifiable, or the fit is poor    2  wrong usage or input
+"""
 
 from __future__ import annotations
 
@@ -26,21 +39,6 @@ from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.log_files import header
 from ada_tools.commands.common import add_robot_arguments, check_files, mappings, print_json, table
 
-NAME = "identify"
-SUMMARY = "masses, inertias and losses from a recorded motion"
-DETAILS = """\
-Weighted least squares over physically consistent parameters: positive masses, valid inertias, dissipative
-losses. Velocities and accelerations are derived from the recorded positions by a zero-phase filter; the last
-quarter of the recording, or another recording, is reserved for validation.
-
-examples:
-  ada identify run.mcap                                      all parameters; the recording has its model
-  ada identify run.csv --model pa10 --parameters 'link_7.*'  a payload: only the parameters of the last link
-  ada identify run.mcap --validate other.mcap --plot found.png --save found.urdf
-
-exit code:
-  0  done    1  done, but parameters are not identifiable, or the fit is poor    2  wrong usage or input
-"""
 _LEARNT = 0.75  # fraction used for identification without a validation recording
 _NOT_SHOWN = 1
 _WRENCH = 6  # columns of a wrench

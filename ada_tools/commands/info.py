@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada info`: print the structure and properties of a robot."""
+"""Show the tree, loops, masses, limits and size of a robot.
+
+Shows the links and joints as a tree, sizes of the coordinate vectors, masses, limits and results of `ada check`.
+For closed loops: loop joints, mobility, redundant constraints and motors, and which joint
+forces are uniquely determined.
+
+Examples:
+  ada info pa10
+  ada info robot.urdf --base floating
+  ada info robot.urdf --mimic free --json
+  ada info stewart
+  ada info robot.urdf --loops robot.loops.yaml
+"""
 
 from __future__ import annotations
 
@@ -16,21 +28,6 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.check import check
 from ada_dynamics.robots.load import load
 from ada_tools.commands.common import add_robot_arguments, axis_text, mappings, print_json, source_of, start_pose, table
-
-NAME = "info"
-SUMMARY = "show the tree, loops, masses, limits and size of a robot"
-DETAILS = """\
-Shows the links and joints as a tree, sizes of the coordinate vectors, masses, limits and results of `ada check`.
-For closed loops: loop joints, mobility, redundant constraints and motors, and which joint
-forces are uniquely determined.
-
-examples:
-  ada info pa10
-  ada info robot.urdf --base floating
-  ada info robot.urdf --mimic free --json
-  ada info stewart
-  ada info robot.urdf --loops robot.loops.yaml
-"""
 
 _DEEPEST = 60  # maximum indentation in characters
 _MOST_ROWS = 400  # maximum lines of a table or tree in text

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada list`: list the robots of the catalogue."""
+"""List the robots of the catalogue by groups.
+
+These names are accepted wherever a robot file is.
+
+Examples:
+  ada list
+  ada info pa10
+"""
 
 from __future__ import annotations
 
@@ -7,16 +14,6 @@ import argparse
 
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_tools.commands.common import print_json, table
-
-NAME = "list"
-SUMMARY = "list the robots of the catalogue by groups"
-DETAILS = """\
-These names are accepted wherever a robot file is.
-
-examples:
-  ada list
-  ada info pa10
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada record`: inspect and convert recordings."""
+"""Inspect or convert a recorded motion.
+
+Recordings are .mcap files, written during a simulation. They open in
+Foxglove, PlotJuggler and rerun, too. A truncated file (killed run, full disk) is read up to its last complete row.
+
+Examples:
+  ada record info run.mcap                 robot, duration, energy, events
+  ada record convert run.mcap run.csv      a table with names and units
+  ada record convert run.mcap run.npz      for numpy.load
+  ada record convert cut.mcap whole.mcap   repair a truncated recording
+
+exit code:
+  0  done        1  done, but the recording was truncated        2  wrong usage or input
+"""
 
 from __future__ import annotations
 
@@ -15,21 +28,6 @@ from ada_dynamics.errors import InputError, RecordingCutShortWarning
 from ada_dynamics.simulation.log import Log
 from ada_tools.commands.common import print_json
 
-NAME = "record"
-SUMMARY = "inspect or convert a recorded motion"
-DETAILS = """\
-Recordings are .mcap files, written during a simulation. They open in
-Foxglove, PlotJuggler and rerun, too. A truncated file (killed run, full disk) is read up to its last complete row.
-
-examples:
-  ada record info run.mcap                 robot, duration, energy, events
-  ada record convert run.mcap run.csv      a table with names and units
-  ada record convert run.mcap run.npz      for numpy.load
-  ada record convert cut.mcap whole.mcap   repair a truncated recording
-
-exit code:
-  0  done        1  done, but the recording was truncated        2  wrong usage or input
-"""
 CUT_SHORT = 1
 _ENDINGS = (".csv", ".npz", ".mcap")
 

@@ -1,5 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada sim`: simulate a robot without motors and display the motion."""
+"""Simulate a robot under gravity.
+
+Motors are off; the motion is printed or shown in the browser. Robots with closed loops start in a closed
+configuration; loops remain closed and the energy constant. Robots with boxes or spheres as feet, such as khr1, stand
+on the ground.
+
+Examples:
+  ada sim pa10                              free fall of the arm
+  ada sim pa10 --view                       in the browser: pause, push it, plots
+  ada sim pa10 --headless --duration 10     10 s, as numbers
+  ada sim pa10 --headless --plot fall.png   joint angles and energies as a picture
+  ada sim khr1 --headless --plot legs.png --joints left_knee right_knee
+  ada sim khr1 --animate khr1.gif           an animation
+  ada sim robot.urdf --base floating
+  ada sim four_bar --json                   a linkage; see `ada list`
+  ada sim pa10 --record fall.mcap           for Foxglove, PlotJuggler, rerun and `ada view`
+  ada sim robot.urdf --loops robot.loops.yaml --start 0.1 0.2 0.3
+"""
 
 from __future__ import annotations
 
@@ -23,25 +40,6 @@ from ada_dynamics.simulation.simulation import Simulation
 from ada_tools.commands.common import add_robot_arguments, check_files, print_json, robot_of, seconds, start_pose
 from ada_tools.commands.view import add_page_arguments, page_options
 
-NAME = "sim"
-SUMMARY = "simulate a robot under gravity"
-DETAILS = """\
-Simulate a robot under gravity, without motors, and print its motion or show it in the browser.
-Robots with closed loops start in a closed configuration; loops remain closed and the energy constant.
-Robots with boxes or spheres as feet, such as khr1, stand on the ground.
-
-examples:
-  ada sim pa10                              free fall of the arm
-  ada sim pa10 --view                       in the browser: pause, push it, plots
-  ada sim pa10 --headless --duration 10     10 s, as numbers
-  ada sim pa10 --headless --plot fall.png   joint angles and energies as a picture
-  ada sim khr1 --headless --plot legs.png --joints left_knee right_knee
-  ada sim khr1 --animate khr1.gif           an animation
-  ada sim robot.urdf --base floating
-  ada sim four_bar --json                   a linkage; see `ada list`
-  ada sim pa10 --record fall.mcap           for Foxglove, PlotJuggler, rerun and `ada view`
-  ada sim robot.urdf --loops robot.loops.yaml --start 0.1 0.2 0.3
-"""
 LINES = 10  # lines of the table
 STEP = 1e-3  # [s]
 _NEAR = 1e-6  # [rad, m] changes of the initial configuration below this are not reported

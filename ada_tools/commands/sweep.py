@@ -1,5 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada sweep`: run a scenario for many parameter values, resumable."""
+"""Run a scenario for many parameter values, resumable.
+
+Values are on a grid or random; all cores are used. A sweep is a YAML file, see docs/sweeps.md:
+
+  scenario: T3.1
+  parameters:
+    start.joints.joint_1: {from: 0 deg, to: 90 deg, count: 10}
+    start.joints.joint_2: {uniform: [-10 deg, 10 deg]}
+  random: {count: 1000, seed: 1}
+  measures: [energy_drift]
+
+Each run is a line of OUTPUT/runs.jsonl. After Ctrl-C, a crash or a power failure the same command resumes: finished
+runs are kept and not repeated.
+
+Examples:
+  ada sweep starts.yaml                           results in ./swept/starts; repeat to resume
+  ada sweep starts.yaml --output starts --jobs 4 --limit 100
+  ada sweep status starts                         also while it runs
+  ada sweep export starts starts.csv
+
+Exit code: 0 if all runs are complete, 1 if some are missing (or, with --strict, failed), 2 for wrong usage, 130 after
+Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -15,31 +37,6 @@ from ada_tools.sweep.results import SweepResult, read_result
 from ada_tools.sweep.running import run_sweep
 from ada_tools.sweep.sweep import load
 
-NAME = "sweep"
-SUMMARY = "run a scenario for many parameter values, resumable"
-DETAILS = """\
-Run a scenario for a grid of values and for random ones, on all cores. A sweep is a YAML file, see
-docs/sweeps.md:
-
-  scenario: T3.1
-  parameters:
-    start.joints.joint_1: {from: 0 deg, to: 90 deg, count: 10}
-    start.joints.joint_2: {uniform: [-10 deg, 10 deg]}
-  random: {count: 1000, seed: 1}
-  measures: [energy_drift]
-
-Each run is a line of OUTPUT/runs.jsonl. After Ctrl-C, a crash or a power failure the same command resumes: finished
-runs are kept and not repeated.
-
-examples:
-  ada sweep starts.yaml                           results in ./swept/starts; repeat to resume
-  ada sweep starts.yaml --output starts --jobs 4 --limit 100
-  ada sweep status starts                         also while it runs
-  ada sweep export starts starts.csv
-
-Exit code: 0 if all runs are complete, 1 if some are missing (or, with --strict, failed), 2 for wrong usage, 130 after
-Ctrl-C.
-"""
 STATUS, EXPORT = "status", "export"
 HOME = "swept"  # default folder of results, ignored by git
 NOT_ALL = 1

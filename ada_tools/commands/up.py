@@ -1,5 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada up`: start the nodes of a setup as its launch file does, without ROS launch."""
+"""Start a robot as ROS 2 nodes: simulated, emulated or real.
+
+Start the nodes of a setup: the robot, its controller if the setup has one, a browser view of its topics and, if
+installed, RViz. These are the nodes and arguments of `ros2 launch ada_dynamics NAME.launch.py`, without
+an installed ROS 2. If ROS 2 nodes cannot run at all, a simulated robot runs without topics and controller.
+Ctrl-C ends all nodes, after stopping a real robot. A real robot moves only after it was activated.
+
+Examples:
+  ada up --list                             the setups
+  ada up pa10                               the arm PA-10; pa10 is short for pa10_sim
+  ada up pa10 --show-args                   list the arguments
+  ada up khr1 rviz:=false view_port:=8081   arguments are written as for ros2 launch
+  ada up display robot:=my_robot.urdf       sliders for any robot
+  ada up robot_control robot:=my_robot.urdf loops:=my_robot.loops.yaml controller:=computed_torque
+  ada up hoap2_balance                      a humanoid that balances under pushes
+  ada up pa10_control --backend emulator    the controlled arm with an emulated device
+  ada up khr1_bringup port:=/dev/ttyUSB0    the real KHR-1, without motion until it is activated
+  ada up pa10 --headless --duration 10      a check without display: exit code 0 if joint states were received
+"""
 
 from __future__ import annotations
 
@@ -17,26 +35,6 @@ from ada_tools.bringup.starter import Console, Starter
 from ada_tools.commands import sim
 from ada_tools.commands.common import seconds, table
 
-NAME = "up"
-SUMMARY = "start a robot as ROS 2 nodes: simulated, emulated or real"
-DETAILS = """\
-Start the nodes of a setup: the robot, its controller if the setup has one, a browser view of its topics and, if
-installed, RViz. These are the nodes and arguments of `ros2 launch ada_dynamics NAME.launch.py`, without
-an installed ROS 2. If ROS 2 nodes cannot run at all, a simulated robot runs without topics and controller.
-Ctrl-C ends all nodes, after stopping a real robot. A real robot moves only after it was activated.
-
-examples:
-  ada up --list                             the setups
-  ada up pa10                               the arm PA-10; pa10 is short for pa10_sim
-  ada up pa10 --show-args                   list the arguments
-  ada up khr1 rviz:=false view_port:=8081   arguments are written as for ros2 launch
-  ada up display robot:=my_robot.urdf       sliders for any robot
-  ada up robot_control robot:=my_robot.urdf loops:=my_robot.loops.yaml controller:=computed_torque
-  ada up hoap2_balance                      a humanoid that balances under pushes
-  ada up pa10_control --backend emulator    the controlled arm with an emulated device
-  ada up khr1_bringup port:=/dev/ttyUSB0    the real KHR-1, without motion until it is activated
-  ada up pa10 --headless --duration 10      a check without display: exit code 0 if joint states were received
-"""
 _TICK = 0.05  # [s]
 _PATIENCE = 60.0  # [s] minimum timeout for the first joint states: a first start compiles
 _FAILED = 1

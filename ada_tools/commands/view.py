@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada view`: show a robot with joint sliders, or a recorded motion, in the browser."""
+"""Show a robot or a recorded motion in the browser.
+
+A robot has a slider for each joint, a recorded motion a time slider and plots.
+Closed loops are kept closed: the motors have sliders, the other joints follow.
+The page works offline and is accessible from this machine only, unless --host is given.
+
+Examples:
+  ada view pa10                      joint sliders
+  ada view four_bar                  a linkage with a slider for the crank
+  ada view fall.mcap                 play a recording
+  ada view pa10 --port 0 --no-open   any free port; print the address only
+  ada view pa10 --duration 10        end after 10 s
+"""
 
 from __future__ import annotations
 
@@ -11,20 +23,6 @@ from ada_dynamics.errors import InputError
 from ada_tools.browser.page import HOST, PORT
 from ada_tools.commands.common import add_robot_arguments, robot_of, seconds, start_pose
 
-NAME = "view"
-SUMMARY = "show a robot or a recorded motion in the browser"
-DETAILS = """\
-Show a robot with a slider for each joint, or a recorded motion with a time slider and plots, on a page in the browser.
-Closed loops are kept closed: the motors have sliders, the other joints follow.
-The page works offline and is accessible from this machine only, unless --host is given.
-
-examples:
-  ada view pa10                      joint sliders
-  ada view four_bar                  a linkage with a slider for the crank
-  ada view fall.mcap                 play a recording
-  ada view pa10 --port 0 --no-open   any free port; print the address only
-  ada view pa10 --duration 10        end after 10 s
-"""
 LOGS = (".mcap",)
 
 

@@ -1,5 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada reproduce`: run the experiments of the documents and verify their claims."""
+"""Run the experiments of the documents and check their claims.
+
+The figures of the documents are drawn, and a report is written. An experiment is a scenario: a YAML file with robot,
+initial state, simulation settings and claims; see docs/reproduce.md. `--list` lists the published ones.
+
+Examples:
+  ada reproduce --list
+  ada reproduce T3.1                          print claims; figures and report in ./reproduced
+  ada reproduce chapter6 chapter7 pa10        experiments of a chapter or robot
+  ada reproduce all --output out              then open out/report.html
+  ada reproduce all --json --output out       results as JSON on stdout, progress on stderr
+  ada reproduce T6.8 --full                   all cases, where a subset is run by default
+  ada reproduce my_scenario.yaml
+
+A claim of this project holds or fails. A statement of a document holds, is not confirmed for a given
+reason, or fails. DIR/faithfulness.md lists every statement with its source, measured value and verdict. JSON and
+report are written as experiments end: after Ctrl-C they contain the experiments up to then.
+
+Exit code: 0 if nothing fails, 1 if a claim fails or an experiment cannot be completed, 2 for wrong usage. Timings
+are shown with their spread and never fail, since they depend on the machine load.
+"""
 
 from __future__ import annotations
 
@@ -20,30 +40,6 @@ from ada_tools.scenario import GROUPS, Scenario, load, names, names_in
 from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim
 from ada_tools.sweep.running import begin, cores
 
-NAME = "reproduce"
-SUMMARY = "run the experiments of the documents and check their claims"
-DETAILS = """\
-Run experiments, check their claims, draw the figures of the documents, and write a report.
-
-An experiment is a scenario: a YAML file with robot, initial state, simulation settings and claims; see
-docs/reproduce.md. `--list` lists the published ones.
-
-examples:
-  ada reproduce --list
-  ada reproduce T3.1                          print claims; figures and report in ./reproduced
-  ada reproduce chapter6 chapter7 pa10        experiments of a chapter or robot
-  ada reproduce all --output out              then open out/report.html
-  ada reproduce all --json --output out       results as JSON on stdout, progress on stderr
-  ada reproduce T6.8 --full                   all cases, where a subset is run by default
-  ada reproduce my_scenario.yaml
-
-A claim of this project holds or fails. A statement of a document holds, is not confirmed for a given
-reason, or fails. DIR/faithfulness.md lists every statement with its source, measured value and verdict. JSON and
-report are written as experiments end: after Ctrl-C they contain the experiments up to then.
-
-Exit code: 0 if nothing fails, 1 if a claim fails or an experiment cannot be completed, 2 for wrong usage. Timings
-are shown with their spread and never fail, since they depend on the machine load.
-"""
 ALL = "all"
 SOMETHING_FAILS = 1
 

@@ -4,24 +4,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ada_dynamics.errors import InputError
 from ada_hardware.opening import DRY, EMULATOR, open_device_wire
 from ada_hardware.registry import DEVICES, find
 from ada_hardware.self_test.device import Target, target
 from ada_robot.settings import option_numbers, option_values
-
-
-class Action(NamedTuple):
-    """An action, with the interface of a module of a command."""
-
-    NAME: str
-    SUMMARY: str
-    DETAILS: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
 
 
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,8 +11,9 @@ from ada_hardware.registry import DEVICES, ROBOT, find
 from ada_hardware.self_test.device import EMULATOR_PREFIX, SAFETY, SENSOR_PREFIX
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import fields_of
+from ada_tools.commands import Command
 from ada_tools.commands.common import print_json, table
-from ada_tools.commands.hardware import Action, addresses
+from ada_tools.commands.hardware import addresses
 
 
 def _add_list_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,11 +72,10 @@ def _shown(default: object) -> str:
     return str(list(default)) if isinstance(default, tuple) else repr(default) if default == "" else str(default)
 
 
-LIST = Action(
-    "list",
-    "list the supported devices and their address formats",
-    """\
-Devices with a driver and an emulator.
+LIST = Command(
+    """List the supported devices and their address formats.
+
+All have a driver and an emulator.
 
 addresses:
   /dev/ttyUSB0                 a serial port; /dev/serial/by-id/... is persistent
@@ -86,13 +86,12 @@ addresses:
     _add_list_arguments,
     _list,
 )
-SETTINGS = Action(
-    "settings",
-    "list the settings of a device, and the faults of its emulator",
-    """\
+SETTINGS = Command(
+    """List the settings of a device, and the faults of its emulator.
+
 Names for --setting and --fault, with defaults and allowed values.
 
-examples:
+Examples:
   ada hw settings pa10
   ada hw test pa10 --emulator --setting variant=7c --setting safety.velocity_scale=0.2
   ada hw test khr1 --emulator --setting emulator.second_id=5 --fault drop=0.1

@@ -11,8 +11,8 @@ from ada_hardware.emulation.control_socket import ControlSocket, ask, control_so
 from ada_hardware.emulation.emulated_link import BOTH_WAYS, base_name, fault_names
 from ada_hardware.registry import DEVICES, find
 from ada_robot.errors import NoAnswer
+from ada_tools.commands import Command
 from ada_tools.commands.common import print_json
-from ada_tools.commands.hardware import Action
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,14 +84,13 @@ def _facts(socket: ControlSocket) -> dict[str, object]:
     return {"device": socket.device, "process": socket.pid, "faults": faults}
 
 
-EMULATE = Action(
-    "emulate",
-    "run an emulated device for other programs, on a pseudo-terminal or UDP",
-    """\
-Run an emulated device until Ctrl-C. It prints one line of JSON with its address. `ada hw settings DEVICE` lists
+EMULATE = Command(
+    """Run an emulated device for other programs, on a pseudo-terminal or UDP.
+
+It runs until Ctrl-C, and prints one line of JSON with its address. `ada hw settings DEVICE` lists
 settings and faults, `ada hw fault DEVICE` sets faults while it runs.
 
-examples:
+Examples:
   ada hw emulate khr1                                  then: ada hw monitor khr1 --url /dev/pts/5
   ada hw emulate pa10 --listen udp://127.0.0.1:41234 --fault drop=0.01
   ada hw emulate netft --setting force_scale=1e5
@@ -99,16 +98,15 @@ examples:
     add_arguments,
     run,
 )
-FAULT = Action(
-    "fault",
-    "inject a fault into a running emulated device, or list running ones",
-    f"""\
-Inject a fault into a running emulated device, started by `ada hw emulate`, `ada hw monitor --emulator` or a
+FAULT = Command(
+    f"""Inject a fault into a running emulated device, or list running ones.
+
+Such devices are started by `ada hw emulate`, `ada hw monitor --emulator` or a
 hardware_node with the address emulator:. The fault is active when the command returns, until --clear. Only the user
 who started the device may do this. `ada hw settings DEVICE` lists the kinds. Devices with the address dry: are part
 of their driver and not accessible.
 
-examples:
+Examples:
   ada hw fault                                 running devices with their faults
   ada hw fault pa10 emergency_stop             the button is pressed
   ada hw fault pa10 drop 0.1                   10 % of the frames are lost in both directions

@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw monitor`: show the state of a device in the terminal."""
+"""Show joint positions or wrench, alarms and communication of a device.
+
+Robots: joint positions, alarms, period and message counts. Sensors: wrench, rate and losses. A
+robot remains inactive with its brakes on. A device has one host: one that another program uses is refused, with the
+name of the program. Ctrl-C ends it.
+
+Examples:
+  ada hw monitor pa10 --emulator
+  ada hw monitor khr1 --url /dev/ttyUSB0
+  ada hw monitor netft --url udp://192.168.1.1:49152 --json --every 0.01 > wrench.jsonl
+  ada hw monitor dynpick --emulator --fault fz=-20 --duration 5
+"""
 
 from __future__ import annotations
 
@@ -22,19 +33,6 @@ from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_tools.commands.common import seconds, table
 from ada_tools.commands.hardware import add_device_arguments, chosen_target
 
-NAME = "monitor"
-SUMMARY = "show joint positions or wrench, alarms and communication of a device"
-DETAILS = """\
-Robots: joint positions, alarms, period and message counts. Sensors: wrench, rate and losses. A
-robot remains inactive with its brakes on. A device has one host: one that another program uses is refused, with the
-name of the program. Ctrl-C ends it.
-
-examples:
-  ada hw monitor pa10 --emulator
-  ada hw monitor khr1 --url /dev/ttyUSB0
-  ada hw monitor netft --url udp://192.168.1.1:49152 --json --every 0.01 > wrench.jsonl
-  ada hw monitor dynpick --emulator --fault fz=-20 --duration 5
-"""
 _EVERY = {True: 0.2, False: 1.0}  # [s] display period, by whether the output is a terminal
 _LONGEST_START = 90.0  # [s]
 

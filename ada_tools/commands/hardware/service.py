@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw service`: manual service functions: brakes, sleep mode, IDs."""
+"""Manual service functions: brakes, sleep mode, IDs.
+
+No safety function is active here: read the page of the robot first, and keep the emergency stop at hand.
+
+Examples:
+  ada hw service khr1 wake --url /dev/ttyUSB0 --yes
+  ada hw service pa10 release-brakes --url arcnet:arc0 --yes
+"""
 
 from __future__ import annotations
 
@@ -13,9 +20,6 @@ from ada_dynamics.execution import silence_logger
 from ada_hardware.self_test.device import plugged
 from ada_hardware.transport.wires import is_readable
 from ada_tools.commands.hardware import add_device_arguments, chosen_target
-
-NAME = "service"
-SUMMARY = "manual service functions: brakes, sleep mode, IDs"
 
 
 class _Service(NamedTuple):
@@ -60,28 +64,19 @@ SERVICES = {
     },
     "khr3": {"release": _FREE},
 }
-_LIST = "\n".join(
-    f"  {device} {' '.join((name, *one.values)):20} {one.text}{f'; --yes: {one.needs}' if one.needs else ''}"
-    for device, services in SERVICES.items()
-    for name, one in services.items()
-)
-DETAILS = f"""\
-No safety function is active here: read the page of the robot first, and keep the emergency stop at hand.
-
-{_LIST}
-
-examples:
-  ada hw service khr1 wake --url /dev/ttyUSB0 --yes
-  ada hw service pa10 release-brakes --url arcnet:arc0 --yes
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_device_arguments(parser)
-    parser.add_argument("service", metavar="SERVICE", help="see above")
+    parser.add_argument("service", metavar="SERVICE", help="see below")
     parser.add_argument("values", metavar="VALUE", nargs="*", help="argument of the service")
     parser.add_argument("--yes", action="store_true", help="confirm the precondition of the service")
+    parser.epilog = "services:\n" + "\n".join(
+        f"  {device} {' '.join((name, *one.values)):20} {one.text}{f'; --yes: {one.needs}' if one.needs else ''}"
+        for device, services in SERVICES.items()
+        for name, one in services.items()
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,5 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw test`: check a device and its safe operation."""
+"""Check a device and its communication.
+
+Robots: opening, communication, identity, reply times, joint limits, alarms. With --move, and always with an emulated
+robot, also activation without a jump, motion of each joint by a few degrees, loss of the host, stop, reset.
+Sensors: identity, rate, losses, state, noise, zero.
+
+Examples:
+  ada hw test pa10 --emulator
+  ada hw test khr1 --url /dev/ttyUSB0
+  ada hw test pa10 --url arcnet:arc0 --move --joint w2 --emergency-stop-in-my-hand
+  ada hw test netft --url udp://192.168.1.1:49152 --json
+
+A real robot moves slowly (see --move); --setting safety.velocity_scale=... changes this. Each joint must be a few
+degrees away from its limits.
+
+exit code:
+  0  all ok        1  a check failed        2  wrong usage        130  Ctrl-C: after stopping the robot
+"""
 
 from __future__ import annotations
 
@@ -14,32 +31,16 @@ from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_tools.commands.common import print_json, seconds
 from ada_tools.commands.hardware import add_device_arguments, chosen_target
 
-NAME = "test"
-SUMMARY = "check a device and its communication"
-DETAILS = f"""\
-Robots: opening, communication, identity, reply times, joint limits, alarms. With --move, and always with an emulated
-robot, also:
-activation without a jump, motion of each joint by a few degrees, loss of the host, stop, reset.
-Sensors: identity, rate, losses, state, noise, zero.
-
-examples:
-  ada hw test pa10 --emulator
-  ada hw test khr1 --url /dev/ttyUSB0
-  ada hw test pa10 --url arcnet:arc0 --move --joint w2 --emergency-stop-in-my-hand
-  ada hw test netft --url udp://192.168.1.1:49152 --json
-
-A real robot moves at {100 * REAL_SCALE:g} % of its velocity limits (an emulated one at {100 * EMULATED_SCALE:g} %);
---setting safety.velocity_scale=... changes this. Each joint must be a few degrees away from its limits.
-
-exit code:
-  0  all ok        1  a check failed        2  wrong usage        130  Ctrl-C: after stopping the robot
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_device_arguments(parser)
-    parser.add_argument("--move", action="store_true", help="include motions")
+    parser.add_argument(
+        "--move",
+        action="store_true",
+        help=f"include motions, at {100 * REAL_SCALE:g} %% of the velocity limits, or {100 * EMULATED_SCALE:g} %% of "
+        "those of an emulated robot",
+    )
     parser.add_argument(
         "--emergency-stop-in-my-hand",
         action="store_true",

@@ -33,7 +33,7 @@ def test_every_command_explains_itself_with_examples(command, capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main([command, "--help"])
     assert caught.value.code == 0
-    assert f"ada {command}" in capsys.readouterr().out.split("examples:")[1]
+    assert f"ada {command}" in capsys.readouterr().out.split("Examples:")[1]
 
 
 @pytest.mark.parametrize(
