@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from ada_dynamics.structured_text.files import parsed
 from ada_dynamics.structured_text.nodes import MappingNode, is_empty, kind_of
 from ada_robot.ros.parameter_files import BLOCK, blocks
 from ada_robot.ros.robot_settings import COMMON_WORLD, check_base_pose, check_frame_prefix
-from ada_tools.bringup.arguments import Argument, numbers
+from ada_tools.bringup.arguments import Argument, joint_positions, numbers
 from ada_tools.bringup.processes import PACKAGE, Machine, ParameterValue, Process, written
 
 SIM = "sim"  # the backend of setups without a device
@@ -29,6 +30,9 @@ _NODES = (
 )
 
 
+_SENSOR_JOINT = "flange_fixed"  # between arm and hand, where the simulated sensor measures
+
+
 class Parameter(NamedTuple):
     """Value of a node parameter, and the argument that it originates from."""
 
@@ -36,7 +40,16 @@ class Parameter(NamedTuple):
     argument: str = ""  # "" if set by the setup
 
 
-Parameters = Mapping[str, ParameterValue | Parameter]
+Parameters = Mapping[str, ParameterValue | Parameter | None]  # None: the default of the node
+# A late simulation loses no state, and after a strong push it returns to its target. Its complete state is exact.
+_BESIDE_SIMULATION: Parameters = {
+    "state_timeout": 2.0,
+    "max_gap": 0.5,
+    "max_position_jump": 0.0,
+    "state_source": "state",
+}
+# A device publishes no states while its servos power up; its watchdogs handle missing commands.
+_BESIDE_DEVICE: Parameters = {"state_timeout": 2.0, "state_source": "joint_states"}
 
 
 class SetupValues(Mapping[str, str]):
@@ -111,6 +124,11 @@ class SetupValues(Mapping[str, str]):
         """Parameter from an argument, with its text or a derived value."""
         return Parameter(self[name] if value is None else value, name)
 
+    def substituted(self, text: str) -> tuple[str, str]:
+        """Text with `$name` replaced by the value of an argument, and the name of the argument; "" without one."""
+        found = re.search(r"\$(\w+)", text)
+        return (text.replace(found[0], self[found[1]]), found[1]) if found else (text, "")
+
     def flag(self, name: str) -> bool:
         """Return True if a value is "true"."""
         return self.get(name) == "true"
@@ -170,7 +188,7 @@ def dynamics_node(values: SetupValues, picture: str, parameters: Parameters) -> 
         picture: RViz configuration; the wrenches that it displays are published.
         parameters: parameters of the setup.
     """
-    common = {
+    common: dict[str, Parameter] = {
         "idle": values("idle"),
         "real_time_factor": values("real_time_factor", float(values["real_time_factor"])),
         # The simulation is the clock of the other nodes; its steps follow the steady clock.
@@ -179,7 +197,8 @@ def dynamics_node(values: SetupValues, picture: str, parameters: Parameters) -> 
         "world_frame": Parameter("world"),
         "wrenches": Parameter(displayed_joints(picture)),
     }
-    return _node("dynamics_node", values, {**common, **parameters}, values.tf)
+    given = {name: one for name, one in common.items() if one.argument in values.given}
+    return _node("dynamics_node", values, {**common, **parameters, **given}, values.tf)
 
 
 def hardware_node(values: SetupValues, parameters: Parameters) -> Process:
@@ -187,18 +206,16 @@ def hardware_node(values: SetupValues, parameters: Parameters) -> Process:
     return _node("hardware_node", values, {**values.use_sim_time, **values.frames, **parameters}, values.tf)
 
 
-def controller_node(values: SetupValues, parameters: Parameters, sensor_joint: str = "") -> Process:
+def controller_node(values: SetupValues, parameters: Parameters) -> Process:
     """Controller of the robot; a required node.
 
-    Args:
-        values: values of the setup.
-        parameters: parameters of the controller.
-        sensor_joint: joint whose wrench a simulation publishes for the controller.
+    Beside a simulation it gets the complete state, and the wrench of a joint instead of that of a sensor.
     """
-    own = {**values.use_sim_time, **values.prefix, **parameters}
-    heard = [] if values.is_driven else [("state", "dynamics_node/state")]  # complete state of the simulation
-    if sensor_joint and not values.is_driven:
-        heard.append(("wrench", f"dynamics_node/wrench/{sensor_joint}"))
+    beside = _BESIDE_DEVICE if values.is_driven else _BESIDE_SIMULATION
+    own = {**values.use_sim_time, **values.prefix, **beside, **parameters}
+    heard = [] if values.is_driven else [("state", "dynamics_node/state")]
+    if "sensor" in values and not values.is_driven:
+        heard.append(("wrench", f"dynamics_node/wrench/{_SENSOR_JOINT}"))
     return _node("controller_node", values, own, heard)
 
 
@@ -208,11 +225,18 @@ def loop_state_publisher(values: SetupValues, parameters: Parameters) -> Process
     return _node("loop_state_publisher", values, own, (*values.tf, ("motor_states", values["states"])))
 
 
-def target_node(values: SetupValues, parameters: Parameters | None) -> list[Process]:
-    """Node that sends the initial target of a controller; none without one."""
-    if parameters is None:
-        return []
-    return [_node("target_node", values, {**values.use_sim_time, **parameters}, is_optional=True)]
+def target_node(values: SetupValues) -> list[Process]:
+    """Node that sends the initial target of a controller from the argument `goal` or `target`; none without one."""
+    own: Parameters = {}
+    if goal := joint_positions(values.get("goal", "")):
+        own = {"joints": values("goal", list(goal)), "positions": values("goal", list(goal.values()))}
+    if "target" in values and values["mechanism"] == "slider_crank":
+        place = float(values["target"] or 1.49)  # [m] Takahashi 2012, sec. 7.2.3
+        own = {"pose": values("target", [place, 0.0, 0.0, 0.0, 0.0, 0.0])}
+    elif "target" in values:
+        angle = math.radians(float(values["target"] or 0.0))
+        own = {"joints": ["joint_1"], "positions": values("target", [angle])}
+    return [_node("target_node", values, {**values.use_sim_time, **own}, is_optional=True)] if own else []
 
 
 def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameters | None = None) -> list[Process]:
@@ -294,7 +318,9 @@ def _node(
     is_optional: bool = False,
 ) -> Process:
     """Process of a node; the user's parameter file applies to nodes of this package only."""
-    found = {key: one if isinstance(one, Parameter) else Parameter(one) for key, one in parameters.items()}
+    found = {
+        key: one if isinstance(one, Parameter) else Parameter(one) for key, one in parameters.items() if one is not None
+    }
     return Process(
         name,
         name,

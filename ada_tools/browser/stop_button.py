@@ -19,6 +19,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from ada_dynamics import resources
 from ada_tools.browser.page import Page
 
 SEEN = 1.5  # [s] timeout of visibility reports
@@ -38,46 +39,8 @@ _BUTTON = (
     'border-radius:4px;font:inherit;font-size:1.5em">{label}</button>'
 )
 _PRESS = f"document.documentElement.dispatchEvent(new KeyboardEvent('keydown',{{key:'{_KEY.capitalize()}'}}))"
+_SCRIPT = "stop_button.js"  # in config/
 # Scripts in inserted HTML do not run; the error handler of an invalid image does.
-_SCRIPT = """
-(() => {
-  if (document.getElementById('stop-button')) return;
-  const send = (key, more) =>
-    document.documentElement.dispatchEvent(new KeyboardEvent('keydown', {key, ...more}));
-  const style = document.createElement('style');
-  style.textContent = '.stop-floats [class*=Notifications-root]{top:5.5em!important}';
-  const stop = document.createElement('button');
-  Object.assign(stop, {id: 'stop-button', type: 'button', textContent: LABEL, title: HINT});
-  stop.style.cssText = LOOK + ';position:fixed;top:8px;left:50%;transform:translateX(-50%);display:none;' +
-    'width:min(16em,calc(100vw - 16px));height:3em;border-radius:4px;font-family:inherit;font-size:1.4em;' +
-    'z-index:2147483647';
-  stop.addEventListener('pointerdown', () => send(KEY));
-  stop.addEventListener('click', () => send(KEY));
-  document.head.appendChild(style);
-  document.body.appendChild(stop);
-  const isSeen = (one) => {
-    if (!one || document.visibilityState !== 'visible') return false;
-    const r = one.getBoundingClientRect(), v = window.visualViewport;
-    if (r.width < 40 || r.height < 30) return false;
-    const inside = r.left >= v.offsetLeft - 1 && r.top >= v.offsetTop - 1 &&
-      r.right <= v.offsetLeft + v.width + 1 && r.bottom <= v.offsetTop + v.height + 1;
-    const front = document.elementFromPoint(0.5 * (r.left + r.right), 0.5 * (r.top + r.bottom));
-    return inside && one.contains(front) && one.checkVisibility({opacityProperty: true, visibilityProperty: true});
-  };
-  const look = () => {
-    const floats = innerWidth < NARROW || !isSeen(document.querySelector('[data-stop=panel]'));
-    stop.style.display = floats ? 'block' : 'none';
-    document.body.classList.toggle('stop-floats', floats);
-    if (!floats || isSeen(stop)) send(WORD, {ctrlKey: true, altKey: true, shiftKey: true});
-  };
-  const release = (one) => one.dispatchEvent(new PointerEvent('pointercancel', {bubbles: true}));
-  document.addEventListener('visibilitychange', () => {
-    if (document.hidden) document.querySelectorAll('button').forEach(release);
-  });
-  look();
-  setInterval(look, PERIOD);
-})()
-"""
 _LOADER = '<img alt="" src="data:," style="display:none" onerror="{script}">'
 
 
@@ -144,7 +107,8 @@ def _loader(label: str, hint: str) -> str:
         "NARROW": _NARROW,
         "PERIOD": round(1e3 * _SAYS),
     }
-    script = " ".join(line.strip() for line in _SCRIPT.strip().splitlines())
+    text = resources.find("config", _SCRIPT).read_text(encoding="utf-8")
+    script = " ".join(line.strip() for line in text.splitlines())
     for name, value in values.items():
         script = script.replace(name, json.dumps(value))
     return _LOADER.format(script=escape(script))
