@@ -63,10 +63,8 @@ class State:
         self.q, self.v, self.external, self._rows = q, v, external, rows
         self.effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
         self.X: list[Transform] = kinematics.transforms(tree, q)
-        self.w: dict[int, Vec3] = {WORLD: ZERO3}
-        for body, X in zip(tree.bodies, self.X, strict=True):
-            own = body.joint.relative_velocity(body.positions(q), body.velocities(v)).angular
-            self.w[body.index] = X.rotation.to_child(self.w[body.parent]) + own
+        velocities = kinematics.velocities(tree, self.X, q, v)
+        self.w: dict[int, Vec3] = {WORLD: ZERO3, **{i: V.angular for i, V in enumerate(velocities)}}
         self.upward = Motion(ZERO3, -tree.gravity)
         self.alone: dict[int, Operator] = {}  # of links and link groups from which assembly starts
 

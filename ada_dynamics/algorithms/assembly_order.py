@@ -124,6 +124,7 @@ class _Assembly:
 
 
 # --- ready-made orders ----------------------------------------------------------------------------------------------
+@lru_cache(maxsize=32)
 def chain(tree: Tree) -> AssemblyOrder:
     """Joint by joint from the outermost bodies inward; a loop is closed with the joint that connects its links.
 
@@ -156,6 +157,7 @@ def pieces_first(tree: Tree, pieces: Sequence[Sequence[int]], cuts: Sequence[int
     return assembly.done()
 
 
+@lru_cache(maxsize=32)
 def balanced(tree: Tree) -> AssemblyOrder:
     """Neighbours in pairs, then pairs of pairs, ...: a serial chain of n links is log₂ n steps deep.
 
@@ -177,6 +179,7 @@ def balanced(tree: Tree) -> AssemblyOrder:
     return assembly.done()
 
 
+@lru_cache(maxsize=32)
 def few_handles(tree: Tree) -> AssemblyOrder:
     """One pair after the other, with the fewest remaining handles first: usually the cheapest order, and a deep one.
 
@@ -218,9 +221,4 @@ def assembly_order(tree: Tree, order: AssemblyOrder | str | None = None) -> Asse
     name = str(order or "few_handles")
     if name not in ORDERS:
         raise unknown_name("assembly order", name, ORDERS)
-    return _ready_made(tree, name)
-
-
-@lru_cache(maxsize=32)
-def _ready_made(tree: Tree, name: str) -> AssemblyOrder:
     return ORDERS[name](tree)

@@ -17,10 +17,8 @@ def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
     """Angular and linear momentum about the centre of mass (Takahashi 2012, sum of eqs. A.23-A.25)."""
     X = transforms(tree, q)
     world = poses(tree, X)
-    total = NO_FORCE
-    for body, V in zip(tree.bodies, velocities(tree, X, q, v), strict=True):
-        total = total + world[body.index].to_parent(body.inertia @ V)
-    return total.at(_centre(tree, world))
+    moving = zip(tree.bodies, world, velocities(tree, X, q, v), strict=True)
+    return sum((pose.to_parent(body.inertia @ V) for body, pose, V in moving), NO_FORCE).at(_centre(tree, world))
 
 
 def momentum_columns(tree: Tree, q: Sequence[Scalar]) -> list[Force]:
@@ -52,10 +50,8 @@ def first_moment(tree: Tree, q: Sequence[Scalar]) -> Vec3:
 
 
 def _first_moment(tree: Tree, world: Sequence[Transform]) -> Vec3:
-    total: Vec3 = ZERO3
-    for body, pose in zip(tree.bodies, world, strict=True):
-        total = total + (body.inertia.mass * pose.position + pose.rotation.to_parent(body.inertia.first_moment))
-    return total
+    inertias = zip([body.inertia for body in tree.bodies], world, strict=True)
+    return sum((I.mass * X.position + X.rotation.to_parent(I.first_moment) for I, X in inertias), ZERO3)
 
 
 def com(tree: Tree, q: Sequence[Scalar]) -> Vec3:

@@ -14,6 +14,7 @@ keeps the cost linear in the length of the mechanism. With x = -λ, per body and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.aba import Eliminated, Pivot, articulated_bodies, eliminate_joint, joint_acceleration
@@ -25,7 +26,7 @@ from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import NO_CROSS_INERTIA, ArticulatedInertia, CrossInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import Scalar, is_zero
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 
 class EliminatedJoint(NamedTuple):
@@ -285,26 +286,10 @@ def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scala
             continue
         body = step.body
         carried = NO_MOTION if body.parent == WORLD else sweep.X[body.index].to_child(motion[body.parent])
-        pivots = [
-            Pivot(pivot.U_over_D, _less(pivot.u_over_D, shares, x, far, motion))
-            for pivot, shares, far in zip(step.pivots, step.shares, step.far, strict=True)
-        ]
+        pivots = []
+        for pivot, shares, far in zip(step.pivots, step.shares, step.far, strict=True):
+            terms = chain((k * x[c] for c, k in shares.items()), (motion[b] @ column for b, column in far.items()))
+            pivots.append(Pivot(pivot.U_over_D, pivot.u_over_D - sum(terms, ZERO)))
         rates, motion[body.index] = joint_acceleration(body, body.positions(sweep.q), pivots, carried)
         result[body.v] = rates
     return result, x
-
-
-def _less(
-    value: Scalar,
-    shares: Mapping[int, Scalar],
-    x: Sequence[Scalar],
-    far: Mapping[int, Force],
-    motion: Mapping[int, Motion],
-) -> Scalar:
-    """value - Σ share x - Σ X_b S / D . a_b."""
-    total: Scalar = 0.0
-    for c, share in shares.items():
-        total = total + share * x[c]
-    for b, column in far.items():
-        total = total + motion[b] @ column
-    return value - total

@@ -66,9 +66,20 @@ class Branches:
             x = self.X[i].rotation.to_parent(x)
         return x
 
+    def axes(self, k: int, of_child: int | None = None) -> tuple[Vec3, Vec3]:
+        """Axis k of frame A, and of frame B axis k or another one, in the axes of the common ancestor."""
+        A, B = self.loop.parent_pose.rotation, self.loop.child_pose.rotation
+        b = B.to_parent(UNIT3[k if of_child is None else of_child])
+        return self.up(A.to_parent(UNIT3[k]), self.parent_side), self.up(b, self.child_side)
+
     def direction(self, x: Vec3) -> dict[int, Vec3]:
         """A direction in the axes of frame A, in the axes of every body on both branches."""
-        return self._from_parent_side(self.loop.parent_pose.rotation.to_parent(x))
+        x = self.loop.parent_pose.rotation.to_parent(x)
+        found = {self.loop.parent: x}
+        for i in reversed(self.parent_side):
+            x = self.X[i].rotation.to_parent(x)
+            found[self.tree.bodies[i].parent] = x
+        return self.downward(x, self.child_side, found)
 
     def child_direction(self, x: Vec3) -> dict[int, Vec3]:
         """A direction in the axes of frame B, in the axes of every body on both branches."""
@@ -77,13 +88,6 @@ class Branches:
     def everywhere(self, x: Vec3) -> dict[int, Vec3]:
         """A direction in the axes of the common ancestor, in the axes of every body on both branches."""
         return self.downward(x, self.child_side, self.downward(x, self.parent_side, {self.top: x}))
-
-    def _from_parent_side(self, x: Vec3) -> dict[int, Vec3]:
-        found = {self.loop.parent: x}
-        for i in reversed(self.parent_side):
-            x = self.X[i].rotation.to_parent(x)
-            found[self.tree.bodies[i].parent] = x
-        return self.downward(x, self.child_side, found)
 
     def downward(self, x: Vec3, side: Sequence[int], found: dict[int, Vec3]) -> dict[int, Vec3]:
         """A direction in the axes of the common ancestor, in the axes of every body on a branch."""
@@ -120,9 +124,7 @@ class Branches:
 def closure_error(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | None = None) -> list[Scalar]:
     """Closure error of a loop, row by row [m, rad]; its rate is J v if the loop is closed."""
     branches = Branches(tree, X, loop)
-    A, B = loop.parent_pose.rotation, loop.child_pose.rotation
-    a_axes = [branches.up(A.to_parent(UNIT3[k]), branches.parent_side) for k in range(3)]
-    b_axes = [branches.up(B.to_parent(UNIT3[k]), branches.child_side) for k in range(3)]
+    a_axes, b_axes = zip(*map(branches.axes, range(3)), strict=True)
     own = branches._points_up(loop.parent_pose.position, loop.parent, branches.parent_side)[branches.top]
     other = branches._points_up(loop.child_pose.position, loop.child, branches.child_side)[branches.top]
     apart = other - own
@@ -164,13 +166,7 @@ def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:
     if not kept:
         return 1.0
     branches = Branches(tree, X, loop)
-    A, B = loop.parent_pose.rotation, loop.child_pose.rotation
-    cosines = [
-        branches.up(A.to_parent(UNIT3[k]), branches.parent_side)
-        @ branches.up(B.to_parent(UNIT3[k]), branches.child_side)
-        for k in kept
-    ]
-    return sum(cosines, ZERO) - (1.0 if len(kept) == 3 else 0.0)
+    return sum((a @ b for a, b in map(branches.axes, kept)), ZERO) - (1.0 if len(kept) == 3 else 0.0)
 
 
 # --- velocity and acceleration --------------------------------------------------------------------------------------
@@ -248,13 +244,8 @@ def _own_wrench(kind: RowKind, loop: Loop, e: Mapping[int, Vec3], inner: Mapping
 def _direction(branches: Branches, axis: int) -> dict[int, Vec3]:
     """Axis of a row, for a universal joint also u x w or w, in the axes of every body on both branches."""
     if axis == NORMAL:
-        return branches.everywhere(cross(*_universal_axes(branches)))
+        return branches.everywhere(cross(*branches.axes(2, 1)))
     return branches.child_direction(UNIT3[1]) if axis == SECOND else branches.direction(UNIT3[axis])
-
-
-def _universal_axes(branches: Branches) -> tuple[Vec3, Vec3]:
-    u = branches.up(branches.loop.parent_pose.rotation.to_parent(UNIT3[2]), branches.parent_side)
-    return u, branches.up(branches.loop.child_pose.rotation.to_parent(UNIT3[1]), branches.child_side)
 
 
 class _Rates:
@@ -295,7 +286,7 @@ class _Rates:
             return n @ self.apart
         turning = cross(self.w, n)
         if kind.axis == NORMAL:
-            u, w = _universal_axes(self.branches)
+            u, w = self.branches.axes(2, 1)
             turning = turning + cross(u, cross(self.w_between, w))
         return n @ self.wd_between + turning @ self.w_between
 

@@ -191,16 +191,8 @@ def slip_resistance(law: Law, normal: Scalar, slip: Vec3) -> Scalar:
     return law.friction * normal * (1.0 / expr.sqrt(square))
 
 
-class _Push(NamedTuple):
-    """Forces of a contact: the law's force, the applied force, and the implicit part, at the point of contact."""
-
-    law: Vec3
-    applied: Vec3
-    added: Mat3 | None
-
-
-def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None) -> _Push:
-    """Forces on a point.
+def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None) -> tuple[Vec3, Vec3, Mat3]:
+    """Forces on a point: that of the law, the applied one, and the implicit part.
 
     Args:
         law: the contact law.
@@ -216,7 +208,7 @@ def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None)
     friction = resistance * slip
     of_law = normal.force * n - friction
     if step is None:
-        return _Push(of_law, of_law, None)
+        return of_law, of_law, ZERO33
     # a contact that ends within the step has neither stiffness nor adhesion
     coming = normal.force - step * (normal.by_depth * leaving)
     along = step * (normal.by_rate + step * normal.by_depth)
@@ -226,7 +218,7 @@ def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None)
     more = along - across
     # across (1 - n nᵀ) + along n nᵀ
     added = symmetric(lambda i, j: more * (n[i] * n[j]) + (across if i == j else 0.0))
-    return _Push(of_law, applied, added)
+    return of_law, applied, added
 
 
 def contact_loads(
@@ -248,12 +240,11 @@ def contact_loads(
     for index, contact in enumerate(contacts):
         if isinstance(contact, GroundContact):
             pose = world[contact.body]
-            x, arm, push = _touch(contact, pose, moving[contact.body], step)
-            added = None
-            if push.added is not None:
-                added = Transform(IDENTITY, x).to_parent(ArticulatedInertia(ZERO33, ZERO33, push.added))
-            force = Force(cross(x, push.applied), push.applied)
-            loads.append(Load(index, contact.body, force, _in_world(pose, push.law, arm), added))
+            x, arm, law, applied, added = _touch(contact, pose, moving[contact.body], step)
+            inertia = ArticulatedInertia(ZERO33, ZERO33, added)
+            implicit = None if step is None else Transform(IDENTITY, x).to_parent(inertia)
+            force = Force(cross(x, applied), applied)
+            loads.append(Load(index, contact.body, force, _in_world(pose, law, arm), implicit))
         else:
             loads += _pair_loads(index, contact, world, moving)
     return loads
@@ -286,29 +277,21 @@ def step_wrenches(
             found.append(_pair_loads(index, contact, world, before)[0].world)
             continue
         body = contact.body
-        touch = _touch(contact, world[body], before[body], step)
-        change = 1.0 / step * (faster[body].at(touch.x).linear - before[body].at(touch.x).linear)
-        added = touch.push.added
-        kept = touch.push.applied if added is None else touch.push.applied - added @ change
-        found.append(_in_world(world[body], kept, touch.arm))
+        x, arm, _, applied, added = _touch(contact, world[body], before[body], step)
+        change = 1.0 / step * (faster[body].at(x).linear - before[body].at(x).linear)
+        found.append(_in_world(world[body], applied - added @ change, arm))
     return found
 
 
-class _Touch(NamedTuple):
-    """A contact with the ground in the axes of its body."""
-
-    x: Vec3
-    arm: Vec3
-    push: _Push
-
-
-def _touch(contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None) -> _Touch:
-    """Contact in body axes, in which arms are constant; a sphere touches with its lowest point."""
+def _touch(
+    contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None
+) -> tuple[Vec3, Vec3, Vec3, Vec3, Mat3]:
+    """Point of contact, arm from the sphere's centre to it, its lowest point, and the forces, in the body's axes."""
     n = pose.rotation.to_child(contact.normal)
     arm = -contact.radius * n
     x = contact.point + arm
     depth = contact.height - (contact.normal @ pose.position + n @ x)
-    return _Touch(x, arm, _push(contact.law, depth, n, moving.at(x).linear, step))
+    return x, arm, *_push(contact.law, depth, n, moving.at(x).linear, step)
 
 
 def _in_world(pose: Transform, force: Vec3, arm: Vec3) -> tuple[Scalar, ...]:
@@ -324,9 +307,9 @@ def _pair_loads(index: int, contact: PairContact, world: Sequence[Transform], mo
     near = near._replace(outward=theirs.rotation.to_parent(near.outward))
     x = middle(centre, near, contact.radius)
     relative = _velocity_at(contact.body, x, world, moving) - _velocity_at(other.body, x, world, moving)
-    push = _push(contact.law, contact.radius - near.distance, near.outward, relative, None)
+    law, _, _ = _push(contact.law, contact.radius - near.distance, near.outward, relative, None)
     loads: list[Load] = []
-    for body, frame, force, origin in ((contact.body, mine, push.law, centre), (other.body, theirs, -push.law, x)):
+    for body, frame, force, origin in ((contact.body, mine, law, centre), (other.body, theirs, -law, x)):
         if body != WORLD or not loads:  # the first load reports the force of the contact, also on the world
             local = frame.to_child(Force(cross(x, force), force))
             loads.append(Load(index, body, local, (*force, *cross(x - origin, force)), None))

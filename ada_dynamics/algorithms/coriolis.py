@@ -10,7 +10,7 @@ from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
-from ada_dynamics.spatial.vector import ZERO, Scalar, Vec3, cross
+from ada_dynamics.spatial.vector import ZERO, Scalar, Vec3, cross, weighted
 
 _UNIT = [Motion.linear_first([float(i == (k + 3) % 6) for i in range(6)]) for k in range(6)]  # angular ones first
 SubspaceRates = Sequence[Sequence[Motion]]
@@ -46,7 +46,10 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], rates:
         if body.parent != WORLD:
             B[body.parent] = [a + b for a, b in zip(B[body.parent], B[i], strict=True)]
         for j, s, s_rate in zip(range(body.v.start, body.v.stop), S[i], S_rate[i], strict=True):
-            momentum, force = composite[i] @ s, composite[i] @ s_rate + _times(B[i], s)
+            momentum, force = (
+                composite[i] @ s,
+                composite[i] @ s_rate + weighted((*s.angular, *s.linear), B[i], NO_FORCE),
+            )
             turned = Force(Vec3(*(s @ b for b in B[i][:3])), Vec3(*(s @ b for b in B[i][3:])))  # Bᵀ s
             for k in tree.ancestry(i):
                 for m, (t, t_rate) in enumerate(zip(S[k], S_rate[k], strict=True), tree.bodies[k].v.start):
@@ -60,13 +63,6 @@ def _velocity_product(inertia: RigidInertia, V: Motion) -> list[Force]:
     """Columns of B."""
     momentum = inertia @ V
     return [0.5 * (V.cross_force(inertia @ x) + x.cross_force(momentum) - inertia @ _cross(V, x)) for x in _UNIT]
-
-
-def _times(columns: Sequence[Force], x: Motion) -> Force:
-    total = NO_FORCE
-    for value, column in zip((*x.angular, *x.linear), columns, strict=True):
-        total = total + value * column
-    return total
 
 
 def _cross(V: Motion, x: Motion) -> Motion:

@@ -86,9 +86,7 @@ def coupling(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], support: str)
     moving = motions(tree, X, q, v, None, at_rest())
     own = [needed_force(body.inertia, m) for body, m in zip(tree.bodies, moving, strict=True)]
     through = inward_sums(tree, X, own)
-    needed = NO_FORCE
-    for i in roots:
-        needed = needed + to_f.to_child(places[i].to_parent(through[i]))
+    needed = to_f.to_child(reduce(add, (places[i].to_parent(through[i]) for i in roots)))
     drift = NO_MOTION
     if frame.body != WORLD:
         m, R = moving[frame.body], frame.pose.rotation

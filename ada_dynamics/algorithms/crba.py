@@ -14,11 +14,11 @@ from ada_dynamics.algorithms.jacobians import columns_at
 from ada_dynamics.algorithms.kinematics import inward_sums, poses, transforms
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.algorithms.rnea import gather_efforts, inverse_dynamics, joint_wrenches, no_velocity, rotor_efforts
-from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import Scalar, is_zero
+from ada_dynamics.spatial.vector import Scalar
 
 
 def composite_inertias(tree: Tree, X: Sequence[Transform]) -> list[RigidInertia]:
@@ -51,24 +51,22 @@ def mass_matrix(
                 # a mimicking joint shares the coordinate, so H_ij is added for both (i, j) and (j, i)
                 M.add(body.v.start + j, body.v.start + k, body.multiplier**2 * (S[k] @ wrench))
             M.add(body.v.start + j, body.v.start + j, body.multiplier**2 * body.armature)
-            _project_on_ancestors(tree, X, q, M, body.index, j, wrench)
+            _project_on_ancestors(tree, X, q, M, body, body.v.start + j, wrench)
     return M
 
 
 def _project_on_ancestors(
-    tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], M: SymmetricMatrix, index: int, column: int, wrench: Force
+    tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], M: SymmetricMatrix, body: Body, i: int, wrench: Force
 ) -> None:
-    body = tree.bodies[index]
-    i = body.v.start + column
+    """Add the entries of column i, one of a body's velocities, in the rows of its ancestors."""
+    multiplier = body.multiplier
     while body.parent != WORLD:
         wrench = X[body.index].to_parent(wrench)
         body = tree.bodies[body.parent]
         for j, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
-            factor = body.multiplier * tree.bodies[index].multiplier
-            entry = factor * (s @ wrench)
-            if not is_zero(entry):
-                # a joint and one that mimics it share a coordinate: their coupling is in both triangles
-                M.add(i, j, 2.0 * entry if i == j else entry)
+            entry = (body.multiplier * multiplier) * (s @ wrench)
+            # a joint and one that mimics it share a coordinate: their coupling is in both triangles
+            M.add(i, j, 2.0 * entry if i == j else entry)
 
 
 def forward_dynamics(

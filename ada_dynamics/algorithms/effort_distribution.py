@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.kinematics import standing_still, transforms
-from ada_dynamics.algorithms.kkt import ConstrainedSolution, LinearSystem, Plan, planned_rows, softened, solved
+from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan, planned_rows, softened, solved
 from ada_dynamics.algorithms.ldl import SymmetricMatrix
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.model.tree import Tree
@@ -39,8 +39,10 @@ class Sharing(NamedTuple):
     softness: Sequence[float] = ()
 
 
-def system(tree: Tree, q: Sequence[Scalar], effort: Sequence[Scalar], sharing: Sharing) -> LinearSystem:
-    """The system of equations of this module, in y and λ, for efforts τ₀ on all joints."""
+def solve(
+    tree: Tree, q: Sequence[Scalar], effort: Sequence[Scalar], sharing: Sharing
+) -> tuple[list[Scalar], ConstrainedSolution]:
+    """Efforts of all joints for efforts τ₀ on them, and the solution in y and λ with its pivots."""
     plan, nv, rest = sharing.plan, tree.nv, no_velocity(tree)
     X = transforms(tree, q)
     rows = planned_rows(tree, X, q, rest, standing_still(tree), plan)
@@ -53,16 +55,7 @@ def system(tree: Tree, q: Sequence[Scalar], effort: Sequence[Scalar], sharing: S
             matrix.add(nv + c, k, x)
             for j, y in scaled[: at + 1]:
                 matrix.add(k, j, x * y)
-    return matrix, [*effort, *[0.0] * plan.constraint_count]
-
-
-def solve(
-    tree: Tree, q: Sequence[Scalar], effort: Sequence[Scalar], sharing: Sharing
-) -> tuple[list[Scalar], ConstrainedSolution]:
-    """Efforts of all joints, and the solution in y and λ with its pivots."""
-    equations = system(tree, q, effort, sharing)
-    if sharing.softness:
-        found = softened(tree.nv, sharing.plan, equations, sharing.softness)
-    else:
-        found = solved(tree.nv, sharing.plan, equations)[0]
+    equations = matrix, [*effort, *[0.0] * plan.constraint_count]
+    softness = sharing.softness
+    found = softened(nv, plan, equations, softness) if softness else solved(nv, plan, equations)[0]
     return [y if i in sharing.motors else 0.0 for i, y in enumerate(found.accelerations)], found

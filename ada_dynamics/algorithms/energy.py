@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ada_dynamics import expr
-from ada_dynamics.algorithms.centroidal import first_moment
-from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
+from ada_dynamics.algorithms.centroidal import first_moment, momentum
+from ada_dynamics.algorithms.kinematics import transforms, velocities
 from ada_dynamics.algorithms.passive import stored_energy
 from ada_dynamics.algorithms.rnea import gather_efforts, joint_wrenches, rotor_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 
 def kinetic_of_links(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
@@ -68,7 +68,7 @@ def scaled_velocities(
     efforts = [x + y for x, y in zip(inward, rotor_efforts(tree, a), strict=True)]
     work = 0.5 * h * (sum(((x + y) * f for x, y, f in zip(v, v1, efforts, strict=True)), ZERO) - held)
     fallen = tree.gravity @ (first_moment(tree, q1) - first_moment(tree, q))
-    power, power1 = (tree.gravity @ _linear_momentum(tree, *state) for state in (before, after))
+    power, power1 = (tree.gravity @ momentum(tree, *state).force for state in (before, after))
     T, T1, b = kinetic(tree, q, v), kinetic(tree, q1, v1), -0.5 * h * power1
     # s² T1 - s b = T + W: one Newton step for s² from 1. Near rest, where b is all of the slope, there is no step
     excess = T1 - b - (T + work + fallen + 0.5 * h * power)
@@ -76,12 +76,3 @@ def scaled_velocities(
     share = 1.0 - 2.0 * excess * slope / (slope * slope + b * b + _TINY)
     factor = expr.sqrt(expr.maximum(expr.minimum(share, LARGEST), LEAST))
     return [factor * x for x in v1]
-
-
-def _linear_momentum(tree: Tree, q: Vector, v: Vector) -> Vec3:
-    """Linear momentum of all bodies, in world axes [kg m/s]."""
-    X = transforms(tree, q)
-    total: Vec3 = ZERO3
-    for body, pose, V in zip(tree.bodies, poses(tree, X), velocities(tree, X, q, v), strict=True):
-        total = total + pose.rotation.to_parent((body.inertia @ V).force)
-    return total

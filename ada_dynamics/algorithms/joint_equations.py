@@ -23,7 +23,7 @@ from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matr
 from ada_dynamics.model.tree import WORLD, Body
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import Scalar, Vec3, is_zero
+from ada_dynamics.spatial.vector import Scalar, Vec3, is_zero, weighted
 
 Block = list[list[Scalar]]
 
@@ -137,11 +137,11 @@ class TreeJointEquations:
 
     def wrench(self, x: Sequence[Scalar]) -> Force:
         """T λ + T_a τ (eq. 2.15) on the child, in its frame."""
-        return self.frame.to_parent(combined(self.basis, x))
+        return self.frame.to_parent(weighted(x, self.basis, NO_FORCE))
 
     def pulls(self, x: Sequence[Scalar]) -> dict[int, Force]:
         """Forces on the child and on the parent."""
-        wrench = combined(self.basis, x)
+        wrench = weighted(x, self.basis, NO_FORCE)
         found = {self.body.index: self.frame.to_parent(wrench)}
         if self.body.parent != WORLD:
             found[self.body.parent] = -self.frame.in_parent.to_parent(wrench)
@@ -165,14 +165,6 @@ def reduced(total: Operator, wrenches: Sequence[Force]) -> Block:
         for j in range(i, len(columns)):
             block[i][j] = block[j][i] = columns[j] @ n
     return block
-
-
-def combined(wrenches: Sequence[Force], x: Sequence[Scalar]) -> Force:
-    """N x."""
-    total = NO_FORCE
-    for n, value in zip(wrenches, x, strict=True):
-        total = total + value * n
-    return total
 
 
 class LoopJointEquations:
@@ -207,11 +199,11 @@ class LoopJointEquations:
 
     def wrench(self, x: Sequence[Scalar]) -> Force:
         """T λ on the child at frame B, in its axes."""
-        return combined([row.own for row in self.rows], x)
+        return weighted(x, [row.own for row in self.rows], NO_FORCE)
 
     def pulls(self, x: Sequence[Scalar]) -> dict[int, Force]:
         """Forces on both ends."""
-        return {end: combined([row.wrenches[end] for row in self.rows], x) for end in self.ends}
+        return {end: weighted(x, [row.wrenches[end] for row in self.rows], NO_FORCE) for end in self.ends}
 
 
 ClosingJoint: TypeAlias = TreeJointEquations | LoopJointEquations

@@ -25,7 +25,7 @@ from ada_dynamics import expr
 from ada_dynamics.algorithms.contact import Law, normal_force
 from ada_dynamics.model.elements import Bound
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero, product
 
 
 class Stop(NamedTuple):
@@ -71,19 +71,32 @@ def stop_effort(stop: Stop, q: Scalar, v: Scalar, step: Scalar | None) -> Effort
 
 
 def friction_effort(body: Body, rate: Scalar, friction_speed: Scalar, step: Scalar | None) -> Effort:
-    """Coulomb friction of one velocity of a joint; the secant f / √(v² + v_s²) is its implicit part."""
-    if is_zero(body.friction):
-        return NO_EFFORT
-    size = expr.sqrt(rate * rate + friction_speed * friction_speed)
-    resistance = body.friction * (1.0 / size)
-    armature = 0.0 if step is None else step * resistance
-    return Effort(-(resistance * rate), armature)
+    """Coulomb friction of one velocity of a joint, whose implicit part is the secant f / √(v² + v_s²).
 
-
-def _ahead(body: Body, rate: Scalar, step: Scalar) -> Effort:
-    """Change of damping and spring efforts of a joint within a step, relative to its start."""
+    With a step, the change of damping and spring efforts within it, relative to its start, is added.
+    """
+    total = NO_EFFORT
+    if not is_zero(body.friction):
+        size = expr.sqrt(rate * rate + friction_speed * friction_speed)
+        resistance = body.friction * (1.0 / size)
+        total = Effort(-(resistance * rate), 0.0 if step is None else step * resistance)
+    if step is None:
+        return total
     pull = step * body.stiffness
-    return Effort(-(pull * rate), step * (body.damping + pull))
+    return total.plus(Effort(-(pull * rate), step * (body.damping + pull)))
+
+
+class _Sums:
+    """Efforts on all joints and additional armature, summed by coordinate."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.efforts: list[Scalar] = [0.0] * tree.nv
+        self.armature: list[Scalar] = [0.0] * tree.nv
+
+    def put(self, i: int, body: Body, own: Effort) -> None:
+        """Add an effort; that of a mimicking joint acts on the coordinate of the joint that it mimics."""
+        self.efforts[i] = self.efforts[i] + body.multiplier * own.effort
+        self.armature[i] = self.armature[i] + body.multiplier**2 * own.armature
 
 
 def joint_loads(
@@ -106,31 +119,20 @@ def joint_loads(
         v: velocities.
         step: h of the linearly implicit law [s]; None for the law itself.
     """
-    efforts: list[Scalar] = [0.0] * tree.nv
-    armature: list[Scalar] = [0.0] * tree.nv
-
-    def put(i: int, body: Body, own: Effort) -> None:
-        # the effort of a mimicking joint acts on the coordinate of the joint that it mimics
-        efforts[i] = efforts[i] + body.multiplier * own.effort
-        armature[i] = armature[i] + body.multiplier**2 * own.armature
-
-    def put_along(body: Body, directions: Sequence[Scalar], own: Effort) -> None:
-        # m d dᵀ of the armature along a direction d is at most diag(m |dᵢ| Σ|d|), which is as stable and diagonal
-        size = sum((expr.absolute(d) for d in directions), ZERO)
-        for i, d in zip(range(body.v.start, body.v.stop), directions, strict=True):
-            put(i, body, Effort(d * own.effort, expr.absolute(d) * (size * own.armature)))
-
+    total = _Sums(tree)
     for body in tree.bodies:
         for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
-            own = friction_effort(body, rate, friction_speed, step)
-            put(i, body, own if step is None else own.plus(_ahead(body, rate, step)))
+            total.put(i, body, friction_effort(body, rate, friction_speed, step))
     for stop in stops:
         body = tree.bodies[stop.body]
         at = body.positions(q)
         directions = stop.bound.directions(at)
-        rate = sum((d * w for d, w in zip(directions, body.velocities(v), strict=True)), ZERO)
-        put_along(body, directions, stop_effort(stop, stop.bound.value(at), rate, step))
-    return efforts, armature
+        own = stop_effort(stop, stop.bound.value(at), product(directions, body.velocities(v)), step)
+        # m d dᵀ of the armature along a direction d is at most diag(m |dᵢ| Σ|d|), which is as stable and diagonal
+        size = sum((expr.absolute(d) for d in directions), ZERO)
+        for i, d in zip(range(body.v.start, body.v.stop), directions, strict=True):
+            total.put(i, body, Effort(d * own.effort, expr.absolute(d) * (size * own.armature)))
+    return total.efforts, total.armature
 
 
 def without_friction(tree: Tree) -> Tree:
@@ -191,14 +193,10 @@ def servo_efforts(
         v: velocities.
         step: h of the linearly implicit law [s]; None for the law itself.
     """
-    efforts: list[Scalar] = [0.0] * tree.nv
-    armature: list[Scalar] = [0.0] * tree.nv
+    total = _Sums(tree)
     for i, servo in enumerate(servos):
         body = tree.bodies[servo.body]
         (position,), (rate,) = body.positions(q), body.velocities(v)
         command = ServoCommand(*commands[COMMAND_SIZE * i : COMMAND_SIZE * (i + 1)])
-        own = servo_effort(servo.limit, command, position, rate, step)
-        # the effort of a mimicking joint acts on the coordinate of the joint that it mimics
-        efforts[body.v.start] = efforts[body.v.start] + body.multiplier * own.effort
-        armature[body.v.start] = armature[body.v.start] + body.multiplier**2 * own.armature
-    return efforts, armature
+        total.put(body.v.start, body, servo_effort(servo.limit, command, position, rate, step))
+    return total.efforts, total.armature

@@ -6,7 +6,7 @@ whole needs a regular inertia, not each link. The base floats with six velocitie
 the world otherwise (eqs. 4.19, 4.20). M⁻¹ is not formed: with M = Lᵀ D L, eliminated from the leaves to the base, and
 Zᵢ = L⁻ᵀ Jᵢᵀ,
 
-    Φᵢⱼ = Zᵢᵀ D⁻¹ Zⱼ,    Bᵢ = Zᵢᵀ D⁻¹ t + J̇ᵢ v,    t = L⁻ᵀ (τ - h),    L v̇ = D⁻¹ (t + Σ Zᵢ Fᵢ)
+    Φᵢⱼ = Zᵢᵀ D⁻¹ Zⱼ,    Bᵢ = Zᵢᵀ s + J̇ᵢ v,    s = D⁻¹ L⁻ᵀ (τ - h),    L v̇ = s + Σ D⁻¹ Zᵢ Fᵢ
 
 The last equation is eq. 4.9: the acceleration of the base is computed first, and those of the joints follow from it.
 
@@ -45,11 +45,6 @@ class SubTree:
     links: tuple[int, ...]  # bodies of the whole tree, in the order of the part's
     source: Tree
 
-    @property
-    def floats(self) -> bool:
-        """Return True if the group contains no joint to the world."""
-        return len(self.links) > len(self.joints)
-
 
 def sub_tree(tree: Tree, joints: Sequence[int]) -> SubTree:
     """The links connected by some joints of a tree (given by their bodies)."""
@@ -70,28 +65,6 @@ def sub_tree(tree: Tree, joints: Sequence[int]) -> SubTree:
     return SubTree(Tree(tuple(bodies), {}, tree.gravity, nq, nv), tuple(inner), tuple(links), tree)
 
 
-def local_position(part: SubTree, q: Sequence[Scalar]) -> list[Scalar]:
-    """Positions of the sub-tree from those of the whole tree."""
-    result: list[Scalar] = []
-    for link in part.links:
-        result += q[part.source.bodies[link].q] if link in part.joints else AT_ORIGIN
-    return result
-
-
-def local_motion(
-    part: SubTree, v: Sequence[Scalar], effort: Sequence[Scalar], w: Mapping[int, Vec3]
-) -> tuple[list[Scalar], list[Scalar]]:
-    """Velocities and efforts of the sub-tree, from those of the whole tree and the angular velocities of its links."""
-    speeds: list[Scalar] = []
-    efforts: list[Scalar] = []
-    for link in part.links:
-        inner, own = link in part.joints, part.source.bodies[link].v
-        # the dynamics depend on the angular velocity of the base, not on its linear velocity
-        speeds += v[own] if inner else (*ZERO3, *w[link])
-        efforts += effort[own] if inner else (0.0,) * 6
-    return speeds, efforts
-
-
 def link_columns(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], link: int) -> list[Motion]:
     """Jacobian of a body by columns, in its frame."""
     body = tree.bodies[link]
@@ -106,7 +79,7 @@ class SubChain(ABC):
     """A sub-chain of a tree in a given state, with the factors of its mass matrix."""
 
     inverse: Sequence[Scalar]  # D⁻¹
-    t: Sequence[Scalar]  # L⁻ᵀ (τ - h)
+    s: Sequence[Scalar]  # D⁻¹ L⁻ᵀ (τ - h)
 
     def __init__(
         self,
@@ -128,14 +101,22 @@ class SubChain(ABC):
             external: external wrenches on the links.
         """
         self.part, self.tree = part, part.tree
-        self.q = local_position(part, q)
-        self.v, self.tau = local_motion(part, v, effort, w)
+        self.q: list[Scalar] = []
+        self.v: list[Scalar] = []
+        self.tau: list[Scalar] = []
+        for link in part.links:
+            own, inner = part.source.bodies[link], link in part.joints
+            self.q += q[own.q] if inner else AT_ORIGIN
+            # the dynamics depend on the angular velocity of the base, not on its linear velocity
+            self.v += v[own.v] if inner else (*ZERO3, *w[link])
+            self.tau += effort[own.v] if inner else (0.0,) * 6
         self._external = {i: external[link] for i, link in enumerate(part.links) if link in external}
         self.X = kinematics.transforms(self.tree, self.q)
-        # a floating sub-chain is weightless: weight is an acceleration of the world, which acts through its joints
-        upward = ZERO3 if part.floats else -self.tree.gravity
+        # a floating sub-chain, with a link more than joints, is weightless: weight is an acceleration of the world,
+        # which acts through its joints
+        upward = ZERO3 if len(part.links) > len(part.joints) else -self.tree.gravity
         self._moving = kinematics.motions(self.tree, self.X, self.q, self.v, None, kinematics.at_rest(upward))
-        self._pulled: dict[int, list[Motion]] = {}  # Z of each handle
+        self._eased: dict[int, list[Motion]] = {}  # -D⁻¹ Z of each handle
 
     @abstractmethod
     def pulled(self, link: int) -> list[Motion]:
@@ -155,28 +136,24 @@ class SubChain(ABC):
     def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
         """Φ and B of eqs. 4.7 and 4.8, with handles on some links (given by their bodies in the whole tree)."""
         place = {link: self.part.links.index(link) for link in handles}
-        self._pulled = {link: self.pulled(i) for link, i in place.items()}
-        eased = {link: [-d * m for m, d in zip(z, self.inverse, strict=True)] for link, z in self._pulled.items()}
-        operators = {
-            (i, j): NO_OPERATOR.less_outer(eased[i], self._pulled[j], i == j)
-            for i in handles
-            for j in handles
-            if i <= j
-        }
+        pulled = {link: self.pulled(i) for link, i in place.items()}
+        self._eased = {link: [-d * m for m, d in zip(z, self.inverse, strict=True)] for link, z in pulled.items()}
+        pairs = [(i, j) for i in handles for j in handles if i <= j]
+        operators = {(i, j): NO_OPERATOR.less_outer(self._eased[i], pulled[j], i == j) for i, j in pairs}
         bias = {}
         for link, i in place.items():
             own = Motion(self._moving[i].wd, self._moving[i].a)
-            for m, value in zip(eased[link], self.t, strict=True):
-                own = own - value * m
+            for m, value in zip(pulled[link], self.s, strict=True):
+                own = own + value * m
             bias[link] = own
         return ArticulatedBody(handles, operators, bias)
 
     def release(self, forces: Mapping[int, Force]) -> Release:
         """q̈ of each joint inside (eq. 4.9), by body of the whole tree, for forces on the handles; without wrenches."""
-        t = list(self.t)
+        y = list(self.s)
         for link, force in forces.items():
-            t = [x + z @ force for x, z in zip(t, self._pulled[link], strict=True)]
-        a = self.rates([d * x for d, x in zip(self.inverse, t, strict=True)])
+            y = [x - z @ force for x, z in zip(y, self._eased[link], strict=True)]
+        a = self.rates(y)
         inside = {link: i for i, link in enumerate(self.part.links) if link in self.part.joints}
         return Release({link: (Outcome([], a[self.tree.bodies[i].v]), NO_FORCE) for link, i in inside.items()}, {})
 
@@ -189,13 +166,9 @@ class ByMassMatrix(SubChain):
         super().__init__(*state)
         self._factors = factorise(crba.mass_matrix(self.tree, self.q))
         self.inverse = self._factors.inverse
-        wrenches = self.needed()
-        needed: list[Scalar] = [0.0] * self.tree.nv
-        for body in reversed(self.tree.bodies):
-            needed[body.v] = rnea.joint_efforts(body, self.q[body.q], wrenches[body.index])
-            if body.parent != WORLD:
-                wrenches[body.parent] = wrenches[body.parent] + self.X[body.index].to_parent(wrenches[body.index])
-        self.t = self._factors.forward([a - b for a, b in zip(self.tau, needed, strict=True)])
+        needed = rnea.gather_efforts(self.tree, self.q, kinematics.inward_sums(self.tree, self.X, self.needed()))
+        left = self._factors.forward([a - b for a, b in zip(self.tau, needed, strict=True)])
+        self.s = self._factors.divided(left)
 
     def pulled(self, link: int) -> list[Motion]:
         """Z of a link."""
@@ -214,19 +187,18 @@ class ByArticulatedInertia(SubChain):
         super().__init__(*state)
         inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in self.tree.bodies]
         wrenches = self.needed()
-        t: list[Scalar] = [0.0] * self.tree.nv
-        inverse: list[Scalar] = [0.0] * self.tree.nv
+        self.s: list[Scalar] = [0.0] * self.tree.nv
+        self.inverse: list[Scalar] = [0.0] * self.tree.nv
         self._L: list[Force] = [NO_FORCE] * self.tree.nv  # U/D
         for body in reversed(self.tree.bodies):
             i, v = body.index, body.v
             free = aba.eliminate_joint(body, self.q[body.q], self.tau[v], inertia[i], wrenches[i])
             self._L[v] = [pivot.U_over_D for pivot in free.pivots]
-            inverse[v] = free.inverse_D
-            t[v] = _efforts_left(body.joint.subspace(self.q[body.q]), self.tau[v], wrenches[i], self._L[v])
+            self.inverse[v] = free.inverse_D
+            self.s[v] = [pivot.u_over_D for pivot in free.pivots]
             if body.parent != WORLD:
                 inertia[body.parent] = inertia[body.parent] + self.X[i].to_parent(free.inertia)
                 wrenches[body.parent] = wrenches[body.parent] + self.X[i].to_parent(free.wrench)
-        self.t, self.inverse = t, inverse
 
     def pulled(self, link: int) -> list[Motion]:
         """Z of a link: the projection of six unit forces on the joints on their path to the base."""
@@ -255,13 +227,3 @@ class ByArticulatedInertia(SubChain):
             result[v], own = aba.joint_acceleration(body, self.q[body.q], pivots, above)
             accelerations.append(own)
         return result
-
-
-def _efforts_left(subspace: Sequence[Motion], tau: Sequence[Scalar], wrench: Force, L: Sequence[Force]) -> list[Scalar]:
-    """u of each velocity of a joint; see `aba.eliminate_joint`."""
-    result = []
-    for s, effort, column in zip(subspace, tau, L, strict=True):
-        u = effort - s @ wrench
-        wrench = wrench + u * column
-        result.append(u)
-    return result

@@ -180,10 +180,7 @@ def link_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: st
     frame = tree.frames[link]
     if frame.body == WORLD:
         return Motion(ZERO3, ZERO3)
-    X = transforms(tree, q)
-    local = frame.pose.to_child(velocities(tree, X, q, v)[frame.body])
-    R = link_pose(tree, q, link).rotation
-    return Motion(R.to_parent(local.angular), R.to_parent(local.linear))
+    return _turned(tree, q, link, frame.pose.to_child(velocities(tree, transforms(tree, q), q, v)[frame.body]))
 
 
 def link_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], link: str) -> Motion:
@@ -195,5 +192,10 @@ def link_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: S
     point = body.a + body.spin @ frame.pose.position
     # The axes of the link may differ from those of the body, whose joint axis is a coordinate axis.
     local = frame.pose.rotation
+    return _turned(tree, q, link, Motion(local.to_child(body.wd), local.to_child(point)))
+
+
+def _turned(tree: Tree, q: Sequence[Scalar], link: str, own: Motion) -> Motion:
+    """A motion in the axes of a link, in world axes."""
     R = link_pose(tree, q, link).rotation
-    return Motion(R.to_parent(local.to_child(body.wd)), R.to_parent(local.to_child(point)))
+    return Motion(R.to_parent(own.angular), R.to_parent(own.linear))

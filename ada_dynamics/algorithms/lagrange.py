@@ -9,7 +9,6 @@ d/dt ∂T/∂v + [v, ∂T/∂v] - Eᵀ ∂(T - V)/∂q = τ with q̇ = E v.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms import energy
@@ -21,16 +20,10 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import ZERO, Scalar
 
 
-class EquationsOfMotion(NamedTuple):
-    """M, c and g of eq. 4.10."""
-
-    M: SymmetricMatrix
-    c: list[Scalar]
-    g: list[Scalar]
-
-
-def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> EquationsOfMotion:
-    """Mass matrix, velocity terms and gravity terms as expressions of the variables q and v."""
+def mass_and_rest(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
+) -> tuple[SymmetricMatrix, list[Scalar]]:
+    """M, and τ - c - g minus passive joint efforts, as expressions of the variables q and v (eq. 4.10)."""
     kinetic = energy.kinetic_of_links(tree, q, v)
     rates = position_rates(tree, q, v)
     momentum = expr.gradient(kinetic, v)
@@ -44,17 +37,11 @@ def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
 
     along = expr.directional(momentum, dict(zip(q, rates, strict=True)))
     slope = _generalized(tree, q, expr.gradient(kinetic, q))
-    turning = _commutators(tree, v, momentum)
+    turning: list[Scalar] = [0.0] * tree.nv
+    for body in tree.bodies:
+        turning[body.v] = body.joint.commutator(v[body.v], momentum[body.v])
     c = [a - s + t for a, s, t in zip(along, slope, turning, strict=True)]
     g = _generalized(tree, q, expr.gradient(energy.potential_of_weight(tree, q), q))
-    return EquationsOfMotion(M, c, g)
-
-
-def mass_and_rest(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
-) -> tuple[SymmetricMatrix, list[Scalar]]:
-    """M, and τ - c - g minus passive joint efforts."""
-    M, c, g = equations_of_motion(tree, q, v)
     passive = passive_efforts(tree, q, v)
     return M, [t - p - x - y for t, p, x, y in zip(tau, passive, c, g, strict=True)]
 
@@ -74,11 +61,4 @@ def _generalized(tree: Tree, q: Sequence[Scalar], slope: Sequence[Scalar]) -> li
             unit = [1.0 if i == j else 0.0 for i in range(n)]
             column = body.joint.position_rate(q[body.q], unit)
             result[body.v.start + j] = sum((e * s for e, s in zip(column, slope[body.q], strict=True)), ZERO)
-    return result
-
-
-def _commutators(tree: Tree, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> list[Scalar]:
-    result: list[Scalar] = [0.0] * tree.nv
-    for body in tree.bodies:
-        result[body.v] = body.joint.commutator(v[body.v], momentum[body.v])
     return result

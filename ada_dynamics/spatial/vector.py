@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, overload
 
 # The algorithms apply only + - * / and the functions of `ada_dynamics.expr`, so a Protocol would add no information.
 Scalar: TypeAlias = Any
+Item = TypeVar("Item")
 
 
 class Zero(float):
@@ -59,6 +60,13 @@ def leaves(values: Any) -> list[Scalar]:
 def product(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
     """Σ a b."""
     return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
+
+
+def weighted(weights: Sequence[Scalar], items: Sequence[Item], zero: Item) -> Item:
+    """Σ w x of motions or forces."""
+    start: Any = zero
+    total: Item = sum((w * x for w, x in zip(weights, items, strict=True)), start)
+    return total
 
 
 Tuple = TypeVar("Tuple", bound=type[tuple[Any, ...]])
