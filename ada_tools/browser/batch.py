@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.spatial.orientation import quaternions
-from ada_dynamics.spatial.rotation import from_quaternion
 from ada_tools.browser.parts import ShapePart
 
 Floats = NDArray[np.float32]
@@ -33,12 +32,11 @@ class Batch:
         """
         self.links = [part.link for part in parts]
         mesh, surface = parts[0].mesh, parts[0].surface
-        self._surface, self._scales = surface, np.array([part.scale for part in parts])
         rgba = np.array([part.rgba for part in parts])
         placed = {
             "batched_wxyzs": np.tile([1.0, 0.0, 0.0, 0.0], (len(parts), 1)),
             "batched_positions": np.zeros((len(parts), 3)),
-            "batched_scales": self._scales,
+            "batched_scales": np.array([part.scale for part in parts]),
             "lod": "off",
         }
         is_clear = bool((rgba[:, 3] < 1.0).any())
@@ -66,21 +64,6 @@ class Batch:
     def positions(self) -> Array:
         """World positions of the parts, (n, 3)."""
         return np.asarray(self.node.batched_positions, dtype=np.float64)
-
-    def hit(self, origin: Array, direction: Array) -> tuple[str, float] | None:
-        """First link hit by a ray, and the distance in multiples of `direction`; None without a hit."""
-        corners = self._surface.vertices[self._surface.faces]
-        turned = np.asarray(self.node.batched_wxyzs, dtype=np.float64)
-        found: tuple[str, float] | None = None
-        for i, (link, at, scale) in enumerate(zip(self.links, self.positions, self._scales, strict=True)):
-            if not scale.all():
-                continue  # degenerate scale: the solid has no volume
-            w, x, y, z = turned[i].tolist()
-            R = np.array(from_quaternion(x, y, z, w), dtype=np.float64)
-            distance = _first_hit(corners, (R.T @ (origin - at)) / scale, (R.T @ direction) / scale)
-            if distance is not None and (found is None or distance < found[1]):
-                found = link, distance
-        return found
 
 
 class Batches:
@@ -126,34 +109,7 @@ class Batches:
         for batch in self.each:
             batch.node.remove()
 
-    def hit(self, origin: Array, direction: Array) -> tuple[str, Array] | None:
-        """First link hit by a ray, and the hit point; None without a hit."""
-        found = [hit for hit in (batch.hit(origin, direction) for batch in self.each) if hit is not None]
-        if not found:
-            return None
-        link, distance = min(found, key=lambda hit: hit[1])
-        return link, np.asarray(origin + distance * direction)
-
     @property
     def positions(self) -> Array:
         """World positions of all parts, (n, 3)."""
         return np.concatenate([np.zeros((0, 3)), *(batch.positions for batch in self.each)])
-
-
-def _first_hit(corners: Array, origin: Array, direction: Array) -> float | None:
-    """Distance to the first triangle (n, 3, 3) hit by a ray, in multiples of `direction`; None without a hit.
-
-    Moller and Trumbore, Fast, minimum storage ray-triangle intersection, 1997.
-    """
-    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
-    p = np.cross(direction, c - a)
-    volume = np.einsum("ni,ni->n", b - a, p)
-    is_seen = volume != 0.0  # the ray is not parallel to the triangle
-    inverse = np.divide(1.0, volume, out=np.zeros_like(volume), where=is_seen)
-    from_a = origin - a
-    u = np.einsum("ni,ni->n", from_a, p) * inverse
-    r = np.cross(from_a, b - a)
-    v = r @ direction * inverse
-    distance = np.einsum("ni,ni->n", c - a, r) * inverse
-    hits = distance[is_seen & (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0) & (distance > 0.0)]
-    return float(hits.min()) if len(hits) else None

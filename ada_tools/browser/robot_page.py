@@ -17,12 +17,12 @@ import numpy as np
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation.scene import floats
+from ada_tools.browser.drag_forces import DragForces
 from ada_tools.browser.marks_layer import MarksPanel
 from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, TextBox
 from ada_tools.browser.plots import Signal, SignalPlot
 from ada_tools.browser.posing import PoseCoordinate, Posing
-from ada_tools.browser.push_panel import DragForces
 from ada_tools.browser.robot_node import (
     Follower,
     Moment,

@@ -17,7 +17,6 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batch, Batches
 from ada_tools.browser.marks_layer import MarksLayer
-from ada_tools.browser.mouse_drag import DragTracker, MouseDrag
 from ada_tools.browser.parts import ShapePart, parts_of
 
 _VIEW = np.array([0.65, -1.0, 0.42])  # initial viewing direction
@@ -32,6 +31,15 @@ class Arrow(NamedTuple):
 
     at: Array  # [m]
     force: Array  # [N]
+
+
+class MouseDrag(NamedTuple):
+    """Drag of a link: grabbed point, which moves with the link, and pointer, in the world frame [m]."""
+
+    link: str
+    phase: str  # start | update | end
+    grabbed: Array
+    pointer: Array
 
 
 class Scene:
@@ -113,20 +121,13 @@ class Scene:
 
     def on_mouse(self, pulled: Callable[[MouseDrag], None]) -> None:
         """Call a function while a link is dragged with the left button."""
-        tracker = DragTracker(self.batches)
         for batch in self.batches.each:
 
             async def pull(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
-                index = event.instance_index
-                found = tracker.drag(event, None if index is None else links[index], self.poses)
-                if found is not None:
-                    pulled(found)
-
-            async def highlight(_: Any) -> None:
-                """Browsers highlight under the mouse what can be clicked."""
+                grabbed, pointer = np.array(event.start_position), np.array(event.end_position)
+                pulled(MouseDrag(links[event.instance_index], event.phase, grabbed, pointer))
 
             batch.node.on_drag("left")(pull)
-            batch.node.on_click(highlight)
 
     def wrench_at(self, link: str, force: ArrayLike, point: ArrayLike) -> Array:
         """Wrench [f, n] at the origin of a link, in world axes, of a force at a point.

@@ -128,9 +128,14 @@ def test_a_running_robot_is_pulled_with_the_mouse(stage):
     here.until(lambda: not here.shown.is_playing, "time stands still")
     here.click(RESET)
     here.until(lambda: simulation.t == 0.0, "it starts anew")
-    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn at its start", every=1.0)
-    here.click(PLAY)
-    pixels = here.drawn()
+    pixels = [here.drawn()]
+
+    def stands():  # what is pressed below is still there
+        pixels.append(here.drawn())
+        return len(pixels[-1]) > 300 and np.array_equal(*pixels[-2:])
+
+    here.until(stands, "the robot is drawn at its start", every=1.0)
+    pixels = pixels[-1]
     x, y = pixels[np.argsort(pixels[:, 1])[len(pixels) // 2]].tolist()
     mouse = ActionChains(here.browser, duration=100)
     mouse.w3c_actions.pointer_action.move_to_location(x, y)
@@ -139,6 +144,7 @@ def test_a_running_robot_is_pulled_with_the_mouse(stage):
         mouse.w3c_actions.pointer_action.move_to_location(x + 12 * step, y)
         mouse.w3c_actions.pointer_action.pause(0.05)
     mouse.perform()
+    here.on_page(here.shown.toggle)
     here.until(lambda: len(pushed) > 2 and np.abs(simulation.v).max() > 1e-3, "the mouse pulls")
     mouse = ActionChains(here.browser)
     mouse.w3c_actions.pointer_action.pointer_up()

@@ -8,10 +8,10 @@ from page_world import RobotNode, at_once, described, passes
 
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import start_of
-from ada_tools.browser.mouse_drag import MouseDrag
 from ada_tools.browser.remote import ModelInputs, RemotePage, dynamics_of
 from ada_tools.browser.robot_node import ObservedJoints, ObservedMotion, ObservedState, pose_of
 from ada_tools.browser.robot_page import LOST
+from ada_tools.browser.scene import MouseDrag
 from ada_tools.browser.sliders import LEAD, TURN, MotorSliders, motors_of
 
 

@@ -8,10 +8,9 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation.scene import floats
-from ada_tools.browser.mouse_drag import MouseDrag
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import RobotSource
-from ada_tools.browser.scene import Arrow, Scene
+from ada_tools.browser.scene import Arrow, MouseDrag, Scene
 
 _SHOWN = 0.4  # [s] display time of an arrow
 _PULLED = 1.0  # stiffness of the mouse spring: robot weights per robot size
