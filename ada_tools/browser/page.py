@@ -37,10 +37,13 @@ _SKY, _HORIZON = np.array([205.0, 217.0, 229.0]), np.array([244.0, 246.0, 248.0]
 _SHADES = 128  # rows of the background
 _PICTURE = 1080  # [px] height of a screenshot
 LINE = 1.45  # line height in font sizes
+_LAST_FRAME = 5.0  # [s] timeout at the end
 _BOX = (
     '<div style="height:{height:.2f}em;line-height:{line};overflow-y:auto;margin:0 0.8em 0.4em 0.8em;font-size:0.9em;'
     'color:{colour}">{text}</div>'
 )
+_FRAME = '<iframe src="{url}" style="width:100%;height:{height}px;border:1px solid #ccc"></iframe>'
+_LINK = '<a href="{url}" target="_blank">open the page</a>'
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
@@ -55,7 +58,9 @@ class Page:
         gui: viser GUI.
         scene: viser scene.
         clock: clock of everything on the page.
+        height: height of its frame in a notebook [px].
         guard: reason why a client (by number) may not move robots, or ""; set on pages of real robots.
+        failure: unexpected exception of a page in the background; None without one.
 
     Example::
 
@@ -102,6 +107,9 @@ class Page:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._is_open = True
+        self.height = 480
+        self._thread: threading.Thread | None = None
+        self.failure: Exception | None = None
         self.guard: Callable[[int], str] = lambda browser: ""
         self.gui, self.scene = self.server.gui, self.server.scene
         self._dress()
@@ -275,6 +283,19 @@ class Page:
                 due = max(due + 1.0 / self._rate, self.clock.now())
                 self.clock.wait(self._ended, due - self.clock.now())
 
+    def start(self, tick: Callable[[], None] | None = None) -> None:
+        """Run in a background thread until `close`, or the end of the program."""
+
+        def run() -> None:
+            try:
+                self.run(tick)
+            except Exception as problem:
+                self.failure = problem
+
+        # A daemon thread never keeps the process alive.
+        self._thread = threading.Thread(target=run, name="page", daemon=True)
+        self._thread.start()
+
     def act(self) -> None:
         """Run the queued actions; an action may cancel later ones by clearing the page."""
         with self._lock:
@@ -295,10 +316,19 @@ class Page:
     def close(self) -> None:
         """Stop the server and its threads."""
         self._ended.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(_LAST_FRAME)
         if self._is_open:
             self._is_open = False
             with _silent():
                 self.server.stop()
+
+    def __repr__(self) -> str:
+        return f"<page at {self.shown_url}; close() ends it>"
+
+    def _repr_html_(self) -> str:
+        # Browsers block cookies of cross-site frames, and a token is stored in one: show a link instead.
+        return (_LINK if self.access.token else _FRAME).format(url=self.url, height=self.height)
 
     def invite(self, opens_browser: bool, how_to_end: str = "Ctrl-C ends") -> None:
         """Print the address, and open it if a display is available."""

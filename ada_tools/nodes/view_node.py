@@ -9,7 +9,6 @@ rclpy spins in one thread and the page runs in another; only the page thread acc
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,8 +21,6 @@ from ada_tools.browser.remote import RemotePage
 from ada_tools.nodes.settings import ViewSettings
 from ada_tools.nodes.view.robot_link import ControllerLink, RobotLink
 
-_PATIENCE = 5.0  # [s] timeout for the last frame
-
 
 class ViewNode(Node):
     """Serves the page; all displayed data come from topics.
@@ -31,7 +28,6 @@ class ViewNode(Node):
     Attributes:
         page: served page.
         shown: content of the page, for the page thread only.
-        failure: unexpected exception of the page thread.
     """
 
     def __init__(self, *, open_page: Callable[[str, str, int], Page] = Page, **options: Any) -> None:
@@ -45,13 +41,10 @@ class ViewNode(Node):
             InputError: invalid parameter, viser is missing, or the port is not available.
         """
         super().__init__("view_node", **options)
-        self.failure: Exception | None = None
         settings = Parameters(self, ViewSettings).value
         refuse_unknown_overrides(self)
         prefix = settings.frame_prefix
         self.page = open_page(settings.plant, settings.host, settings.port)
-        # A daemon thread never keeps the process alive.
-        self._thread = threading.Thread(target=self._run_page, name="page", daemon=True)
         try:
             names = settings.plant, settings.hardware
             self.link = RobotLink(self, names, settings.state_topic, self.page.note, prefix)
@@ -64,21 +57,18 @@ class ViewNode(Node):
                 follower=self.controller,
             )
             self.page.invite(settings.open_browser)
-            self._thread.start()
+            self.page.start(self.shown.tick)
         except BaseException:  # including signals before the node is complete
             self.page.close()
             raise
 
-    def _run_page(self) -> None:
-        try:
-            self.page.run(self.shown.tick)
-        except Exception as problem:
-            self.failure = problem
+    @property
+    def failure(self) -> Exception | None:
+        """Unexpected exception of the page thread, for `run_node`."""
+        return self.page.failure
 
     def close(self) -> None:
         """Stop the page and release its port."""
-        self.page.end()
-        self._thread.join(_PATIENCE)
         self.page.close()
         self.shown.close()
 
