@@ -173,7 +173,7 @@ class DevicePanel:
     def tick(self) -> None:
         """Per-frame update: read the node state and send commands."""
         was_seen = self.is_seen
-        self.state = self.node.state()
+        self.state = self.node.state
         if self.state is None:
             return
         if not was_seen or self.move is None:
@@ -276,7 +276,7 @@ class DevicePanel:
         if state.phase == ACTIVE and not _is_armed(state) and self._done & {"activate", "active"}:
             return _PRESS_ANEW
         for name in self.sliders:
-            others = self.node.others(name)
+            others = self.node.others.get(name)
             if others:
                 return f"{', '.join(others)} already commands {name}: stop that node or use its controls"
         return ""

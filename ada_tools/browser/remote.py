@@ -82,7 +82,7 @@ class RemotePage:
 
     def tick(self) -> None:
         """Per-frame update: process received messages and update the display."""
-        seen, text = self.plant.newest(), self.plant.description()
+        seen, text = self.plant.newest(), self.plant.description
         if text is not None:
             self._make_if_needed(text, seen)
         self.devices.tick()
@@ -148,7 +148,7 @@ class RemotePage:
         return is_same_size and (wanted.gravity is None or np.array_equal(wanted.gravity, model.gravity))
 
     def _gravity(self) -> tuple[float, ...] | None:
-        gravity = self.plant.parameters().get("gravity")
+        gravity = self.plant.parameters.get("gravity")
         if isinstance(gravity, Sequence) and not isinstance(gravity, str) and len(gravity) == 3:
             return tuple(float(x) for x in gravity)
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -168,10 +169,12 @@ class RobotSource(Protocol):
     Attributes:
         name: name used in messages.
         is_running: whether the motion is running; None if this can only be inferred from the states.
+        parameters: known parameters, such as "gravity" and "real_time_factor".
     """
 
     name: str
     is_running: bool | None = None
+    parameters: Mapping[str, object] = MappingProxyType({})
 
     # --- state --------------------------------------------------------------------------------------------------
     def newest(self) -> Observation | None:
@@ -189,10 +192,6 @@ class RobotSource(Protocol):
     def loads(self, t: float) -> Mapping[str, Array] | None:
         """Wrenches [f, n] of the loaded joints on their children at a time; None if unknown."""
         return None
-
-    def parameters(self) -> Mapping[str, object]:
-        """Known parameters, such as "gravity" and "real_time_factor"."""
-        return {}
 
     def marks(self, wanted: Collection[str]) -> Sequence[Mark]:
         """Markers to display, such as forces, while they are watched; those in unwanted groups may be missing."""
@@ -240,22 +239,23 @@ class RobotSource(Protocol):
 
 
 class RobotNode(RobotSource, Protocol):
-    """Remote node of a robot, which may drive devices."""
+    """Remote node of a robot, which may drive devices.
 
-    # Name of the node that drives devices, and whether it is available.
+    Attributes:
+        waiting_text: text for a page without a robot.
+        description: robot description; None before it is received.
+        driver: name of the node that drives devices.
+        is_there: whether that node is available.
+        state: latest state of that node and its devices; None before such a node is detected.
+        others: other nodes that command a device, by device.
+    """
+
+    waiting_text: str
+    description: str | None
     driver: str
     is_there: bool
-
-    @property
-    def waiting_text(self) -> str:
-        """Text for a page without a robot."""
-
-    def description(self) -> str | None:
-        """Robot description; None before it is received."""
-
-    # --- only devices -------------------------------------------------------------------------------------------
-    def state(self) -> HardwareState | None:
-        """Latest state of the node and its devices; None before such a node is detected."""
+    state: HardwareState | None
+    others: Mapping[str, Sequence[str]]
 
     def measured(self, device: str) -> ReceivedPositions | None:
         """Measured joint positions of a device."""
@@ -265,9 +265,6 @@ class RobotNode(RobotSource, Protocol):
 
     def wrench(self, device: str) -> Wrench | None:
         """Latest reading of a sensor."""
-
-    def others(self, device: str) -> Sequence[str]:
-        """Other nodes that command a device."""
 
 
 # --- controllers ------------------------------------------------------------------------------------------------------
@@ -286,9 +283,7 @@ class TargetPose(NamedTuple):
 class Follower(Protocol):
     """Remote controller; all calls are non-blocking."""
 
-    @property
-    def name(self) -> str:
-        """Name used in messages."""
+    name: str  # used in messages
 
     @property
     def is_there(self) -> bool:

@@ -156,7 +156,7 @@ class RobotPage:
         self.buttons = self.page.add_row("motion", actions)
         for label, key, action in zip(("play or pause", "one step", "reset"), KEYS, actions.values(), strict=True):
             self.page.add_key(label, key, action)
-        factor = self.source.parameters().get("real_time_factor")
+        factor = self.source.parameters.get("real_time_factor")
         name = f"{factor:g}" if isinstance(factor, float) else ""
         self.speed = gui.add_dropdown("speed", SPEEDS, initial_value=name if name in SPEEDS else "1")
         self.page.when(self.speed, self.set_speed)

@@ -55,12 +55,14 @@ class RobotNode(RobotSource):
         if self.problem:
             raise ada.InputError(self.problem)
 
+    @property
     def description(self):
         return self.text
 
     def newest(self):
         return self.seen
 
+    @property
     def parameters(self):
         return self.known
 
@@ -99,6 +101,7 @@ class RobotNode(RobotSource):
     def set_state(self, positions):
         self.posed.append(positions)
 
+    @property
     def state(self):
         return None if self.said is None else read_hardware_state(json.dumps(self.said))
 
@@ -111,8 +114,9 @@ class RobotNode(RobotSource):
     def wrench(self, device):
         return self.felt
 
-    def others(self, device):
-        return self.rivals
+    @property
+    def others(self):
+        return dict.fromkeys(self.state.devices, self.rivals)
 
     def activated(self):
         """Devices become active."""

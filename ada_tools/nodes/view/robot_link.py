@@ -77,6 +77,11 @@ class RobotLink(RobotNode):
         name: node that moves the robot.
         driver: node that drives devices; may be the same.
         is_there: whether the driver is available.
+        waiting_text: text of a page without a robot.
+        description: latest robot description.
+        parameters: known parameters of the node.
+        state: latest state of the driver.
+        others: other nodes that command a device, by device.
     """
 
     def __init__(self, node: Node, names: tuple[str, str], state_topic: str, post: Post, prefix: str = "") -> None:
@@ -94,9 +99,11 @@ class RobotLink(RobotNode):
         self._node = node
         self._simulation = NodeRequests(node, self.name, _SIMULATION_SERVICES, post)
         self._driver = NodeRequests(node, self.driver, _DRIVER_SERVICES, post)
-        self._text: str | None = None
+        self.description: str | None = None
+        topic = node.resolve_topic_name("robot_description")
+        self.waiting_text = f"Waiting for the robot description on topic **{topic}** from node `{self.name}`."
         self._known: dict[str, Any] = {}  # parameters of the node
-        self._parameters: Mapping[str, object] = {}
+        self.parameters: Mapping[str, object] = {}
         self._learned_at = -math.inf
         self._markers = MarkerInbox(node, f"{self.name}/markers", self._warn)
         self._complained: set[str] = set()
@@ -107,19 +114,19 @@ class RobotLink(RobotNode):
         self._poses = node.create_publisher(JointState, f"{self.name}/set_state", STATES)
         # devices
         self.is_there = False
-        self._state: HardwareState | None = None
+        self.state: HardwareState | None = None
         self._inboxes: dict[tuple[str, str], Inbox] = {}  # by device and quantity
         self._topics: dict[tuple[str, str], str] = {}
         self._heard: dict[tuple[str, str], ReceivedPositions] = {}
         self._wrenches: dict[str, Wrench] = {}
-        self._others: dict[str, tuple[str, ...]] = {}
+        self.others: Mapping[str, tuple[str, ...]] = {}
         self._phases = node.create_subscription(String, f"{self.driver}/state", self._take_phases, LATCHED)
         steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may be paused
         node.create_timer(_ROUND, self._discover, clock=steady)
 
     # --- on the thread that spins the node ----------------------------------------------------------------------
     def _take_description(self, message: String) -> None:
-        self._text = message.data
+        self.description = message.data
 
     def _discover(self) -> None:
         """Query the graph and update the subscriptions."""
@@ -134,10 +141,10 @@ class RobotLink(RobotNode):
         self._motion.discover()
         self._markers.discover()
         self.is_there = bool(self._node.count_publishers(self._phases.topic_name))
-        if self._state is not None:
-            self._others = {
+        if self.state is not None:
+            self.others = {
                 device.name: self._publishers(device.topics["commands"])
-                for device in self._state.devices.values()
+                for device in self.state.devices.values()
                 if "commands" in device.topics
             }
 
@@ -149,7 +156,7 @@ class RobotLink(RobotNode):
     def _take_phases(self, message: String) -> None:
         """Subscribe to the topics of the reported devices only."""
         try:
-            self._state = state = read_hardware_state(message.data)
+            self.state = state = read_hardware_state(message.data)
         except InputError as problem:
             self._warn(f"{self._phases.topic_name}: {problem}")
             return
@@ -170,7 +177,7 @@ class RobotLink(RobotNode):
         self._known[name] = value
         known = {"real_time_factor": self._known.get("real_time_factor")}
         gravity = np.asarray(self._known.get("model.gravity", ()), dtype=np.float64).tolist()
-        self._parameters = {**known, "gravity": gravity} if gravity else known
+        self.parameters = {**known, "gravity": gravity} if gravity else known
 
     def _warn(self, problem: str) -> None:
         if problem not in self._complained and len(self._complained) < 100:
@@ -178,23 +185,9 @@ class RobotLink(RobotNode):
             self._node.get_logger().warning(f"message ignored: {problem}")
 
     # --- on the page's thread: state ----------------------------------------------------------------------------
-    @property
-    def waiting_text(self) -> str:
-        """Text of a page without a robot."""
-        topic = self._node.resolve_topic_name("robot_description")
-        return f"Waiting for the robot description on topic **{topic}** from node `{self.name}`."
-
-    def description(self) -> str | None:
-        """Latest robot description."""
-        return self._text
-
     def newest(self) -> Observation | None:
         """Latest motion."""
         return self._motion.newest()
-
-    def parameters(self) -> Mapping[str, object]:
-        """Known parameters of the node."""
-        return self._parameters
 
     def marks(self, wanted: Collection[str]) -> Sequence[Mark]:
         """Markers to draw."""
@@ -207,10 +200,6 @@ class RobotLink(RobotNode):
         self._markers.want(is_on)
 
     # --- on the page's thread: state of devices -----------------------------------------------------------------
-    def state(self) -> HardwareState | None:
-        """Latest state of the hardware node."""
-        return self._state
-
     def measured(self, device: str) -> ReceivedPositions | None:
         """Measured joint positions of a device."""
         return self._positions(device, "states")
@@ -243,10 +232,6 @@ class RobotLink(RobotNode):
                 self._wrenches[device] = Wrench(time.monotonic(), frame, values)
         return self._wrenches.get(device)
 
-    def others(self, device: str) -> Sequence[str]:
-        """Other nodes that command a device."""
-        return self._others.get(device, ())
-
     # --- on the page's thread: requests -------------------------------------------------------------------------
     def command(self, positions: Positions | None, device: str = "") -> None:
         """Send position commands; without further commands the watchdogs take over.
@@ -259,7 +244,7 @@ class RobotLink(RobotNode):
         if not device:
             self._commands.send("joint_commands", message)
             return
-        known = self._state.devices.get(device) if self._state is not None else None
+        known = self.state.devices.get(device) if self.state is not None else None
         if known is not None and "commands" in known.topics:
             message.header.stamp = self._node.get_clock().now().to_msg()
             self._commands.send(known.topics["commands"], message)
@@ -292,7 +277,7 @@ class RobotLink(RobotNode):
             self._driver.ask("change_state", change, lambda answer: None if answer.success else refused, then, _SLOW)
         elif request in ("pause", "resume"):
             self._simulation.ask("pause", SetBool.Request(data=request == "pause"), reason_of, then)
-        elif request == "step" or (request == "reset" and self._state is None):
+        elif request == "step" or (request == "reset" and self.state is None):
             self._simulation.trigger(request, then)
         elif request == "stop":
             fix = " Press the emergency stop of the robot."

@@ -325,7 +325,7 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     node = view()
     ros.wait(lambda: node.shown.robot and node.shown.robot.is_playing, what="the robot, which moves")
     robot = node.shown.robot
-    ros.wait(lambda: node.link.parameters().get("real_time_factor") == 1.0, what="its parameters")
+    ros.wait(lambda: node.link.parameters.get("real_time_factor") == 1.0, what="its parameters")
     ros.wait(lambda: len(states) > 100 and robot.now.t >= states[0].data[0], what="the physics, after its compilation")
 
     def pauses():
@@ -340,7 +340,7 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     assert robot.now.t - before == pytest.approx(1e-3, abs=1e-9)
     robot.speed.value = "2"
     on_page(ros, node, robot.set_speed)
-    ros.wait(lambda: node.link.parameters().get("real_time_factor") == 2.0, what="another pace")
+    ros.wait(lambda: node.link.parameters.get("real_time_factor") == 2.0, what="another pace")
     answers = []
     on_page(ros, node, lambda: node.link.set_speed(-1.0, answers.append))
     ros.wait(lambda: answers and "real_time_factor" in answers[0], what="a refusal in the node's words")
