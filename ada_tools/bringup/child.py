@@ -25,11 +25,7 @@ _ORPHAN = 143  # exit code as in shells: 128 + SIGTERM
 
 
 def end_with_parent(parent: int) -> bool:
-    """Request a SIGTERM at the end of the parent (Linux only); return True if the parent is still running.
-
-    Args:
-        parent: process id of the parent.
-    """
+    """Request a SIGTERM at the end of the parent (Linux only); return True if the parent is still running."""
     if not sys.platform.startswith("linux"):
         return True
     with contextlib.suppress(OSError, AttributeError):

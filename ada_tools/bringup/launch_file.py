@@ -18,11 +18,7 @@ class RequiredNodeEnded(AdaError):
 
 
 def launch_description(name: str) -> Any:
-    """Launch description with the arguments and nodes of a setup.
-
-    Args:
-        name: name of the setup.
-    """
+    """Launch description with the arguments and nodes of a setup."""
     from launch import LaunchDescription
     from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 

@@ -292,11 +292,7 @@ def _rviz(values: SetupValues, picture: str, frame: str) -> Process:
 
 
 def topics(picture: str) -> list[str]:
-    """Topics of an RViz configuration, except those of TF.
-
-    Args:
-        picture: name of the configuration.
-    """
+    """Topics of an RViz configuration, except those of TF."""
     text = resources.find("config", f"{picture}.rviz").read_text(encoding="utf-8")
     return re.findall(r"^ +Value: (/\S+)", text, re.MULTILINE)
 

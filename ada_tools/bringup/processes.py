@@ -92,12 +92,7 @@ class Process:
 
 
 def params_text(parameters: Mapping[str, ParameterValue], node: str = "/**") -> str:
-    """Parameters as a ROS YAML file; empty lists, which have no type, are omitted.
-
-    Args:
-        parameters: values by name.
-        node: node name or wildcard.
-    """
+    """Parameters as a ROS YAML file; empty lists, which have no type, are omitted."""
     lines = [f"{node}:", "  ros__parameters:"]
     lines += [f"    {name}: {json.dumps(value)}" for name, value in parameters.items() if value != []]
     return "\n".join(lines) + "\n" if len(lines) > 2 else f"{node}:\n  ros__parameters: {{}}\n"
@@ -108,12 +103,7 @@ _FOLDERS: list[Path] = []
 
 
 def written(name: str, text: str) -> Path:
-    """Write a temporary file that is deleted at the end of this process.
-
-    Args:
-        name: end of the file name.
-        text: content.
-    """
+    """Write a temporary file, whose name ends with `name`, and which is deleted at the end of this process."""
     if not _FOLDERS:
         _FOLDERS.append(Path(tempfile.mkdtemp(prefix="ada_dynamics_")))
         atexit.register(shutil.rmtree, _FOLDERS[0], ignore_errors=True)

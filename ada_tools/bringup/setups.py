@@ -202,15 +202,7 @@ def _merge(
     by: str,
     values: SetupValues,
 ) -> None:
-    """Add the parameters of a case to those of a node; null removes a parameter or the node.
-
-    Args:
-        nodes: parameters of all nodes.
-        node: name of the node.
-        given: parameters of the case.
-        by: argument that decides them; "" for none.
-        values: values of the setup.
-    """
+    """Add the parameters of a case, decided by the argument `by`, to those of a node; null removes the node."""
     if given is None:
         nodes.pop(node, None)
         return

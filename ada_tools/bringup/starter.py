@@ -63,14 +63,7 @@ class Child(ChildProcess):
     """A running process, whose output is printed with its name."""
 
     def __init__(self, process: Process, command: Sequence[str], console: Console, environment: dict[str, str]) -> None:
-        """Start the process.
-
-        Args:
-            process: description of the process.
-            command: command with all arguments.
-            console: output console.
-            environment: environment of the child.
-        """
+        """Start the process."""
         self.process = process
         self.is_reported = False  # whether its exit was reported
         self._console = console
@@ -112,14 +105,7 @@ class Starter:
     def __init__(
         self, plan: Plan, console: Console, program: Program = program_of, clock: Clock = SYSTEM_CLOCK
     ) -> None:
-        """Prepare the start.
-
-        Args:
-            plan: processes to start.
-            console: output console.
-            program: command with which `child` starts a process.
-            clock: clock of timeouts and restarts.
-        """
+        """Prepare the start; `program` returns the command with which `child` starts a process."""
         self._clock = clock
         self.plan = plan
         self.children: list[Child] = []

@@ -46,9 +46,6 @@ class AccessControl:
     def __init__(self, host: str) -> None:
         """Read or create the token.
 
-        Args:
-            host: address that the page listens on.
-
         Raises:
             InputError: the token in the environment is too short or has invalid characters.
         """

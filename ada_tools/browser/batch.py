@@ -23,13 +23,7 @@ class Batch:
     """Parts of a robot that share one surface, drawn as one scene node."""
 
     def __init__(self, scene: Any, name: str, parts: Sequence[ShapePart]) -> None:
-        """Add the parts to the scene.
-
-        Args:
-            scene: viser scene.
-            name: name of the node.
-            parts: parts with the same solid.
-        """
+        """Add parts with the same solid to the scene, as one node."""
         self.links = [part.link for part in parts]
         mesh, surface = parts[0].mesh, parts[0].surface
         rgba = np.array([part.rgba for part in parts])
@@ -70,14 +64,7 @@ class Batches:
     """All parts of a robot, grouped by solid; translucent parts have separate nodes to keep the depth order correct."""
 
     def __init__(self, scene: Any, parts: Sequence[ShapePart], rows: dict[str, int], node: str = "/robot") -> None:
-        """Add the parts to the scene.
-
-        Args:
-            scene: viser scene.
-            parts: all parts of the robot.
-            rows: row of each link in the pose array passed to `move`.
-            node: name of the parent node in the scene.
-        """
+        """Add the parts to the scene below a node; `rows` are those of the links in the poses passed to `move`."""
         by_solid: dict[tuple[str, int, bool], list[ShapePart]] = {}
         for part in parts:
             by_solid.setdefault((part.solid, id(part.mesh), part.rgba[3] < 1.0), []).append(part)

@@ -215,11 +215,7 @@ class DemoPage:
 
 
 def show(first: str, **options: Any) -> None:
-    """Show the demo.
-
-    Args:
-        first: name of the first robot.
-        options: options of `page.serve`, such as port and duration.
+    """Show the demo, beginning with a robot. Options as `page.serve`.
 
     Raises:
         InputError: as `page.serve`.

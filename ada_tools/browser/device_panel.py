@@ -84,12 +84,7 @@ class DevicePanel:
     """
 
     def __init__(self, page: Page, node: RobotNode) -> None:
-        """Create an empty panel.
-
-        Args:
-            page: page to draw on.
-            node: connection to the hardware node.
-        """
+        """Create an empty panel of a hardware node."""
         self._page, self.node = page, node
         self.state: HardwareState | None = None
         self.sliders: dict[str, MotorSliders] = {}
@@ -344,13 +339,7 @@ def _badge(name: str, phase: str) -> str:
 
 
 def status_html(name: str, state: HardwareState | None, *, is_there: bool) -> str:
-    """Status of the node and its devices.
-
-    Args:
-        name: name of the node.
-        state: latest state of the node.
-        is_there: whether the node is available now.
-    """
+    """Latest status of the node and its devices, and whether the node is available now."""
     if state is None or not is_there:
         gone = _badge(name, "unavailable" if state is not None else "not detected")
         return _box([_line(gone + " its robots stop automatically; STOP on this page has no effect.")])

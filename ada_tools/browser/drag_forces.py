@@ -25,13 +25,7 @@ class DragForces:
     """
 
     def __init__(self, page: Page, scene: Scene, source: RobotSource) -> None:
-        """Listen to the mouse.
-
-        Args:
-            page: page to draw on.
-            scene: scene with the robot.
-            source: robot to push.
-        """
+        """Listen to the mouse."""
         self.pull: MouseDrag | None = None
         self._page, self._scene, self._source = page, scene, source
         self._is_refused = False  # the current drag was refused

@@ -31,14 +31,7 @@ class HoldButton:
     """
 
     def __init__(self, page: Page, label: str, *, color: Any = None, hint: str = "") -> None:
-        """Add the button to the current section of the page.
-
-        Args:
-            page: page to draw on.
-            label: text on the button.
-            color: colour of the button.
-            hint: tooltip.
-        """
+        """Add the button to the current section of the page."""
         self.presses = self.refusals = 0
         self._page = page
         self._why, self._refused_at = "", -1e9

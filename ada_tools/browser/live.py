@@ -85,13 +85,7 @@ class LocalRobot(KnownForces):
     period = POINT  # [s] time between states for the plots
 
     def __init__(self, simulation: Simulation, say: Callable[[str], None], clock: Clock = SYSTEM_CLOCK) -> None:
-        """Create a paused source.
-
-        Args:
-            simulation: simulation to run.
-            say: displays a message to the user.
-            clock: clock that sets the pace.
-        """
+        """Create a paused source; `say` displays a message to the user."""
         self.is_running: bool = False
         self.dynamics = simulation.dynamics
         self._simulation, self._say, self._clock = simulation, say, clock
@@ -179,12 +173,9 @@ class LocalRobot(KnownForces):
 
 
 def live(simulation: Simulation, *, ground: float | None = None, **options: Any) -> None:
-    """Run a simulation in real time in the browser.
+    """Run a simulation, created with pushable=True, in real time in the browser.
 
-    Args:
-        simulation: simulation created with pushable=True.
-        ground: height of the grid [m]; default: lowest point of the robot.
-        options: options of `page.serve`, such as port and duration.
+    The default height of the ground [m] is the lowest point of the robot. Options as `page.serve`.
 
     Raises:
         InputError: as `page.serve`.

@@ -47,12 +47,7 @@ class MarksLayer:
     """Markers as nodes of the viser scene."""
 
     def __init__(self, server: Any, name: str = "/marks") -> None:
-        """Create an empty layer.
-
-        Args:
-            server: viser server.
-            name: path of the nodes.
-        """
+        """Create an empty layer of nodes below a path."""
         self._server, self._name = server, name
         self._drawn: dict[MarkerStyle, tuple[Any, Floats]] = {}  # node and positions of the markers of each appearance
         self._count = 0
@@ -130,12 +125,7 @@ class MarksPanel:
     """
 
     def __init__(self, page: Page, source: RobotSource) -> None:
-        """Create an empty panel.
-
-        Args:
-            page: page to draw on.
-            source: source of the markers.
-        """
+        """Create an empty panel for the markers of a source."""
         self.boxes: dict[str, Any] = {}
         self.layer = MarksLayer(page.server)
         self._page, self._source = page, source

@@ -76,15 +76,7 @@ class Overlays:
     def __init__(
         self, page: Page, scene: Scene, refresh: Callable[[], None], *, has_com: bool = False, follows: bool = False
     ) -> None:
-        """Add the checkboxes.
-
-        Args:
-            page: page with the controls.
-            scene: scene with the robot.
-            refresh: redraws the present configuration.
-            has_com: mark the centre of mass initially.
-            follows: whether the camera follows the robot initially.
-        """
+        """Add the checkboxes, two of which may be ticked initially; `refresh` redraws the present configuration."""
         self._page, self._scene = page, scene
         self._com = page.scene.add_icosphere("/com", 0.025 * scene.size, _MASS, visible=has_com)
         self._drawn: dict[str, Batches] = {}

@@ -268,12 +268,7 @@ class Page:
             client.add_notification("ada", text, auto_close_seconds=8.0)
 
     def run(self, tick: Callable[[], None] | None = None, duration: float | None = None) -> None:
-        """Run queued actions and a per-frame callback until `end`, Ctrl-C or the duration.
-
-        Args:
-            tick: per-frame callback.
-            duration: [s]; unlimited by default.
-        """
+        """Run queued actions and a per-frame callback until `end`, Ctrl-C or the duration [s]."""
         begin = due = self.clock.now()
         with contextlib.suppress(KeyboardInterrupt):
             while not self._ended.is_set() and (duration is None or self.clock.now() - begin < duration):
@@ -373,12 +368,7 @@ class TextBox:
     """Text box of fixed height; longer text is scrolled."""
 
     def __init__(self, gui: Any, lines: int) -> None:
-        """Add the box to the current section of the page.
-
-        Args:
-            gui: viser GUI.
-            lines: number of visible lines.
-        """
+        """Add a box of so many lines to the current section of the page."""
         self._lines, self._text, self._colour = lines, "", "inherit"
         self._html = gui.add_html(self._render())
 

@@ -42,10 +42,6 @@ class Recording(KnownForces):
     def __init__(self, log: Log, clock: Clock = SYSTEM_CLOCK) -> None:
         """Start at the first row.
 
-        Args:
-            log: log with at least one row.
-            clock: clock that sets the pace.
-
         Raises:
             InputError: the log is empty.
         """
@@ -138,12 +134,7 @@ class PlaybackPage(RobotPage):
     source: Recording
 
     def __init__(self, page: Page, log: Log) -> None:
-        """Display the first row of a log.
-
-        Args:
-            page: page to draw on.
-            log: log with at least one row.
-        """
+        """Display the first row of a log."""
         self._events = sorted([(e.t, e.name) for e in log.events] + [(t, "singular") for t in log.singular])
         source = Recording(log, page.clock)
         super().__init__(page, source, log.dynamics, recorded=source.moments())
@@ -176,11 +167,7 @@ class PlaybackPage(RobotPage):
 
 
 def play(log: Log, **options: Any) -> None:
-    """Show a recorded motion.
-
-    Args:
-        log: recorded motion.
-        options: options of `page.serve`, such as port and duration.
+    """Show a recorded motion. Options as `page.serve`.
 
     Raises:
         InputError: the log is empty, or as `page.serve`.

@@ -30,15 +30,7 @@ class LivePlot:
     def __init__(
         self, gui: Any, title: str, names: Sequence[str], seconds: float = _SECONDS, cursor: float | None = None
     ) -> None:
-        """Create an empty plot.
-
-        Args:
-            gui: viser GUI, with the target folder open.
-            title: title with the unit.
-            names: names of the curves; the first `CURVES` are shown.
-            seconds: time span.
-            cursor: time of the cursor [s]; None without one.
-        """
+        """Create an empty plot of some seconds, in the open folder; the first `CURVES` of the names are shown."""
         self._names = list(names)[:CURVES]
         self._seconds, self.period = seconds, seconds / _POINTS
         self.cursor = cursor

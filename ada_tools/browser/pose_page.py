@@ -20,13 +20,7 @@ class PosePage:
     """Joint sliders of a robot."""
 
     def __init__(self, page: Page, model: Model, q: Array | None = None) -> None:
-        """Draw the robot and its sliders.
-
-        Args:
-            page: page to draw on.
-            model: robot model.
-            q: initial configuration; the loops are closed from here.
-        """
+        """Draw the robot and its sliders; loops are closed from q."""
         self.page = page
         dynamics = Dynamics(model)
         self.posing = Posing(model, q)
@@ -61,12 +55,7 @@ class PosePage:
 
 
 def pose(model: Model, q: Array | None = None, **options: Any) -> None:
-    """Show a robot with sliders.
-
-    Args:
-        model: robot model.
-        q: initial configuration; the loops are closed from here.
-        options: options of `page.serve`, such as port and duration.
+    """Show a robot with sliders; loops are closed from q. Options as `page.serve`.
 
     Raises:
         InputError: as `page.serve`.

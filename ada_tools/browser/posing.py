@@ -46,11 +46,7 @@ class Posing:
     """Configuration, and the coordinates that change it."""
 
     def __init__(self, model: Model, q: Array | None = None) -> None:
-        """Close the loops.
-
-        Args:
-            model: robot model.
-            q: initial configuration; default: near the configuration of the robot file.
+        """Close the loops from q, by default from the configuration of the robot file.
 
         Raises:
             ModelError: the loops cannot be closed.

@@ -77,12 +77,7 @@ class Pose(NamedTuple):
 def pose_of(model: Model, seen: ObservedJoints, before: Array) -> Pose:
     """Configuration and velocity of a model from joint states.
 
-    Joints with one coordinate are read by name; the others keep their positions.
-
-    Args:
-        model: robot model.
-        seen: joint states by name; mimic joints are ignored.
-        before: configuration used for joints without data.
+    Joints with one coordinate are read by name; the others keep their positions of `before`. Mimic joints are ignored.
     """
     q, v = before.copy(), np.zeros(model.nv)
     missing, has_velocities = [], True

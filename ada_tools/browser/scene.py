@@ -56,14 +56,7 @@ class Scene:
     def __init__(
         self, server: Any, model: Model, dynamics: Dynamics | None = None, ground: float | None = None
     ) -> None:
-        """Draw a robot.
-
-        Args:
-            server: viser server.
-            model: robot model.
-            dynamics: dynamics of the model; created by default.
-            ground: height of the grid [m]; default: lowest point at the first configuration shown.
-        """
+        """Draw a robot; the default height of the ground [m] is its lowest point at the first configuration shown."""
         self.model = model
         self.dynamics = dynamics or Dynamics(model)
         self.size = reach_of(model)
@@ -80,12 +73,7 @@ class Scene:
         self._is_set_up = False
 
     def show(self, q: ArrayLike, arrows: Sequence[Arrow] = ()) -> None:
-        """Display a configuration; all changes reach the browser in one message.
-
-        Args:
-            q: configuration.
-            arrows: forces to draw.
-        """
+        """Display a configuration and forces; all changes reach the browser in one message."""
         at = np.asarray(q, dtype=np.float64)
         self.poses = self.dynamics.forward_kinematics(at)
         stacked = np.array(list(self.poses.values()))
@@ -130,24 +118,13 @@ class Scene:
             batch.node.on_drag("left")(pull)
 
     def wrench_at(self, link: str, force: ArrayLike, point: ArrayLike) -> Array:
-        """Wrench [f, n] at the origin of a link, in world axes, of a force at a point.
-
-        Args:
-            link: name of the link.
-            force: [N], world axes.
-            point: point of application in the world frame [m], at the displayed configuration.
-        """
+        """Wrench [f, n] at the origin of a link of a force [N] at a point [m], all in world axes."""
         f = np.asarray(force, dtype=np.float64)
         arm = np.asarray(point, dtype=np.float64) - self.poses[link][:3, 3]
         return np.concatenate([f, np.cross(arm, f)])
 
     def frame(self, several: Sequence[ArrayLike], margin: float = 0.0) -> None:
-        """Place the ground grid, and set the camera so that the given configurations are visible.
-
-        Args:
-            several: configurations, one per row.
-            margin: margin around them [m].
-        """
+        """Place the ground grid, and set the camera so that some configurations and a margin [m] are visible."""
         self._is_set_up = True
         seen = []
         boxes = [(part.link, part.corners) for part in self.parts]

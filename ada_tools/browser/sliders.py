@@ -55,13 +55,7 @@ class SliderRange(NamedTuple):
 
 
 def slider_range(lower: float, upper: float, is_angle: bool) -> SliderRange:
-    """Slider range within two limits.
-
-    Args:
-        lower: lower limit [deg, m].
-        upper: upper limit [deg, m].
-        is_angle: whether the limits are angles.
-    """
+    """Slider range within two limits [deg, m]."""
     step = _COARSEST[is_angle]
     if 0.0 < upper - lower < _STEPS * step:
         step = 10.0 ** math.floor(math.log10((upper - lower) / _STEPS))
@@ -302,14 +296,7 @@ class PoseSliders:
         moved: Callable[[str], None],
         wanted: Callable[[PoseCoordinate], bool] = lambda coordinate: True,
     ) -> None:
-        """Add the sliders to the page.
-
-        Args:
-            page: page to draw on.
-            posing: configuration that the sliders change.
-            moved: called after each change, with a message for the user or "".
-            wanted: selects the coordinates that get a slider; all by default.
-        """
+        """Add sliders of the wanted coordinates; `moved` is called after each change with a message, or ""."""
         self.page, self.posing = page, posing
         self._moved = moved
         self._sliders: dict[PoseCoordinate, Slider] = {}

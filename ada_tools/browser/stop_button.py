@@ -50,11 +50,7 @@ class StopButton:
     def __init__(self, page: Page, label: str, hint: str, press: Callable[[], None]) -> None:
         """Add the button to the current section of the page, and refuse motion to browsers that do not display it.
 
-        Args:
-            page: page to draw on.
-            label: text on the button.
-            hint: tooltip.
-            press: called on the server thread, possibly several times per press.
+        `press` is called on the server thread, possibly several times per press.
         """
         self._clock = page.clock
         self._lock = threading.Lock()

@@ -30,13 +30,7 @@ class TargetGizmo:
     """
 
     def __init__(self, page: Page, follower: Follower, size: float) -> None:
-        """Prepare the handles.
-
-        Args:
-            page: page to draw on.
-            follower: controller with the target.
-            size: size of the robot [m].
-        """
+        """Prepare the handles."""
         self.handles: Any = None
         self._page, self._follower, self._size = page, follower, size
         self._shown: Array | None = None  # in the world frame
@@ -46,11 +40,7 @@ class TargetGizmo:
         self._kept_until = -math.inf
 
     def tick(self, poses: Mapping[str, Array]) -> None:
-        """Per-frame update.
-
-        Args:
-            poses: poses of all links in the world frame.
-        """
+        """Per-frame update."""
         self._target = target = self._follower.target_pose()
         if target is None:
             self._is_held = False

@@ -99,9 +99,6 @@ class _Parser(argparse.ArgumentParser):
 def command(name: str) -> Command:
     """Command by name.
 
-    Args:
-        name: one of `MODULES`.
-
     Raises:
         InputError: its distribution is not installed.
     """
@@ -113,11 +110,7 @@ def command(name: str) -> Command:
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """Parser of all commands, or of a single one, which loads faster: importing all of them takes a second.
-
-    Args:
-        only: name of the single command.
-    """
+    """Parser of all commands, or of a single one, which loads faster: importing all of them takes a second."""
     top = _Parser(
         "ada",
         usage="ada [-h] [--version] COMMAND ...",

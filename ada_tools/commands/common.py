@@ -151,9 +151,6 @@ def source_of(argument: str) -> str:
 def check_files(files: Mapping[str, Path | None]) -> None:
     """Raise InputError for files that cannot be written, and for one file with two purposes.
 
-    Args:
-        files: paths by option; None if the option is not given.
-
     Raises:
         InputError: names the option, the file and the reason.
     """

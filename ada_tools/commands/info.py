@@ -160,12 +160,7 @@ def _shortened(lines: list[str]) -> list[str]:
 
 # --- loops ------------------------------------------------------------------------------------------------------
 def loops_section(model: Model, guess: NDArray[np.float64] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """Loops, mobility, redundancy, motors and unique joint forces; empty for a model without loops.
-
-    Args:
-        model: robot model.
-        guess: approximate configuration for closing the loops; default: neutral.
-    """
+    """Loops, mobility, redundancy, motors and unique joint forces; loops are closed from the guess."""
     if not model.loops:
         return {}, []
     listed = {"loops": [_loop_data(model, loop) for loop in model.loops.values()]}

@@ -59,10 +59,6 @@ class DescribedTree:
     def __init__(self, model: Model, text: str) -> None:
         """Read the description.
 
-        Args:
-            model: the same robot in this library.
-            text: robot description in URDF.
-
         Raises:
             InputError: pinocchio is not installed, or cannot read the description; or a joint has several coordinates.
         """

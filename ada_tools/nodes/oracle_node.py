@@ -46,9 +46,6 @@ class OracleNode(Node):
     def __init__(self, **arguments: object) -> None:
         """Create subscriptions and publishers.
 
-        Args:
-            arguments: arguments of rclpy's Node, such as `context` and `parameter_overrides`.
-
         Raises:
             InputError: invalid parameter.
         """

@@ -30,9 +30,6 @@ class TargetNode(Node):
     def __init__(self, **options: Any) -> None:
         """Subscribe to the target of the controller.
 
-        Args:
-            options: options of `rclpy.node.Node`, such as context.
-
         Raises:
             InputError: invalid parameter.
         """

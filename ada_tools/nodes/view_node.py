@@ -33,10 +33,6 @@ class ViewNode(Node):
     def __init__(self, *, open_page: Callable[[str, str, int], Page] = Page, **options: Any) -> None:
         """Start the server.
 
-        Args:
-            open_page: creates the page from title, host and port.
-            options: options of `rclpy.node.Node`, such as context.
-
         Raises:
             InputError: invalid parameter, viser is missing, or the port is not available.
         """

@@ -219,11 +219,7 @@ def measure(name: str, unit: str = "") -> Callable[[MeasureFunction], MeasureFun
 
 
 def experiment(name: str) -> Callable[[ExperimentFunction], ExperimentFunction]:
-    """Decorator that registers a function (scenario, output folder, progress) -> Outcome as an experiment.
-
-    Args:
-        name: name used in scenarios.
-    """
+    """Decorator that registers a function (scenario, output folder, progress) -> Outcome as an experiment."""
 
     def register(function: ExperimentFunction) -> ExperimentFunction:
         _refuse_second("experiment", name, function, _experiments.get(name))

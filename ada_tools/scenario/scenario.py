@@ -546,11 +546,7 @@ def _figures(top: Part) -> tuple[FigurePart, ...]:
 
 
 def settings_of(scenario: Scenario, known: Sequence[str]) -> Part:
-    """Settings of the experiment of a scenario.
-
-    Args:
-        scenario: the scenario of the experiment.
-        known: allowed keys.
+    """Settings of the experiment of a scenario, which must have known keys only.
 
     Raises:
         ScenarioError: there are other keys.

@@ -259,10 +259,6 @@ class Store:
     def __init__(self, folder: Path, sweep: Sweep) -> None:
         """Open or create the folder of a sweep.
 
-        Args:
-            folder: folder of results and logs.
-            sweep: sweep to run.
-
         Raises:
             SweepError: the folder is in use, contains another sweep, is damaged, or is not writable.
         """

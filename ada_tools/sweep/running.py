@@ -269,14 +269,7 @@ def worker_version() -> str:
 
 
 def work(sweep: Sweep, logs: Path, runs: tuple[int, ...], seconds: float = CHUNK_SECONDS) -> list[Row]:
-    """Execute runs until the time is over, at least one.
-
-    Args:
-        sweep: sweep of the runs.
-        logs: folder of the logs.
-        runs: run numbers.
-        seconds: no further run is started after this time.
-    """
+    """Execute runs, at least one, and none that would start after so many seconds."""
     began, rows = time.monotonic(), list[Row]()
     for run in runs:
         rows.append(_row(sweep, logs, run))

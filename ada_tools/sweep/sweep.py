@@ -177,9 +177,6 @@ class Sweep:
     def changes(self, run: int) -> dict[str, Any]:
         """Values of a run by key, for `Scenario.with_changes`.
 
-        Args:
-            run: run number, from 0.
-
         Raises:
             InputError: no such run.
         """

@@ -39,13 +39,7 @@ class MotionInbox:
     """Latest motion of a robot."""
 
     def __init__(self, node: Node, state_topic: str, complain: Callable[[str], None]) -> None:
-        """Subscribe to the complete state.
-
-        Args:
-            node: node that subscribes.
-            state_topic: topic of the complete state.
-            complain: called with problems of ignored messages.
-        """
+        """Subscribe to the complete state; `complain` gets the problems of ignored messages."""
         self._node, self._complain = node, complain
         self._raw: _Arrival | None = None
         self._decoded: tuple[_Arrival, ObservedState | None] | None = None
@@ -111,13 +105,7 @@ class MarkerInbox:
     """Markers to draw."""
 
     def __init__(self, node: Node, topic: str, complain: Callable[[str], None]) -> None:
-        """Create an inbox without subscription.
-
-        Args:
-            node: node that subscribes.
-            topic: marker topic.
-            complain: called with problems of markers that cannot be drawn.
-        """
+        """Create an inbox without subscription; `complain` gets the problems of markers that cannot be drawn."""
         self._node, self._topic, self._report = node, topic, complain
         self._inbox: Inbox | None = None
         self._kept = MarkStore()

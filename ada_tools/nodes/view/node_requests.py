@@ -36,14 +36,7 @@ class NodeRequests:
     """
 
     def __init__(self, node: Node, asked: str, services: Mapping[str, Any], post: Post) -> None:
-        """Create the clients.
-
-        Args:
-            node: node that calls.
-            asked: name of the node that replies.
-            services: service types by name; parameter services are added.
-            post: posts results to the thread that waits for them.
-        """
+        """Create the clients of services, by name, and of the parameters of a node; `post` posts their results."""
         self._asked, self._post = asked, post
         kinds = {"set_parameters": SetParameters, "get_parameters": GetParameters, **services}
         self.clients = {name: node.create_client(kind, f"{asked}/{name}") for name, kind in kinds.items()}
@@ -61,13 +54,9 @@ class NodeRequests:
         self.ask("set_parameters", SetParameters.Request(parameters=[message]), _first_reason, then)
 
     def get_parameter(self, name: str, then: Callable[[object], None]) -> None:
-        """Read a parameter if the node is available and has it.
+        """Read a parameter if the node is available and has it; `then` gets the value on the spinning thread.
 
         Parameters are read one at a time: a node returns none of several names if it does not know one of them.
-
-        Args:
-            name: name of the parameter.
-            then: called with the value, on the spinning thread.
         """
         if not self.clients["get_parameters"].service_is_ready():
             return

@@ -298,13 +298,7 @@ class ControllerLink:
     """
 
     def __init__(self, node: Node, controller: str, prefix: str = "") -> None:
-        """Subscribe.
-
-        Args:
-            node: view node.
-            controller: name of the controller node.
-            prefix: frame prefix of the robot.
-        """
+        """Subscribe."""
         self.name, self._prefix = controller, prefix
         self._poses = Inbox(node, PoseStamped, f"{controller}/{TARGET}", _STREAMS)
         self._joints = Inbox(node, JointState, f"{controller}/{JOINT_TARGET}", _STREAMS)
@@ -369,11 +363,6 @@ def joint_message(positions: Mapping[str, float]) -> JointState:
 
 def send_to_listener(publisher: Any, message: Any, name: str) -> None:
     """Publish a message; raise InputError without a subscriber.
-
-    Args:
-        publisher: publisher of the topic.
-        message: message to send.
-        name: node that should subscribe.
 
     Raises:
         InputError: no subscriber.
