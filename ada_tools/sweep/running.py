@@ -18,6 +18,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, ProcessPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,16 +86,15 @@ def run_sweep(
             raise InputError(f"{name} is {value!r}; it must be a positive integer.", field=name, value=value)
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise InputError(f"executor is {executor!r:.80}; it must have the method submit.", field="executor")
-    folder = Path(output)
-    with Store(folder, sweep) as store:
+    with Store(Path(output), sweep) as store:
         result = store.result
         left = result.left + (result.failed if retry_failed else 0)
-        amount, before = min(left, limit or left), len(sweep) - left
-        if amount:
-            count = jobs or int(getattr(executor, "_max_workers", 0)) or cores()
-            logs, wanted = (folder / LOGS).absolute(), result.unfinished(retry_failed)
-            with _shown(progress, sweep, before, before + amount) as tell:
-                _Dispatch(sweep, logs, executor, count, store, wanted, amount, before, tell).run()
+        before = len(sweep) - left
+        runs = range(before, before + min(left, limit or left))
+        if runs:
+            wanted = islice(result.unfinished(retry_failed), len(runs))
+            with _shown(progress, sweep, runs.start, runs.stop) as tell:
+                _Dispatch(sweep, store, executor, jobs, wanted, runs, tell).run()
     return result
 
 
@@ -120,19 +120,19 @@ class _Dispatch:
     def __init__(
         self,
         sweep: Sweep,
-        logs: Path,
-        executor: Any,
-        count: int,
         store: Store,
+        executor: Any,
+        jobs: int | None,
         wanted: Iterator[int],
-        amount: int,
-        before: int,
+        progress: range,
         tell: Tell,
     ) -> None:
-        self._sweep, self._logs, self._store = sweep, logs, store
-        self._given, self._count, self._executor = executor, count, executor
-        self._wanted, self._before, self._amount, self._tell = wanted, before, amount, tell
-        self._begun = self._made = self._failed = 0
+        """`progress` counts the finished runs from before to after the dispatch."""
+        self._sweep, self._store, self._logs = sweep, store, (store.result.folder / LOGS).absolute()
+        self._given = self._executor = executor
+        self._count = jobs or int(getattr(executor, "_max_workers", 0)) or cores()
+        self._wanted, self._progress, self._tell = wanted, progress, tell
+        self._made = self._failed = 0
         self._again: deque[int] = deque()  # returned without a result
         self._suspects: deque[int] = deque()  # running when a worker died; tried one by one while nothing else runs
         self._is_broken = False
@@ -146,7 +146,7 @@ class _Dispatch:
                 finished, _ = wait(self._pending, TICK, FIRST_COMPLETED)
                 for future in finished:
                     self._collect(future)
-                share = (self._before + self._made) / (self._before + self._amount)
+                share = (self._progress.start + self._made) / self._progress.stop
                 self._tell(share, f"{self._failed} failed" if self._failed else "")
         except BaseException as problem:
             for future in self._pending:
@@ -209,12 +209,9 @@ class _Dispatch:
             self._again.extendleft(reversed(() if self._suspects else runs))
 
     def _next_runs(self, most_chunks: int) -> tuple[int, ...]:
-        size = min(MOST_IN_CHUNK, max(1, (self._amount - self._made) // most_chunks))
+        size = min(MOST_IN_CHUNK, max(1, (len(self._progress) - self._made) // most_chunks))
         runs = [self._again.popleft() for _ in range(min(size, len(self._again)))]
-        while len(runs) < size and self._begun < self._amount:
-            runs.append(next(self._wanted))
-            self._begun += 1
-        return tuple(runs)
+        return (*runs, *islice(self._wanted, size - len(runs)))
 
     def _collect(self, future: Future[list[Row]]) -> None:
         runs = self._pending.pop(future)
