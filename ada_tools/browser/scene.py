@@ -103,10 +103,6 @@ class Scene:
         """Closure error of each loop at the displayed configuration [m, rad]."""
         return self._loops.gaps if self._loops else {}
 
-    def part_positions(self) -> Array:
-        """World positions of all parts, (n, 3)."""
-        return self.batches.positions
-
     def on_mouse(self, pulled: Callable[[MouseDrag], None]) -> None:
         """Call a function while a link is dragged with the left button."""
         for batch in self.batches.each:

@@ -27,8 +27,8 @@ from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ada_robot.ros.qos import COMMANDS, LATCHED, SENSOR, STATES
-from ada_tools.browser.scene import MouseDrag
 from ada_tools.browser.page import Page
+from ada_tools.browser.scene import MouseDrag
 from ada_tools.nodes.view_node import main
 
 pytestmark = pytest.mark.ros
