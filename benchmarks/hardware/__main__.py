@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -22,11 +22,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.simulation.record.mcap_files import MCAP_MAGIC, TopicMessage, read_topics
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError, Refused
-from ada_robot.safety import flight_file
+from ada_robot.safety.flight_file import CYCLE
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 from benchmarks.report import Report, describe_machine, require, run_sections
@@ -36,6 +37,7 @@ from benchmarks.ros.world import cpus, stolen
 PERIOD = 0.002  # [s]
 PERIOD_NS = round(1e9 * PERIOD)
 DEVICE = 0.010  # [s]
+CYCLE_SIZE = 5 * 8  # [byte] of the numbers of a cycle in a flight record
 EMULATOR_PRIORITY = 70  # real-time, above the cycle
 TRIES, PAUSE = 30, 0.1  # of an activation, and time between two of them [s]
 PATIENCE = 60.0  # [s]
@@ -162,12 +164,27 @@ def _measured(folder: Path, seconds: float, busy: list[int]) -> tuple[Gaps, list
     missed, sent = status.counts.missed - before.missed, status.counts.sent - before.sent
     counts = [status.late_cycles, stops, missed, sent, share, unsafe]
     keepings = [keeping(one, window, PERIOD_NS, []) for one in bare]
-    return _gaps(flight_file.read(Path(path)), window, bare), counts, keepings
+    return _gaps(*_cycles(Path(path)), window, bare), counts, keepings
 
 
-def _gaps(record: flight_file.FlightRecord, window: Window, bare: list[Rows]) -> Gaps:
+def _cycles(path: Path) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Steady times of the cycles of a flight record [s], and whether each had a demand."""
+    offsets: list[int] = []
+    rows: list[tuple[int, float]] = []
+
+    def take(messages: Sequence[TopicMessage]) -> None:
+        rows.extend((at, np.frombuffer(raw[-CYCLE_SIZE:])[1]) for _, at, raw in messages)
+
+    with path.open("rb") as file:
+        file.read(len(MCAP_MAGIC))
+        problem = read_topics(file, [CYCLE], lambda _, texts: offsets.append(int(texts["wall_offset"])), take)
+    if problem:
+        raise RuntimeError(f"{path}: {problem}")
+    return np.array([(at - offsets[0]) * 1e-9 for at, _ in rows]), np.array([mode >= 0.0 for _, mode in rows])
+
+
+def _gaps(times: NDArray[np.float64], is_driven: NDArray[np.bool_], window: Window, bare: list[Rows]) -> Gaps:
     """From one exchange to the next, if the first one was a demand."""
-    times, is_driven = record.rows[:, 0], np.isfinite(record.vector(0)[:, 0])
     inside = is_driven[:-1] & (times[:-1] >= 1e-9 * window.begin) & (times[1:] < 1e-9 * window.end)
     gaps = np.diff(times)[inside]
     ends = times[1:][inside]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arm_driver import ArmDriver, ArmSettings
+from flight_records import flight_record
 from refused import refused
 from robot_world import ARM, PATIENT, active, assert_ended_along_a_ramp, moving, names, patient, speeds, violations
 from waiting import LIMIT, until
@@ -22,7 +23,6 @@ from ada_robot.cycle.messages import RobotStatus
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
 from ada_robot.robot import Robot as DrivenRobot
-from ada_robot.safety import flight_file
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 
@@ -336,10 +336,11 @@ def test_an_alarm_stops_the_robot_is_reported_and_recorded(safety):
         one.reset()
         assert one.phase is Phase.INACTIVE
     assert not arm.violations and not arm.is_open
-    found = flight_file.read(path)
-    assert "j2" in found.why and "active" in found.phases
-    found = flight_file.read(requested)
-    assert found.why == "to look at" and (found.vector(0) == [0.5, -0.5, 0.0]).all(axis=1).any()
+    found = flight_record(path)
+    assert "j2" in found.texts["why"] and "active" in found.phases
+    found = flight_record(requested)
+    assert found.texts["why"] == "to look at"
+    assert (found.numbers["/commanded", "velocity"] == [0.5, -0.5, 0.0]).all(axis=1).any()
     without = Robot(ARM, PATIENT, SafetySettings(record_seconds=0.0), place="thread")
     with without, refused(Refused, field="record_seconds"):
         without.save_flight_record()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flight_records import flight_record
 from processes import is_alive
 from refused import refused
 from robot_world import ARM, PATIENT, assert_ended_along_a_ramp, calls, moving, names, patient, speeds, violations
@@ -17,7 +18,6 @@ from waiting import LIMIT, until
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
 from ada_robot.errors import NoAnswer, Refused
-from ada_robot.safety import flight_file
 from ada_robot.safety.flight_recorder import sibling_environment
 from ada_robot.safety.phases import Phase
 
@@ -48,7 +48,7 @@ def test_a_cycle_that_is_killed_is_seen_and_its_flight_kept(apart, tmp_path):
     (path,) = until(lambda: list((tmp_path / "flights").glob("flight_*")), "the flight record")
     apart.open(LIMIT)
     assert apart.phase is Phase.INACTIVE
-    np.testing.assert_allclose(flight_file.read(path).vector(0)[-1], [0.5, -0.5, 0.0])
+    np.testing.assert_allclose(flight_record(path).numbers["/commanded", "velocity"][-1], [0.5, -0.5, 0.0])
 
 
 def freeze(pid):

@@ -30,7 +30,7 @@ _FILES: dict[str, _File] = {
         ),
     ),
     "tables": _File(
-        ("csv", "motion_csv", "flight", "sweep", "settings", "xacro"),
+        ("csv", "motion_csv", "sweep", "settings", "xacro"),
         (
             *(
                 "ada_robot.settings",

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings in CSV, motions of servos, flight records, files of sweeps, settings of every kind, arguments of xacro."""
+"""Recordings in CSV, motions of servos, files of sweeps, settings of every kind, arguments of xacro."""
 
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-
-import numpy as np
 
 from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.running.control_loop import LoopSettings
@@ -17,8 +14,6 @@ from ada_dynamics.robots.load import load
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_hardware.kondo.motion_file import read_motion
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
-from ada_robot.safety import flight_file
-from ada_robot.safety.flight_recorder import Event, Flight
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import as_mapping, checked
 from ada_robot.simulated.settings import DynamicsSettings
@@ -39,16 +34,6 @@ _TABLE = "\n".join([",".join(_COLUMNS), "0,1,2,3,4,5,6", "0.1,1,2,3,4,5,6"]).enc
 
 def _motion_seeds() -> Iterable[bytes]:
     return [b"\n".join((_CONFIG / "khr1_walk.csv").read_bytes().splitlines()[:4])]
-
-
-def _flight_seeds() -> Iterable[bytes]:
-    rows = np.zeros((2, 10))
-    rows[1, 0] = 0.1
-    record = flight_file.FlightRecord(Flight("pa10", ("s1",), 0.002, 2), "why", rows, [Event(0.0, "up")], 7)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "flight.mcap"
-        flight_file.write(record, path)
-        return [path.read_bytes()]
 
 
 def _sweep(path: Path) -> None:
@@ -113,7 +98,6 @@ TARGETS = (
         file="motion.csv",
         longest=1024,
     ),
-    Target("flight", "flight records", flight_file.read, _flight_seeds, file="flight.mcap", longest=16384),
     Target("sweep", "results of a sweep", _sweep, _sweep_seeds, file=FILE, longest=1024),
     Target("settings", "settings of nodes and controllers", _settings, _settings_seeds, (*_KEYS, *_VALUES)),
     Target(
