@@ -36,7 +36,7 @@ from ada_controllers.state import JointPath
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_robot.trajectory.path import extreme_values
-from ada_robot.trajectory.splines import QuinticSpline, segment_coefficients
+from ada_robot.trajectory.splines import segment_coefficients, spline_derivatives
 
 PROFILES = ("quartic", "quintic")
 
@@ -497,9 +497,8 @@ def _spline(start: Point, h: Array, knots: Array, velocities: Array | None, stop
     rests = [0, *np.flatnonzero(stops[1:-1] != 0) + 1, len(knots) - 1]
     if velocities is None:
         for i, j in pairwise(rests):
-            spline = QuinticSpline(t[i : j + 1], knots[i : j + 1], velocities=(v[i], 0.0), accelerations=(a[i], 0.0))
-            within = t[i + 1 : j]
-            v[i + 1 : j], a[i + 1 : j] = spline.velocity(within), spline.acceleration(within)
+            part = slice(i, j + 1)
+            v[part], a[part] = spline_derivatives(t[part], knots[part], v[i], a[i])
     else:
         v[1:] = velocities[1:]
         v[rests[1:]] = 0.0

@@ -1,94 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quintic splines through points (the simulator's `spline5`, Takahashi 2012, table 5.1 and sec. 6.2)."""
+"""Polynomials between points, and quintic splines (the simulator's `spline5`, Takahashi 2012, table 5.1, sec. 6.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
-
-
-class State(NamedTuple):
-    """Position, velocity and acceleration."""
-
-    position: Array
-    velocity: Array
-    acceleration: Array
-
-
-class QuinticSpline:
-    """Piecewise quintic polynomials with four continuous derivatives at the inner points.
-
-    Example::
-
-        spline = QuinticSpline([0.0, 1.0, 2.0], [0.0, 0.5, 0.2])     # at rest at both ends
-        position, velocity, acceleration = spline(0.3)
-
-    Before the first time and after the last one it is at rest at that point.
-    """
-
-    def __init__(
-        self,
-        times: ArrayLike,
-        points: ArrayLike,
-        *,
-        velocities: tuple[ArrayLike, ArrayLike] = (0.0, 0.0),
-        accelerations: tuple[ArrayLike, ArrayLike] = (0.0, 0.0),
-    ) -> None:
-        """Interpolate the points.
-
-        Args:
-            times: increasing, (n,), n >= 2 [s].
-            points: one per time, (n,), or (n, d) for vectors.
-            velocities: at the first and the last point.
-            accelerations: at the first and the last point.
-
-        Raises:
-            InputError: if the times do not increase, or shapes or values are invalid.
-        """
-        t, p = _checked_points(times, points)
-        ends_v = [_end(f"velocities[{i}]", value, p) for i, value in enumerate(velocities)]
-        ends_a = [_end(f"accelerations[{i}]", value, p) for i, value in enumerate(accelerations)]
-        v, a = _inner_states(t, p, ends_v, ends_a)
-        self.times, self.points = t, p
-        h = np.diff(t).reshape(-1, *(1,) * (p.ndim - 1))
-        starts, ends = (p[:-1], v[:-1], a[:-1]), (p[1:], v[1:], a[1:])
-        self._coefficients = np.array(segment_coefficients(h, starts, ends))
-
-    def __call__(self, t: ArrayLike) -> State:
-        """Position, velocity and acceleration at times; shape of t, followed by that of a point."""
-        return State(self.position(t), self.velocity(t), self.acceleration(t))
-
-    def position(self, t: ArrayLike) -> Array:
-        """Position at times."""
-        return self._derivative(t, 0)
-
-    def velocity(self, t: ArrayLike) -> Array:
-        """Velocity at times; zero outside the range."""
-        return self._derivative(t, 1)
-
-    def acceleration(self, t: ArrayLike) -> Array:
-        """Acceleration at times; zero outside the range."""
-        return self._derivative(t, 2)
-
-    def _derivative(self, t: ArrayLike, order: int) -> Array:
-        asked = np.asarray(t, dtype=np.float64)
-        times = np.clip(asked, self.times[0], self.times[-1])
-        i = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self.times) - 2)
-        x = np.reshape(times - self.times[i], (*times.shape, *(1,) * (self.points.ndim - 1)))
-        c = self._coefficients[:, i]
-        result = np.zeros(c.shape[1:])
-        for k in range(5, order - 1, -1):  # Horner's rule
-            factor = float(np.prod(np.arange(k - order + 1, k + 1)))
-            result = result * x + factor * c[k]
-        if order:
-            result[(asked < self.times[0]) | (asked > self.times[-1])] = 0.0
-        return result
 
 
 def segment_coefficients(h: float | Array, start: Sequence[Array], end: Sequence[Array]) -> list[Array]:
@@ -119,26 +38,30 @@ def segment_coefficients(h: float | Array, start: Sequence[Array], end: Sequence
     return [p0, v0, 0.5 * a0, c3, c4, c5]
 
 
-def _inner_states(t: Array, p: Array, ends_v: list[Array], ends_a: list[Array]) -> tuple[Array, Array]:
-    """Solve for the inner velocities and accelerations with continuous third and fourth derivatives.
+def spline_derivatives(t: Array, p: Array, velocity: Array, acceleration: Array) -> tuple[Array, Array]:
+    """Return velocities and accelerations of the quintic spline through points, at rest at the last one.
 
-    The coefficients c3 and c4 are linear in the states at both ends of a segment; equal third and fourth derivatives
-    at an inner point give 2 (n - 2) equations.
+    Its first four derivatives are continuous. The coefficients c3 and c4 are linear in the states at both ends of a
+    segment; equal third and fourth derivatives at an inner point give 2 (n - 2) equations.
+
+    Args:
+        t: increasing times, (n,), n >= 2 [s].
+        p: points, (n, d).
+        velocity: at the first point, (d,).
+        acceleration: at the first point, (d,).
     """
     n = len(p)
     v, a = np.zeros_like(p), np.zeros_like(p)
-    v[0], v[-1] = ends_v
-    a[0], a[-1] = ends_a
+    v[0], a[0] = velocity, acceleration
     inner = n - 2
     if inner == 0:
         return v, a
     unit = float(np.mean(np.diff(t)))  # time scale, for a well-conditioned system
     h = np.diff(t) / unit
-    flat = p.reshape(n, -1)
-    system, right = np.zeros((2 * inner, 2 * n)), np.zeros((2 * inner, flat.shape[1]))
+    system, right = np.zeros((2 * inner, 2 * n)), np.zeros((2 * inner, p.shape[1]))
     for i in range(1, n - 1):
         left, after = h[i - 1], h[i]
-        d0, d1 = flat[i] - flat[i - 1], flat[i + 1] - flat[i]
+        d0, d1 = p[i] - p[i - 1], p[i + 1] - p[i]
         rows = slice(2 * (i - 1), 2 * i)
         # third and fourth derivative at the end of the previous segment minus those at the start of the next one, by
         # [v, a] of the points i - 1, i, i + 1
@@ -155,33 +78,8 @@ def _inner_states(t: Array, p: Array, ends_v: list[Array], ends_a: list[Array]) 
         ]
         right[rows] = [-60 * d0 / left**3 + 60 * d1 / after**3, -360 * d0 / left**4 - 360 * d1 / after**4]
     known = [0, 1, 2 * n - 2, 2 * n - 1]
-    given = np.stack([v[0] * unit, a[0] * unit**2, v[-1] * unit, a[-1] * unit**2]).reshape(4, -1)
+    given = np.stack([v[0] * unit, a[0] * unit**2, v[-1] * unit, a[-1] * unit**2])
     unknown = np.arange(2, 2 * n - 2)
-    found = np.linalg.solve(system[:, unknown], right - system[:, known] @ given).reshape(inner, 2, *p.shape[1:])
+    found = np.linalg.solve(system[:, unknown], right - system[:, known] @ given).reshape(inner, 2, -1)
     v[1:-1], a[1:-1] = found[:, 0] / unit, found[:, 1] / unit**2
     return v, a
-
-
-def _checked_points(times: ArrayLike, points: ArrayLike) -> tuple[Array, Array]:
-    t, p = np.array(times, dtype=np.float64), np.array(points, dtype=np.float64)
-    if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all():
-        raise InputError(
-            f"times have shape {t.shape}; a spline needs at least 2 finite times, (n,).", field="times", value=t.shape
-        )
-    late = np.flatnonzero(np.diff(t) <= 0.0)
-    if len(late):
-        i = int(late[0])
-        text = f"times[{i + 1}] is {t[i + 1]:g} s, not after times[{i}], {t[i]:g} s; times must increase."
-        raise InputError(text, field="times", value=i + 1, allowed="rising times")
-    if p.ndim not in (1, 2) or len(p) != len(t) or not np.isfinite(p).all():
-        text = f"points have shape {p.shape}; {len(t)} times need ({len(t)},) or ({len(t)}, d) finite numbers."
-        raise InputError(text, field="points", value=p.shape)
-    return t, p
-
-
-def _end(name: str, value: ArrayLike, p: Array) -> Array:
-    x = np.asarray(value, dtype=np.float64)
-    if x.ndim > p.ndim - 1 or (x.ndim == 1 and x.shape != p.shape[1:]) or not np.isfinite(x).all():
-        text = f"{name} is {value!r}; it must be a finite number or have the shape {p.shape[1:]} of a point."
-        raise InputError(text, field=name, value=value, allowed=p.shape[1:])
-    return np.broadcast_to(x, p.shape[1:]).astype(np.float64)
