@@ -10,6 +10,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
+from std_srvs.srv import SetBool, Trigger
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.dynamics import Dynamics
@@ -22,22 +23,22 @@ from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.node.command_inputs import CommandInputs
 from ada_robot.node.load_publishers import LoadPublishers
-from ada_robot.node.plant_loop import PhysicsStatus, PlantLoop, loop_status
-from ada_robot.node.plant_services import LACKING, PlantServices, StandardServices
+from ada_robot.node.plant_loop import PhysicsStatus, PlantLoop, done, loop_status
 from ada_robot.node.state_publishers import StatePublishers
 from ada_robot.processes import COMPILER
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.inbox import AwaitedDescription
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
-from ada_robot.ros.status import Level, Status
-from ada_robot.simulated.plant import Plant, Snapshot
+from ada_robot.ros.status import Level, Status, answered
+from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.settings import DynamicsSettings, ServoGains
 from ada_robot.simulated.source import bounds_of, initial_state, load_robot, scene_of, simulation_of
 from ada_robot.timing.deadlines import Stamps, reduce_interpreter_jitter
 
 NAME = "dynamics_node"
 _LOOK = 0.02  # interval of checks for the end of the compilation [s]
+_BATCH = 200  # maximum number of steps per request to the physics thread
 SERVO = "servo"  # prefix of the servo gains of joints
 ACTING_GRAVITY = "model.gravity"  # read-only; the model's gravity if the parameter gravity is empty
 
@@ -142,21 +143,21 @@ class DynamicsNode(Node):
         settings, model = self._settings.value, plant.model
         loop = PlantLoop(
             plant,
-            self._publish,
+            self._out.publish,
             every=round(settings.physics_rate / settings.publish_rate),
             real_time_factor=settings.real_time_factor,
             paused=settings.start_paused,
-            listen=self._listen,
+            listen=lambda: self._in.listen(),
             stamps=None if settings.publish_clock else Stamps.of(self.get_clock()),
             priority=settings.realtime_priority,
             on_failure=self._end,
         )
         plant.set_rules(idle=settings.idle, timeout=settings.command_timeout)
         self._in = CommandInputs(self, loop, settings, self._now)
-        self._on_request = PlantServices(self, loop, lambda: self._settings.value)
-        if LACKING is None:
-            self._on_standard_request = StandardServices(self, loop, self._on_request)
-        self._health.add("physics", PhysicsStatus(loop, warn=self._warn))
+        self.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, self._reset))
+        self.create_service(SetBool, "~/pause", lambda given, answer: answered(answer, lambda: self._pause(given.data)))
+        self.create_service(Trigger, "~/step", lambda _, answer: answered(answer, self._step))
+        self._health.add("physics", PhysicsStatus(loop, warn=lambda text: self.get_logger().warning(text)))
         self._health.add("commands", self._in.status)
         self._health.add("wrenches and markers", self._loads.status)
         if model.loops:
@@ -178,15 +179,31 @@ class DynamicsNode(Node):
             return self.loop.latest.t
         return float(self.get_clock().now().nanoseconds) / NANOSECONDS
 
-    # --- in the physics thread ----------------------------------------------------------------------------------
-    def _listen(self) -> None:
-        self._in.listen()
+    # --- services, executed by the physics thread between two steps ---------------------------------------------
+    def _running(self) -> PlantLoop:
+        assert self.loop is not None  # the services start with it
+        return self.loop
 
-    def _publish(self, snapshot: Snapshot) -> None:
-        self._out.publish(snapshot)
+    def _reset(self) -> str:
+        loop = self._running()
+        q, v = initial_state(loop.plant.model, self._settings.value)
+        done(loop.change(lambda: loop.plant.reset(q, v)))
+        return f"{loop.plant.model.name} is reset to its initial state; all commands have ended."
 
-    def _warn(self, text: str) -> None:
-        self.get_logger().warning(text)
+    def _pause(self, paused: bool) -> str:
+        loop = self._running()
+        done(loop.pause(paused))
+        return f"{'paused' if paused else 'running'} at t = {loop.latest.t:.6g} s"
+
+    def _step(self) -> str:
+        """Take steps while paused."""
+        loop, count = self._running(), self._settings.value.step_count
+        left, batch = count, _BATCH - _BATCH % loop.every or _BATCH  # whole periods of joint_states
+        while left > batch:  # the timeout applies to one batch, and the node may end between two
+            done(loop.step(batch))
+            left -= batch
+        snapshot = done(loop.step(left))
+        return f"{count} step{'s' if count > 1 else ''} taken, t = {snapshot.t:.9g} s"
 
     def _end(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
