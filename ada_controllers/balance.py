@@ -37,7 +37,7 @@ from ada_dynamics.spatial.orientation import rpy_of
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 from ada_robot.settings import setting
-from ada_robot.trajectory.splines import segment_coefficients
+from ada_robot.trajectory.path import segment_coefficients
 
 JOINTS = tuple(f"joint_{i}" for i in range(1, 11))
 TRUNK = "body"

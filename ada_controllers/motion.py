@@ -35,8 +35,7 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import JointPath
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_robot.trajectory.path import extreme_values
-from ada_robot.trajectory.splines import segment_coefficients, spline_derivatives
+from ada_robot.trajectory.path import extreme_values, segment_coefficients, spline_derivatives
 
 PROFILES = ("quartic", "quintic")
 

@@ -29,8 +29,8 @@ from ada_hardware.node.devices import Devices
 from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings
 from ada_robot.contract import Reason
 from ada_robot.node.joint_commands import JointCommands
+from ada_robot.node.loop_states import StateEstimator
 from ada_robot.node.robot_topics import RobotTopics
-from ada_robot.node.state_estimation import StateEstimator
 from ada_robot.node.state_publishers import MeasuredFrames, can_send_frames, publish_fixed
 from ada_robot.robot import Robot
 from ada_robot.ros import qos

@@ -12,7 +12,7 @@ from ada_robot.contract import Reason
 from ada_robot.cycle.messages import RobotStatus
 from ada_robot.driver import LinkCounts, in_words
 from ada_robot.node.joint_commands import JointCommands, Lease
-from ada_robot.node.state_estimation import StateEstimator
+from ada_robot.node.loop_states import StateEstimator
 from ada_robot.robot import Robot
 from ada_robot.ros.status import Level, Status, period_values
 from ada_robot.safety.phases import Phase

@@ -22,9 +22,8 @@ from ada_dynamics.simulation.scene import Scene
 from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.node.command_inputs import CommandInputs
-from ada_robot.node.load_publishers import LoadPublishers
 from ada_robot.node.plant_loop import PhysicsStatus, PlantLoop, done, loop_status
-from ada_robot.node.state_publishers import StatePublishers
+from ada_robot.node.state_publishers import LoadPublishers, StatePublishers
 from ada_robot.processes import COMPILER
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.inbox import AwaitedDescription

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Complete states of a robot with closed loops from joint states with some of its joints; no ROS.
+"""Complete states of a robot with closed loops from joint states with some of its joints, or of a device; no ROS.
 
 The positions of the other joints follow from loop closure, v = T(q) y from the velocities y of the given joints.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import RANK
+from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_closure import BEYOND_LIMITS, NOT_CLOSED, SINGULAR, ClosedPositions
@@ -24,12 +26,15 @@ from ada_dynamics.errors import AdaError, InputError, ModelError, SingularConfig
 from ada_dynamics.model.edit import split_universals
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
+from ada_robot.driver import Feedback
 from ada_robot.messages.incoming import StateNumbers
 from ada_robot.ros.robot_settings import PlaceSettings
 from ada_robot.ros.status import Level, Status
 from ada_robot.settings import setting
 
 _PAUSE = 0.05  # time between searches after a failed one, which takes milliseconds [s]
+_LONG_PAUSE = 1.0  # the same for devices [s]
+_FAILED = "loop closure failed at the motor positions, from the last and the first configuration"
 _MOST_SELECTIONS = 32  # different lists of joint names that are remembered
 
 
@@ -342,3 +347,106 @@ class LoopStates:
         return Status(
             Level.WARN if self._warning else Level.OK, self._warning or "complete states are published", values
         )
+
+
+# --- devices ---------------------------------------------------------------------------------------------------------
+class StateEstimator:
+    """Estimator of the full state of a robot.
+
+    Attributes:
+        model: robot model.
+        missing: motors that the device lacks; assumed to be at zero.
+        problem: reason why the passive joints do not match the motors; "" if they do.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[str], start: Array | None = None) -> None:
+        """Select the joints.
+
+        Args:
+            model: robot model with a fixed base.
+            joints: joints of the device, in the order of its feedback.
+            start: configuration near which the loops can be closed; the home configuration by default.
+
+        Raises:
+            InputError: if the model lacks a joint of the device.
+        """
+        unknown = [name for name in joints if name not in model.joint_names or model.joints[name].nq != 1]
+        if unknown:
+            raise InputError(
+                f"the model {model.name!r} has no joint {unknown[0]!r} with one position; the device has "
+                f"{', '.join(joints)}, the model {', '.join(model.joint_names)}. Use the robot's model, or none."
+            )
+        self.model = model
+        self.missing = tuple(name for name in model.actuated if name not in joints)
+        self.problem = ""
+        self._names = list(joints)
+        self._rows = np.array([model.q_index(name).start for name in joints], dtype=np.intp)
+        self._speeds = np.array([model.v_index(name).start for name in joints], dtype=np.intp)
+        self._start = model.home() if start is None else np.array(start)
+        self._q = self._start.copy()
+        self._follower: LoopFollower | None = None  # once the loops are closed
+        self._chosen: list[int] = []  # places of its joints among those of the device
+
+    def copy(self) -> StateEstimator:
+        """Return a copy for another thread."""
+        other = copy(self)
+        other._q, other._follower = self._q.copy(), copy(self._follower)
+        return other
+
+    def of(self, feedback: Feedback) -> StateNumbers:
+        """Return the state of a feedback; at the start configuration if a position is unknown."""
+        is_known = bool(np.isfinite(feedback.position).all())
+        position = feedback.position if is_known else np.array(self._start[self._rows])
+        return self.at(feedback.time, position, feedback.velocity, feedback.effort)
+
+    def at(self, time: float, position: Array, velocity: Array, effort: Array) -> StateNumbers:
+        """Return the state for given joint states of the device; unknown velocities and efforts are set to zero.
+
+        Args:
+            time: time on the steady clock [s].
+            position: finite positions.
+            velocity: velocities; NaN if unknown.
+            effort: efforts; NaN if unknown.
+        """
+        v, tau = np.zeros(self.model.nv), np.zeros(self.model.nv)
+        v[self._speeds], tau[self._speeds] = np.nan_to_num(velocity), np.nan_to_num(effort)
+        if not self.model.loops:
+            self._q[self._rows] = position
+            return StateNumbers(time, self._q.copy(), v, tau)
+        q, v = self._with_passive(time, position, v)
+        return StateNumbers(time, q, v, tau)
+
+    def close_loops(self) -> None:
+        """Close the loops at the start, and compile the dynamics; takes seconds.
+
+        Raises:
+            InputError: if the joints of the device do not determine the passive joints.
+            ModelError: if the loops cannot be closed near the start configuration.
+        """
+        if self.model.loops and self._follower is None:
+            self._q = np.array(closed_configuration(self.model, self._start, self._names))
+            dynamics = Dynamics(self.model, q0=self._q)
+            joints = independent_joints(dynamics, self._names)
+            self._chosen = [self._names.index(name) for name in joints]
+            self._follower = LoopFollower(dynamics, joints, self._q, _LONG_PAUSE)
+
+    def _with_passive(self, time: float, position: Array, v: Array) -> tuple[Array, Array]:
+        """Return configuration and velocities with those of the passive joints, which follow from loop closure."""
+        self.close_loops()
+        assert self._follower is not None
+        found = self._follower.solve(time, position[self._chosen])
+        if found is None or found.status >= NOT_CLOSED:
+            self.problem = _FAILED
+            return self._with(position), v
+        self._q, self.problem, q = found.q, "", found.q.copy()
+        try:
+            return q, self._follower.tangent_map() @ v[self._speeds[self._chosen]]
+        except SingularConfigurationError:
+            self.problem = "singular configuration: the motors do not determine the velocities of the passive joints"
+            return q, v
+
+    def _with(self, position: Array) -> Array:
+        """Return the last configuration with other motor positions."""
+        q = self._q.copy()
+        q[self._rows] = position
+        return q

@@ -21,7 +21,7 @@ from ada_robot.errors import Refused
 from ada_robot.messages.incoming import command_of
 from ada_robot.messages.outgoing import JointStateBytes
 from ada_robot.node.joint_commands import HaltDetector, JointCommands, Lease
-from ada_robot.node.state_estimation import StateEstimator
+from ada_robot.node.loop_states import StateEstimator
 from ada_robot.node.state_publishers import publish_description
 from ada_robot.robot import Robot
 from ada_robot.ros import qos

@@ -132,7 +132,7 @@ PAGES = (
             "ada_robot.driver": "RobotDriver Feedback Alarm LinkCounts",
             "ada_robot.safety.settings": "SafetySettings",
             "ada_robot.trajectory.trajectory": "*",
-            "ada_robot.trajectory.splines": "*",
+            "ada_robot.trajectory.path": "*",
         },
     ),
     Page(

@@ -16,7 +16,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.robots.catalogue import start_of
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import JointStateBytes
-from ada_robot.node.state_estimation import StateEstimator
+from ada_robot.node.loop_states import StateEstimator
 
 
 def feedback(position, velocity=None, effort=None):

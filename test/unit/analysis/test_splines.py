@@ -7,7 +7,7 @@ from refused import refused
 
 from ada_dynamics.analysis.sampled_signals import cumulative_integral
 from ada_dynamics.errors import InputError
-from ada_robot.trajectory.splines import spline_derivatives
+from ada_robot.trajectory.path import spline_derivatives
 
 TIMES = np.array([0.0, 0.4, 0.5, 1.3, 2.0])
 POINTS = np.array([[0.0, 1.0], [0.5, -1.0], [0.2, 0.3], [-0.7, 0.1], [0.4, 2.0]])
