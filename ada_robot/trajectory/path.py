@@ -82,7 +82,7 @@ class Path:
     def state(self, t: float) -> PathState:
         """Return the state at a time; at rest after the last knot, in the state of the first knot before it."""
         local = t - self.base
-        if local >= self.knots[-1]:
+        if local >= self.knots[-1] or len(self.knots) == 1:
             return self.at_rest(-1)
         i = max(bisect_right(self.knots, local) - 1, 0)
         h = self.knots[i + 1] - self.knots[i]

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,12 +21,12 @@ from ada_robot.limits import CLOCKS, JUMP_RULE, ROUNDING, refused_jump, refused_
 from ada_robot.trajectory.path import Path, PathState
 
 Rows = Sequence[Sequence[float]]
+_Row: TypeAlias = tuple[float, float, float, float]
 
 MAX_POINTS = 10_000  # maximum per message; the check takes 0.1 s, or 1 s if all points are close to limits
 __all__ = ["Trajectory", "TrajectoryError", "TrajectoryFollower", "TrajectoryPoint"]
 
 _TABLES = {"positions": "position", "velocities": "velocity", "accelerations": "acceleration", "efforts": "effort"}
-MAX_WAITING = 10  # maximum number of trajectories of a joint waiting for their start
 
 
 class OfferedTrajectory(NamedTuple):
@@ -171,16 +170,15 @@ class TrajectoryPoint(NamedTuple):
     effort: tuple[float, ...]
 
 
-class _Layer(NamedTuple):
-    """Motion of a joint from a time on: a column of a path."""
+class _Motion(NamedTuple):
+    """Motion of a joint: a column of a path."""
 
-    begin: float
     path: Path
     column: int
 
 
 class TrajectoryFollower(Tally):
-    """Accepts trajectories that satisfy all rules, and samples the setpoints of their joints.
+    """Accepts trajectories that satisfy all rules, and samples the setpoints of their joints; for one thread.
 
     Example::
 
@@ -190,7 +188,7 @@ class TrajectoryFollower(Tally):
         point = follower.sample(now + 0.5)       # elbow at 0.2
 
     A joint with a trajectory is followed until `cancel`: it holds the last point, where its next trajectory starts.
-    Cancel joints that another command takes over. `sample` and `accept` may be called from different threads.
+    Cancel joints that another command takes over.
 
     Attributes:
         max_jump: maximum distance of a point due at once from the present position [rad, m]; 0 for any.
@@ -201,22 +199,20 @@ class TrajectoryFollower(Tally):
         super().__init__()
         self._joints = {joint.name: joint for joint in joints}
         self.max_jump = max_jump
-        self._layers: dict[str, tuple[_Layer, ...]] = {}
-        self._change = Lock()
+        self._motions: dict[str, _Motion] = {}
 
     # --- input ----------------------------------------------------------------------------------------------------
     def accept(self, offered: OfferedTrajectory, now: float, present: Mapping[str, float]) -> Refusal | None:
         """Check a trajectory, count it, and follow it if it is accepted.
 
-        From its start on it replaces the motion of its joints; other joints continue. It begins at the present
-        position, or in the state of the previous trajectory at that time. If its start is in the past, elapsed points
-        are dropped, and the joints move directly to the next one. A trajectory without points is a stop: its joints
-        (all followed ones, if it names none) hold their present position.
+        It replaces the motion of its joints at once, from their present state; other joints continue. If it starts
+        later, its first point is reached at that time. If its start is in the past, elapsed points are dropped, and the
+        joints move directly to the next one. A trajectory without points is a stop: its joints (all followed ones, if
+        it names none) hold their present position.
 
         Args:
             offered: points.
-            now: present time on the clock of `sample` [s]. If another thread samples, a time a few ms ahead accounts
-                for the duration of the check and avoids a step.
+            now: present time on the clock of `sample` [s].
             present: positions by joint, measured or last commanded, of joints not yet followed.
 
         Returns:
@@ -224,12 +220,11 @@ class TrajectoryFollower(Tally):
         """
         refusal = None
         try:
-            with self._change:
-                if offered.is_stop:
-                    self._stop(offered.names, now, present)
-                else:
-                    start = now if offered.start_in is None else now + offered.start_in
-                    self._follow(Trajectory.checked(self._joints, offered), start, now, present)
+            if offered.is_stop:
+                self._stop(offered.names, now, present)
+            else:
+                start = now if offered.start_in is None else now + offered.start_in
+                self._follow(Trajectory.checked(self._joints, offered), start, now, present)
         except TrajectoryError as problem:
             refusal = problem.refusal
         return self.count(refusal, now)
@@ -237,8 +232,7 @@ class TrajectoryFollower(Tally):
     def _follow(self, trajectory: Trajectory, start: float, now: float, present: Mapping[str, float]) -> None:
         if not math.isfinite(start):
             raise TrajectoryError(Reason.NOT_FINITE, f"the start is {start}; it must be finite, or zero for now.")
-        begin = max(start, now)
-        elapsed = begin - start
+        elapsed = now - start
         first = trajectory.first_after(elapsed)
         if first == len(trajectory.times):
             text = (
@@ -246,39 +240,25 @@ class TrajectoryFollower(Tally):
                 f"start it now, or send it earlier. If all are late, the clocks differ. {CLOCKS}"
             )
             raise TrajectoryError(Reason.OLD, text)
-        before = {name: self._before(name, begin, now, present) for name in trajectory.names}
-        state = PathState(*map(list, zip(*(_state_of(layers, begin) for layers in before.values()), strict=True)))
+        state = PathState(*map(list, zip(*(self._state(name, now, present) for name in trajectory.names), strict=True)))
         if trajectory.times[first] == elapsed and self.max_jump:
             for name, desired, at in zip(trajectory.names, trajectory.positions[first], state.position, strict=True):
                 where = f" of point {first}, due at once,"
                 refuse(refused_jump(name, float(desired), at, self.max_jump, JUMP_RULE, where))
         path = trajectory.path(start, elapsed, state)
         self._check_way(path, trajectory.names, first, is_bridged=bool(trajectory.times[first] > elapsed))
-        changed = dict(self._layers)
-        for column, (name, layers) in enumerate(before.items()):
-            kept = [layer for layer in layers if layer.begin < begin]
-            while len(kept) > 1 and kept[1].begin <= now:  # the first one is superseded already
-                del kept[0]
-            own = (*kept, _Layer(begin, path, column))
-            if len(own) > MAX_WAITING:
-                text = (
-                    f"joint {name!r} has {len(own) - 1} trajectories waiting for their start, the maximum; send the "
-                    f"next one later, or cancel them by an empty trajectory."
-                )
-                raise TrajectoryError(Reason.FROM_THE_FUTURE, text)
-            changed[name] = own
-        self._layers = changed
+        self._motions |= {name: _Motion(path, column) for column, name in enumerate(trajectory.names)}
 
-    def _before(self, name: str, begin: float, now: float, present: Mapping[str, float]) -> tuple[_Layer, ...]:
-        """Return the motion of a joint up to a time, at least one layer."""
-        own = self._layers.get(name)
-        if own:
-            return tuple(layer for layer in own if layer.begin <= begin) or (_resting(_state_of(own, begin)[0], now),)
+    def _state(self, name: str, now: float, present: Mapping[str, float]) -> _Row:
+        """Return position, velocity, acceleration and effort of a joint; at rest if it is not followed yet."""
+        motion = self._motions.get(name)
+        if motion is not None:
+            return _row(motion.path.state(now), motion.column)
         at = present.get(name)
         if at is None or not math.isfinite(at):
             text = f"joint {name!r}: present position unknown, where the trajectory starts; wait for a joint state."
             raise TrajectoryError(Reason.JUMP, text)
-        return (_resting(at, now),)
+        return at, 0.0, 0.0, 0.0
 
     def _check_way(self, path: Path, names: tuple[str, ...], first: int, *, is_bridged: bool) -> None:
         """Refuse a path that exceeds the limits between its points; the points themselves were checked before."""
@@ -314,61 +294,32 @@ class TrajectoryFollower(Tally):
 
     def _stop(self, names: Sequence[str], now: float, present: Mapping[str, float]) -> None:
         refuse(refused_names(names, self._joints))
-        changed = dict(self._layers)
-        for name in names or tuple(changed):
-            at = _state_of(changed[name], now)[0] if name in changed else present.get(name)
+        for name in names or tuple(self._motions):
+            at = self._state(name, now, present)[0] if name in self._motions else present.get(name)
             if at is not None and math.isfinite(at):  # joints without a position are not followed
-                changed[name] = (_resting(at, now),)
-        self._layers = changed
+                self._motions[name] = _Motion(Path.through(now, np.zeros(1), np.array([[at]])), 0)
 
     # --- output ---------------------------------------------------------------------------------------------------
     def sample(self, t: float) -> TrajectoryPoint | None:
         """Return the setpoints of the followed joints at a time; None without any."""
-        layers = self._layers
-        if not layers:
+        if not self._motions:
             return None
-        states: dict[int, PathState] = {}
-        rows = [_state_of(own, t, states) for own in layers.values()]
-        return TrajectoryPoint(tuple(layers), *zip(*rows, strict=True))
+        states = {id(path): path.state(t) for path, _ in self._motions.values()}
+        rows = [_row(states[id(path)], column) for path, column in self._motions.values()]
+        return TrajectoryPoint(tuple(self._motions), *zip(*rows, strict=True))
 
     def is_active(self, t: float) -> bool:
-        """Return True if a trajectory has not ended, or not started, at a time."""
-        return any(own[-1].path.end > t for own in self._layers.values())
+        """Return True if a trajectory has not ended at a time."""
+        return any(path.end > t for path, _ in self._motions.values())
 
     def cancel(self, names: Iterable[str] | None = None) -> None:
         """Stop following joints (all by default), after a reset or when another command takes them over."""
-        with self._change:
-            gone = set(self._layers if names is None else names)
-            self._layers = {name: own for name, own in self._layers.items() if name not in gone}
+        for name in list(self._motions) if names is None else names:
+            self._motions.pop(name, None)
 
 
-def _resting(position: float, now: float) -> _Layer:
-    return _Layer(now, Path.through(now, np.zeros(1), np.array([[position]])), 0)
-
-
-def _state_of(
-    layers: tuple[_Layer, ...], t: float, known: dict[int, PathState] | None = None
-) -> tuple[float, float, float, float]:
-    """Return position, velocity, acceleration and effort of a joint at a time.
-
-    Args:
-        layers: motion of the joint, ordered by time.
-        t: time.
-        known: cache of the states of paths at this time, by id; modified.
-    """
-    layer = layers[0]
-    for later in layers[1:]:
-        if later.begin <= t:
-            layer = later
-    path, j = layer.path, layer.column
-    if t < layer.begin:
-        state = path.at_rest(0)
-    else:
-        found = None if known is None else known.get(id(path))
-        state = path.state(t) if found is None else found
-        if known is not None:
-            known[id(path)] = state
-    return state.position[j], state.velocity[j], state.acceleration[j], state.effort[j]
+def _row(state: PathState, column: int) -> _Row:
+    return state.position[column], state.velocity[column], state.acceleration[column], state.effort[column]
 
 
 # --- rules ----------------------------------------------------------------------------------------------------------
