@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import CancelledError
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +22,6 @@ from ada_controllers.running.control_loop import ControlLoop, LoopSettings, Robo
 from ada_controllers.state import JointPath, JointReference, PoseReference, Reference, end_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.messages import Message
 from ada_dynamics.spatial.orientation import to_quaternion
@@ -33,7 +30,7 @@ from ada_robot.messages.incoming import JOINT_TARGET, TARGET, write_pose
 from ada_robot.messages.outgoing import JointStateLayouts
 from ada_robot.ros import qos
 from ada_robot.ros.status import MOST_MISSED, Level, Status, period_values, since
-from ada_robot.timing.deadlines import DeadlineLoop
+from ada_robot.timing.deadlines import DeadlineLoop, outcome
 
 T = TypeVar("T")
 PATIENCE = 5.0  # timeout of requests to the control thread [s]
@@ -169,17 +166,9 @@ class ControlThread:
         Raises:
             AdaError: if the thread has ended or is too slow; or the error of the action.
         """
-        future = self.loop.post(action)
-        try:
-            return future.result(PATIENCE)
-        except CancelledError:
-            raise AdaError(f"the control thread has ended: {self.loop.failure}. Configure the node again.") from None
-        except FutureTimeoutError:
-            future.cancel()
-            raise AdaError(
-                f"the control thread did not execute the request within {PATIENCE:g} s: the controller is too "
-                "slow. Lower rate."
-            ) from None
+        ended = "the control thread has ended; its error is in the log. Configure the node again."
+        slow = f"the control thread did not execute the request within {PATIENCE:g} s: it is too slow. Lower rate."
+        return outcome(self.loop.post(action), PATIENCE, ended, slow)
 
     def activate(self) -> None:
         """Activate the controller; see `ControlLoop.activate`."""

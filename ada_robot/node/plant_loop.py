@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from typing import TypeVar
 
 import numpy as np
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_robot.ros.status import MOST_MISSED, Level, Status, period_values, since
 from ada_robot.simulated.plant import Plant, Snapshot
-from ada_robot.timing.deadlines import DeadlineLoop, Stamps
+from ada_robot.timing.deadlines import DeadlineLoop, Stamps, outcome
 
 T = TypeVar("T")
 PATIENCE = 5.0  # timeout of requests to the physics thread [s]
@@ -186,22 +185,13 @@ class PlantLoop(DeadlineLoop):
             self._measured = now, self.plant.steps
 
 
-def done(future: Future[Any]) -> Any:
-    """Wait for the result of a request to the physics thread.
-
-    Raises:
-        AdaError: if it was refused, or the thread has ended or is too slow.
-    """
-    try:
-        return future.result(PATIENCE)
-    except CancelledError:
-        raise AdaError("the physics has ended; restart the node.") from None
-    except FutureTimeoutError:
-        future.cancel()
-        raise AdaError(
-            f"the physics did not execute the request within {PATIENCE:g} s: it is overloaded by a small step or a "
-            "large robot. Lower real_time_factor or physics_rate."
-        ) from None
+def done(future: Future[T]) -> T:
+    """Wait for the result of a request to the physics thread; see `outcome`."""
+    slow = (
+        f"the physics did not execute the request within {PATIENCE:g} s: it is overloaded by a small step or a large "
+        "robot. Lower real_time_factor or physics_rate."
+    )
+    return outcome(future, PATIENCE, "the physics has ended; restart the node.", slow)
 
 
 class PhysicsStatus:

@@ -19,7 +19,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,6 +79,17 @@ class Stamps:
         before = self._steady()
         now = self._now()
         return now - self._steady(), now - before
+
+
+def outcome(future: Future[T], timeout: float, ended: str, slow: str) -> T:
+    """Wait for the result of a posted action; AdaError with these messages if the loop has ended, or is too slow."""
+    try:
+        return future.result(timeout)
+    except CancelledError:
+        raise AdaError(ended) from None
+    except FutureTimeoutError:
+        future.cancel()
+        raise AdaError(slow) from None
 
 
 def reduce_interpreter_jitter() -> None:

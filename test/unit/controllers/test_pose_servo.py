@@ -9,8 +9,7 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, ReferenceRefused, State, make
-from ada_controllers.pose_servo import PoseServo
-from ada_controllers.serial_arm import Reach, SerialArm, last_link
+from ada_controllers.pose_servo import PoseServo, Reach, SerialArm, last_link
 from ada_dynamics.dynamics.poses import inverse, moved, twist_between
 from ada_dynamics.spatial.orientation import pose_of
 
