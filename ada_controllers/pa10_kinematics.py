@@ -263,7 +263,7 @@ _TINY = 1e-200
 _PLAIN = np.dtype(np.float64)
 
 
-class Target(NamedTuple):
+class WristTarget(NamedTuple):
     """aTw2d of eq. 14, and its distance from the workspace."""
 
     rotation: Mat3  # columns
@@ -353,7 +353,7 @@ def s3_equations(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequ
     return {"q": rows, "check": [target.distance, missed, target.defect]}
 
 
-def _target(pose: Sequence[Scalar], geometry: Sequence[Scalar]) -> Target:
+def _target(pose: Sequence[Scalar], geometry: Sequence[Scalar]) -> WristTarget:
     """Compute aTw2d = bTa^-1 bThd w2Th^-1, eq. 13, and eqs. 22, 24."""
     base, upper, fore = geometry[:3]
     columns = [Vec3(pose[j], pose[4 + j], pose[8 + j]) for j in range(4)]
@@ -370,7 +370,7 @@ def _target(pose: Sequence[Scalar], geometry: Sequence[Scalar]) -> Target:
     cos_4 = expr.maximum(expr.minimum(cos_4, 1.0), -1.0)
     reach = expr.sqrt(square)
     distance = expr.maximum(reach - (upper + fore), expr.absolute(upper - fore) - reach)  # eq. 24
-    return Target(Mat3(hand(0), hand(1), hand(2)), p, square, cos_4, distance, _defect(columns, pose[12:]))
+    return WristTarget(Mat3(hand(0), hand(1), hand(2)), p, square, cos_4, distance, _defect(columns, pose[12:]))
 
 
 def _defect(columns: Sequence[Vec3], last: Sequence[Scalar]) -> Scalar:
@@ -391,7 +391,7 @@ def _angle(axis: int, sine: Scalar, cosine: Scalar) -> tuple[Scalar, AxisRotatio
     return angle, AxisRotation(axis, c, s)
 
 
-def _wrist(target: Target, arm: Arm, e2: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+def _wrist(target: WristTarget, arm: Arm, e2: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Return θ5, θ6 >= 0 and θ7 from the rotation that remains after the first four joints (section 2.3)."""
 
     def rest(column: Vec3) -> Vec3:

@@ -33,8 +33,8 @@ _FINE = 1e-11  # step at which the iteration ends [rad, m]
 _DAMPINGS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)  # relative to the largest curvature
 
 
-class Motions(NamedTuple):
-    """Motions allowed by the loops in a configuration.
+class BranchMotions(NamedTuple):
+    """BranchMotions allowed by the loops in a configuration.
 
     Attributes:
         M: mass matrix.
@@ -91,7 +91,7 @@ class Manifold:
             q = self.mechanism.virtual.integrate(q, step)
         return q
 
-    def motions(self, q: Array, before: Array | None = None) -> Motions:
+    def motions(self, q: Array, before: Array | None = None) -> BranchMotions:
         """Return the motions allowed by the loops in a configuration.
 
         Args:
@@ -110,7 +110,7 @@ class Manifold:
             free = P @ Qt
         whole = np.asarray(np.linalg.solve(L.T, np.hstack([free, U[:, :rank]])), dtype=np.float64)
         count = free.shape[1]
-        return Motions(here.M, whole[:, :count], sigma, whole[:, count:], s[:rank], Vt[:rank])
+        return BranchMotions(here.M, whole[:, :count], sigma, whole[:, count:], s[:rank], Vt[:rank])
 
     def crossing(self, q: Array, wish: Array) -> Array | None:
         """Return the motion along the branch with the largest power of a force, among two that cross.
@@ -202,7 +202,7 @@ class Branch:
         bias = self.mechanism.virtual_dynamics.bias(q, np.zeros(len(v)))
         return self.manifold.crossing(q, motions.M @ desired if is_acceleration else desired - bias)
 
-    def _of_mechanism(self, q: Array, v: Array, effort: Array, motions: Motions, time: float) -> Array:
+    def _of_mechanism(self, q: Array, v: Array, effort: Array, motions: BranchMotions, time: float) -> Array:
         """Return a with J a = -γ, and M a = τ - h along the branch."""
         here = self.manifold.at(q, v, effort)
         determined = motions.sizes > LOST * float(np.max(motions.sizes, initial=0.0))
