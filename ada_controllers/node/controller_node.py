@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from ada_dynamics.model.model import Model
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.inbox import AwaitedDescription
 from ada_robot.ros.managed_node import ACTIVE, INACTIVE, SUCCESS, UNCONFIGURED, ManagedNode
-from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides, start_settings
+from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 
@@ -57,11 +58,16 @@ class ControllerNode(ManagedNode):
         """
         super().__init__(NAME, **arguments)
         self.thread: ControlThread | None = None
-        self._settings = Parameters(self, ControllerSettings, on_change=self._change, on_done=self._changed)
+        # before the other ones, so that a request may change a controller and its settings
+        self._laws = {
+            name: Parameters(self, find(name).SETTINGS, prefix=name, on_change=partial(self._retune, name))
+            for name in CONTROLLERS
+        }
+        self._law_settings = {name: law.value for name, law in self._laws.items()}  # also those about to be set
+        self._settings = Parameters(self, ControllerSettings, on_change=self._change)
         self._loop_settings = Parameters(self, LoopSettings, on_change=self._change_loop)
         self._shaping = Parameters(self, ShapingSettings, prefix=SHAPING, on_change=self._change_shaping)
-        self._declare(self._settings.value.controller)
-        self._check_settings_of_others()
+        refuse_unknown_overrides(self)
         self._description: str | None = None
         self._model: Model | None = None
         self._action: TrajectoryAction | None = None
@@ -75,52 +81,29 @@ class ControllerNode(ManagedNode):
         self.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     # --- parameters -------------------------------------------------------------------------------------------------
-    def _declare(self, controller: str) -> None:
-        self._own = Parameters(self, find(controller).SETTINGS, prefix=controller, on_change=self._retune)
-        self._declared = controller
-
-    def _check_settings_of_others(self) -> None:
-        """Check the initial settings of controllers that may run later."""
-        others = [name for name in CONTROLLERS if name != self._declared]
-        refuse_unknown_overrides(self, later=tuple(f"{name}." for name in others))
-        for name in others:
-            if any(override.startswith(f"{name}.") for override in self._parameter_overrides):
-                start_settings(self, find(name).SETTINGS, prefix=name)
-
     def _change(self, old: ControllerSettings, new: ControllerSettings) -> None:
         if new.controller != old.controller:
-            is_own = new.controller == self._declared
-            settings = (
-                self._own.value
-                if is_own
-                else start_settings(self, find(new.controller).SETTINGS, prefix=new.controller)
-            )
-            self._use(new.controller, settings, self._shaping.value, keep=False)
+            self._use(new.controller, self._law_settings[new.controller], self._shaping.value, keep=False)
+            if self._action is not None:
+                self._action.serve(new.controller)
+            self.get_logger().info(f"controller is {new.controller}; its settings are {new.controller}.*")
         if self.thread is not None and new.state_rate != old.state_rate:
             self.thread.change(self._loop_settings.value, new.state_rate)
         if self._action is not None:
             self._action.settings = new
-
-    def _changed(self, new: ControllerSettings) -> None:
-        """Replace the parameters of the previous controller by those of the running one."""
-        if new.controller != self._declared:
-            self._own.close()
-            self._declare(new.controller)
-            if self._action is not None:
-                self._action.serve(new.controller)
-            self.get_logger().info(
-                f"controller is {new.controller}; its settings are the parameters {new.controller}.*"
-            )
 
     def _change_loop(self, _: LoopSettings, new: LoopSettings) -> None:
         if self.thread is not None:
             self.thread.change(new, self._settings.value.state_rate)
 
     def _change_shaping(self, _: ShapingSettings, new: ShapingSettings) -> None:
-        self._use(self._declared, self._own.value, new, keep=True)
+        name = self._settings.value.controller
+        self._use(name, self._laws[name].value, new, keep=True)
 
-    def _retune(self, _: object, new: object) -> None:
-        self._use(self._declared, new, self._shaping.value, keep=True)
+    def _retune(self, name: str, _: object, new: object) -> None:
+        self._law_settings[name] = new
+        if name == self._settings.value.controller:
+            self._use(name, new, self._shaping.value, keep=True)
 
     def _use(self, name: str, settings: Any, shaping: ShapingSettings, *, keep: bool) -> None:
         """Switch to a new controller; an AdaError leaves the node unchanged."""
@@ -167,7 +150,8 @@ class ControllerNode(ManagedNode):
     def _configure(self) -> None:
         settings = self._settings.value
         self._model = model = self._load()
-        controller = self._make(self._declared, self._own.value, self._shaping.value)
+        name = settings.controller
+        controller = self._make(name, self._laws[name].value, self._shaping.value)
         thread = ControlThread(self, controller, settings, self._loop_settings.value, self._thread_ended)
         health = Diagnostics(self, model.name)
         health.add("control", lambda: control_status(thread))

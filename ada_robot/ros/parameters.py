@@ -57,7 +57,6 @@ class Parameters(Generic[S]):
         prefix: str = "",
         beside: Sequence[str] = (),
         on_change: Callable[[S, S], None] | None = None,
-        on_done: Callable[[S], None] | None = None,
     ) -> None:
         """Declare the parameters with their initial values.
 
@@ -69,29 +68,19 @@ class Parameters(Generic[S]):
                 servo.s1.gains.
             on_change: called with the old and the new settings before a change; an AdaError refuses the request. If a
                 later check refuses the request, it is called again with both exchanged.
-            on_done: called with the new settings after a change; it may declare and undeclare other parameters.
 
         Raises:
             InputError: if an initial value is invalid.
         """
         self.cls = cls
         self.prefix = prefix + "." if prefix else ""
-        self.on_change, self.on_done = on_change, on_done
+        self.on_change = on_change
         self.settings = {self.prefix + one.name: one for one in fields_of(cls)}
         self._node = weakref.ref(node)
-        self.value = start_settings(node, cls, prefix=prefix, beside=beside)
+        self.value = _start_settings(node, cls, self.prefix, beside)
         for name, value in self.typed(self.value).items():
             _declare(node, name, value, self.settings[name])
         _Changes.of(node).groups.append(self)
-
-    def close(self) -> None:
-        """Undeclare the parameters; `value` is kept."""
-        node: Any = self._node()
-        _Changes.of(node).groups.remove(self)
-        for name, one in self.settings.items():
-            if one.read_only:  # read-only parameters cannot be undeclared
-                node._descriptors[name].read_only = False
-            node.undeclare_parameter(name)
 
     def checked(self, values: dict[str, Any]) -> S:
         """Return the present settings with values replaced by full names, checked."""
@@ -103,13 +92,8 @@ class Parameters(Generic[S]):
         return {self.prefix + name: value for name, value in as_mapping(settings).items()}
 
 
-def start_settings(node: Node, cls: type[S], *, prefix: str = "", beside: Sequence[str] = ()) -> S:
-    """Return settings with the initial values passed to a node, declared or not. Arguments as in `Parameters`.
-
-    Raises:
-        InputError: if an initial value is invalid.
-    """
-    before = prefix + "." if prefix else ""
+def _start_settings(node: Node, cls: type[S], before: str, beside: Sequence[str]) -> S:
+    """Return settings with the initial values passed to a node."""
     overrides = _overrides(node)
     known = {before + one.name: one for one in fields_of(cls)}
     # all names with this prefix, to detect unknown ones
@@ -219,12 +203,8 @@ class _Changes:
 
     def _commit(self, parameters: Sequence[Parameter]) -> None:
         request = self._request(parameters)
-        changes = request.changes if request is not None else []
-        for group, new in changes:
+        for group, new in request.changes if request is not None else []:
             group.value = new
-        for group, new in changes:
-            if group.on_done is not None:
-                group.on_done(new)
 
     def _request(self, parameters: Sequence[Parameter]) -> _Request | None:
         """Return the result of `_rewrite` for this request; None for declarations, for which rclpy skips it."""

@@ -16,7 +16,7 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters,
 from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
-from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides, start_settings  # noqa: E402
+from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides  # noqa: E402
 from ada_robot.settings import setting  # noqa: E402
 
 
@@ -101,7 +101,7 @@ def test_an_unknown_start_value_is_refused_with_near_names(ros):
     refuse_unknown_overrides(node)
     node = ros.node("chooser", parameter_overrides=[Parameter("b.stifness", value=7.0)])
     with pytest.raises(InputError) as refusal:
-        start_settings(node, Gains, prefix="b")
+        Parameters(node, Gains, prefix="b")
     assert "b.stiffness" in refusal.value.allowed
 
 
@@ -224,29 +224,3 @@ def test_a_change_is_announced_before_it_holds_and_a_refusal_by_one_part_undoes_
     for _ in range(2):  # what changes nothing is not announced
         assert set_one(ros, "physics_rate", 5.0).successful
     assert seen == [(Rates(), Rates(physics_rate=5.0), Rates())], "before it holds"
-
-
-def test_parameters_may_go_and_others_come_once_a_change_holds(ros):
-    node = ros.node("chooser", parameter_overrides=[Parameter("b.stiffness", value=7.0)])
-    groups = {}
-
-    @dataclass(frozen=True)
-    class Choice:
-        which: str = setting("a", "which part", choices=("a", "b"))
-
-    def choose(new: Choice) -> None:
-        for group in groups.values():
-            group.close()
-        groups.clear()
-        groups[new.which] = Parameters(node, Gains, prefix=new.which)
-
-    Parameters(node, Choice, on_done=choose)
-    groups["a"] = Parameters(node, Gains, prefix="a")
-    assert start_settings(node, Gains, prefix="b").stiffness == 7.0, "known before it is declared"
-    (done,) = node.set_parameters([Parameter("which", value="b")])
-    assert done.successful
-    assert node.get_parameter("which").value == "b"
-    assert node.get_parameter("b.stiffness").value == 7.0
-    assert not node.has_parameter("a.stiffness")
-    (done,) = node.set_parameters([Parameter("which", value="a")])
-    assert done.successful and not node.has_parameter("b.stiffness")
