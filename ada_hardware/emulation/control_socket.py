@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control socket of an emulated device: a local socket by which its owner sets faults and reads its state.
 
-It carries datagrams of JSON, such as {"fault": "drop", "value": 0.1}, {"clear": true} or {"ask": "state"}. Each is
-answered by one: {"ok": true, ...}, or {"error": "..."}. Folder (0700) and socket (0600) are accessible to their user
-only.
+It carries datagrams of JSON: a request and its arguments, such as ["fault", "drop", 0.1], answered by {"answer": ...}
+or {"error": "..."}. Folder (0700) and socket (0600) are accessible to their user only.
 
     for target in control_sockets("pa10"):
-        ask(target, {"fault": "emergency_stop", "value": 1.0})
+        ask(target, "fault", "emergency_stop", 1.0)
 """
 
 from __future__ import annotations
@@ -17,59 +16,38 @@ import socket
 import stat
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_hardware.emulation.host import EmulatorHost
 from ada_robot.errors import NoAnswer, TransportError
 
 _LONGEST = 1 << 18  # [bytes] of a datagram
-ASKS = ("state", "violations", "url", "faults")
 TIMEOUT = 5.0  # [s] of an answer
 _ENDING = ".sock"
 _LONGEST_FOLDER = 70  # [bytes]: the path of a socket has at most 107
-_ALLOWED = (
-    'send {"fault": NAME, "value": NUMBER} or {"clear": true} or {"ask": "state"}, "violations", "url", "faults".'
-)
 
 
 def answer(host: EmulatorHost, data: bytes) -> dict[str, Any]:
-    """Execute an order and return the answer."""
-    try:
-        order = json.loads(data)
-        if not isinstance(order, dict):
-            raise ValueError("not an object")
-    except ValueError as problem:
-        return {"error": f"{data!r:.80} is not a JSON object ({problem}); {_ALLOWED}"}
-    try:
-        if set(order) == {"fault", "value"}:
-            host.fault(str(order["fault"]), order["value"])
-            return {"ok": True, "url": host.url}
-        if order == {"clear": True}:
-            host.clear()
-            return {"ok": True, "url": host.url}
-        if set(order) == {"ask"} and order["ask"] in ASKS:
-            return {"ok": True, order["ask"]: _asked(host, order["ask"])}
-    except (AdaError, KeyError, TypeError, ValueError) as problem:
-        return {"error": str(problem)}
-    return {"error": f"{data!r:.80} is not a known order; {_ALLOWED}"}
-
-
-def _encoded(what: Mapping[str, object]) -> bytes:
-    """Encode an order or answer; numpy arrays become lists, other types text."""
-    return json.dumps(what, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one)).encode()
-
-
-def _asked(host: EmulatorHost, what: str) -> object:
+    """Execute a request and return the answer."""
     emulator = host.line.emulator
-    if what == "state":
-        return emulator.state()
-    if what == "violations":
-        return [list(one) for one in emulator.violations]
-    return host.url if what == "url" else host.line.on()
+    requests: dict[str, Callable[..., object]] = {
+        "fault": host.fault,
+        "clear": host.clear,
+        "faults": host.line.on,
+        "state": emulator.state,
+        "violations": lambda: emulator.violations,
+    }
+    try:
+        name, *arguments = json.loads(data)
+        if name not in requests:
+            raise unknown_name("request", name, requests)
+        return {"answer": requests[name](*arguments)}
+    except (AdaError, KeyError, TypeError, ValueError) as problem:
+        return {"error": f"{data!r:.80}: {problem}"}
 
 
 class ControlSocket(NamedTuple):
@@ -124,7 +102,9 @@ class ControlServer:
         """Execute an order and answer it."""
         with suppress(OSError):  # a client that is gone or does not read must not block the device
             data, sender = self._socket.recvfrom(_LONGEST)
-            reply = _encoded(answer(self._host, data))
+            # numpy arrays become lists, other types text
+            found = json.dumps(answer(self._host, data), default=lambda one: getattr(one, "tolist", one.__str__)())
+            reply = found.encode()
             if sender:
                 self._socket.sendto(reply, sender)
         return True
@@ -186,11 +166,17 @@ def control_sockets(device: str = "", pid: int = 0) -> list[ControlSocket]:
     return found
 
 
-def ask(target: ControlSocket, order: Mapping[str, object], timeout: float = TIMEOUT) -> dict[str, Any]:
-    """Send an order and return the answer.
+def ask(target: ControlSocket, request: str, *arguments: object, timeout: float = TIMEOUT) -> Any:
+    """Send a request and return the answer.
+
+    Args:
+        target: socket of the emulator.
+        request: "fault" (name and value; returns the address of the device), "clear", "faults", "state", "violations".
+        arguments: arguments of the request.
+        timeout: timeout of the answer [s].
 
     Raises:
-        InputError: the device refuses the order.
+        InputError: the device refuses the request.
         NoAnswer: no answer in time, or the device has ended.
     """
     own = target.path.with_suffix(f".{time.monotonic_ns()}")  # to which the device answers
@@ -199,7 +185,7 @@ def ask(target: ControlSocket, order: Mapping[str, object], timeout: float = TIM
         try:
             client.bind(str(own))
             client.connect(str(target.path))
-            client.send(_encoded(order))
+            client.send(json.dumps([request, *arguments]).encode())
             data = client.recv(_LONGEST)
         except OSError as problem:
             is_frozen = isinstance(problem, TimeoutError)
@@ -214,8 +200,9 @@ def ask(target: ControlSocket, order: Mapping[str, object], timeout: float = TIM
     found: dict[str, Any] = json.loads(data)
     if "error" in found:
         text = f"the emulated {target.device} of process {target.pid}: {found['error']}"
-        raise InputError(text, field=str(order["fault"]) if "fault" in order else None, value=order.get("value"))
-    return found
+        field, value = (*arguments, None, None)[:2]
+        raise InputError(text, field=str(field), value=value)
+    return found["answer"]
 
 
 def _is_left_over(path: Path) -> bool:

@@ -15,7 +15,6 @@ import os
 import socket
 import struct
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -37,75 +36,46 @@ PRIORITY = 49  # real-time priority, one less than the default of the robot's cy
 _LONGEST_WAIT = 0.5  # [s]
 
 
-class DevicePort(ABC):
-    """Device side of a connection.
+class PtyPort:
+    """Device side of a serial line: a pseudo-terminal, which hosts may open and close repeatedly.
 
     Attributes:
-        url: address to be opened by a driver.
+        url: address to be opened by a driver; a new one after each `open`.
     """
-
-    url: str
-
-    @abstractmethod
-    def descriptors(self) -> Sequence[int]:
-        """Descriptors that become readable on input; empty while disconnected."""
-
-    @abstractmethod
-    def arrivals(self, now: float) -> list[tuple[float, bytes]]:
-        """Return all received data without waiting: parts of a stream, or packets, each with its time of reception.
-
-        Args:
-            now: present time on the monotonic clock, used where no time of reception is known [s].
-        """
-
-    @abstractmethod
-    def send(self, data: bytes) -> None:
-        """Send data; they are lost if the host does not read."""
-
-    @abstractmethod
-    def disconnect(self) -> None:
-        """Unplug the cable; no effect if it is unplugged."""
-
-    @abstractmethod
-    def reconnect(self) -> None:
-        """Plug the cable in; no effect if it is plugged in. Raises TransportError on failure."""
-
-    def close(self) -> None:
-        """Close permanently."""
-        self.disconnect()
-
-
-class PtyPort(DevicePort):
-    """Pseudo-terminal. Hosts may open and close it repeatedly; each reconnect creates a new terminal."""
 
     def __init__(self) -> None:
         """Open a pseudo-terminal."""
         self._master = self._slave = -1
-        self.reconnect()
+        self.open()
 
-    def descriptors(self) -> Sequence[int]:  # noqa: D102
+    def descriptors(self) -> Sequence[int]:
+        """Descriptors that become readable on input; empty while closed."""
         return [self._master] if self._master >= 0 else []
 
-    def arrivals(self, now: float) -> list[tuple[float, bytes]]:  # noqa: D102
+    def arrivals(self, now: float) -> list[tuple[float, bytes]]:
+        """Received bytes with their time of reception, taken as the present time `now` [s]; does not wait."""
         try:
             data = os.read(self._master, _PIECE) if self._master >= 0 else b""
         except OSError:
             return []
         return [(now, data)] if data else []
 
-    def send(self, data: bytes) -> None:  # noqa: D102
+    def send(self, data: bytes) -> None:
+        """Send data; they are lost if no host reads."""
         if self._master >= 0:
             with contextlib.suppress(OSError):  # the buffer is full since no host reads
                 os.write(self._master, data)
 
-    def disconnect(self) -> None:  # noqa: D102
+    def close(self) -> None:
+        """Close, as if the cable were unplugged; no effect if it is closed."""
         if self._master < 0:
             return
         for descriptor in (self._master, self._slave):
             os.close(descriptor)
         self._master = self._slave = -1
 
-    def reconnect(self) -> None:  # noqa: D102
+    def open(self) -> None:
+        """Open a new pseudo-terminal; no effect if one is open."""
         if self._master >= 0:
             return
         terminals = posix_module("tty", "An emulated serial line", "Devices on UDP can be emulated.")
@@ -116,8 +86,12 @@ class PtyPort(DevicePort):
         self.url = os.ttyname(self._slave)
 
 
-class UdpPort(DevicePort):
-    """UDP port. Replies are sent to the sender of the last packet."""
+class UdpPort:
+    """Device side of a UDP connection. Replies are sent to the sender of the last packet.
+
+    Attributes:
+        url: address to be opened by a driver.
+    """
 
     def __init__(self, address: str = ANY_UDP) -> None:
         """Open the port.
@@ -131,13 +105,17 @@ class UdpPort(DevicePort):
         self._host, self._port = host_and_port(address, lowest_port=0)
         self._socket: socket.socket | None = None
         self._peer: tuple[object, ...] | None = None
-        self.reconnect()
+        self.open()
 
-    def descriptors(self) -> Sequence[int]:  # noqa: D102
+    def descriptors(self) -> Sequence[int]:
+        """Descriptors that become readable on input; empty while closed."""
         return [] if self._socket is None else [self._socket.fileno()]
 
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
-        """Received packets with kernel time stamps, which do not depend on the scheduling of this process."""
+        """Received packets with their times of reception [s]; does not wait.
+
+        The times are kernel time stamps, which do not depend on the scheduling of this process, relative to `now`.
+        """
         found: list[tuple[float, bytes]] = []
         present = time.time()
         while self._socket is not None and len(found) < _AT_ONCE:
@@ -150,17 +128,20 @@ class UdpPort(DevicePort):
             found.append((now - _age(notes, present), data))
         return found
 
-    def send(self, data: bytes) -> None:  # noqa: D102
+    def send(self, data: bytes) -> None:
+        """Send a packet; it is lost before the first one was received."""
         if self._socket is not None and self._peer is not None:
             with contextlib.suppress(OSError):
                 self._socket.sendto(data, self._peer)
 
-    def disconnect(self) -> None:  # noqa: D102
+    def close(self) -> None:
+        """Close, as if the cable were unplugged; no effect if it is closed."""
         if self._socket is not None:
             self._socket.close()
             self._socket = self._peer = None
 
-    def reconnect(self) -> None:  # noqa: D102
+    def open(self) -> None:
+        """Open the port again; no effect if it is open. Raises TransportError if it is in use."""
         if self._socket is not None:
             return
         where = f"udp://{self._host}:{self._port}"
@@ -195,24 +176,6 @@ def _age(notes: Sequence[tuple[int, int, bytes]], present: float) -> float:
     return 0.0
 
 
-def open_device_port(wire: str, listen: str = "") -> DevicePort:
-    """Open the device side of a connection.
-
-    Args:
-        wire: "stream" or "packets".
-        listen: udp://HOST:PORT for packets; "": a free local port, and for streams a pseudo-terminal.
-
-    Raises:
-        TransportError: address for a stream, or it cannot be opened.
-    """
-    if wire == "packets":
-        return UdpPort(listen or ANY_UDP)
-    if not listen:
-        return PtyPort()
-    text = f"{listen!r}: this device is on a serial line and gets a pseudo-terminal; give no address."
-    raise TransportError(text, field="listen", value=listen, allowed="")
-
-
 class EmulatorHost:
     """Device on a pseudo-terminal or UDP port.
 
@@ -233,18 +196,25 @@ class EmulatorHost:
 
         Args:
             emulator: the device.
-            listen: address as of `open_device_port`; "": default of the kind of connection.
+            listen: udp://HOST:PORT for packets; "": a free local port, and for streams a pseudo-terminal.
             faults: faults of connection and device, by name.
             seed: seed of random faults.
             clock: monotonic time [s].
 
         Raises:
-            TransportError: the address cannot be opened, or is of the other kind.
+            TransportError: the address cannot be opened, or the device is on a serial line.
             InputError: unknown fault or invalid value.
         """
         self._clock = clock
         self.line = EmulatedLink(emulator, clock(), faults=faults, seed=seed)
-        self._end: DevicePort = open_device_port(emulator.WIRE, listen)
+        self._end: PtyPort | UdpPort
+        if emulator.WIRE == "packets":
+            self._end = UdpPort(listen or ANY_UDP)
+        elif listen:
+            text = f"{listen!r}: this device is on a serial line and gets a pseudo-terminal; give no address."
+            raise TransportError(text, field="listen", value=listen, allowed="")
+        else:
+            self._end = PtyPort()
         self._watched: dict[int, Callable[[], bool]] = {}
         self._is_running = True
         self._follow_cable()
@@ -258,8 +228,11 @@ class EmulatorHost:
         """Add an input to the loop; `handle` processes it, and returns False at its end."""
         self._watched[descriptor] = handle
 
-    def fault(self, name: str, value: float) -> None:
+    def fault(self, name: str, value: float) -> str:
         """Set a fault, or clear it with 0; called by the thread of the loop.
+
+        Returns:
+            Address to be opened by a driver.
 
         Raises:
             InputError: unknown fault or invalid value.
@@ -268,6 +241,7 @@ class EmulatorHost:
         self.line.run(self._clock())
         self.line.fault(name, value)
         self._follow_cable()
+        return self.url
 
     def clear(self) -> None:
         """Clear all faults; raises as `fault`."""
@@ -302,6 +276,6 @@ class EmulatorHost:
 
     def _follow_cable(self) -> None:
         if self.line.is_disconnected:
-            self._end.disconnect()
+            self._end.close()
         else:
-            self._end.reconnect()
+            self._end.open()

@@ -20,7 +20,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,8 +29,6 @@ from ada_hardware.emulation.host import PRIORITY
 from ada_hardware.transport.wires import is_readable
 from ada_robot.errors import NoAnswer, TransportError
 from ada_robot.processes import ChildProcess
-
-_PIECE = 65_536  # [bytes]
 
 
 class EmulatorProcess(ChildProcess):
@@ -57,7 +54,7 @@ class EmulatorProcess(ChildProcess):
         Args:
             name: name in the registry, or "module:class".
             settings: settings of the device by name.
-            listen: address as of `host.open_device_port`; "": default of the kind of connection.
+            listen: address as of `host.EmulatorHost`.
             faults: faults of connection and device, by name.
             seed: seed of random faults.
             priority: real-time priority if permitted; 0: none.
@@ -101,16 +98,16 @@ class EmulatorProcess(ChildProcess):
         Raises:
             InputError: unknown fault or invalid value.
         """
-        self.url = str(self._answer({"fault": name, "value": value})["url"])
+        self.url = str(self._answer("fault", name, value))
 
     def state(self) -> dict[str, Any]:
         """State of the device."""
-        state: dict[str, Any] = self._answer({"ask": "state"})["state"]
+        state: dict[str, Any] = self._answer("state")
         return state
 
     def violations(self) -> list[Violation]:
         """Recorded violations of the host."""
-        return [Violation(*one) for one in self._answer({"ask": "violations"})["violations"]]
+        return [Violation(*one) for one in self._answer("violations")]
 
     # --- process control ------------------------------------------------------------------------------------------
     def freeze(self) -> None:
@@ -135,28 +132,26 @@ class EmulatorProcess(ChildProcess):
             self._control.path.unlink(missing_ok=True)
 
     # --- helpers --------------------------------------------------------------------------------------------------
-    def _answer(self, order: dict[str, object]) -> dict[str, Any]:
+    def _answer(self, request: str, *arguments: object) -> Any:
         if self._control is None:
             raise self._gone()
         try:
-            return ask(self._control, order, self._timeout)
+            return ask(self._control, request, *arguments, timeout=self._timeout)
         except NoAnswer as problem:
             if problem.value == "ended":
                 raise self._gone() from None
             raise NoAnswer(f"{problem} {self._error_output()}", field="state", value="frozen") from None
 
     def _ready(self) -> dict[str, Any]:
-        """Wait for the line that the process prints when it is ready."""
-        pipe, line, deadline = self.popen.stdout, b"", time.monotonic() + self._timeout
+        """Wait for the line that the process prints, in one piece, when it is ready."""
+        pipe = self.popen.stdout
         assert pipe is not None
-        while not line.endswith(b"\n"):
-            if not is_readable(pipe.fileno(), deadline - time.monotonic()):
-                text = f"emulator {self.name}: not ready within {self._timeout:g} s. {self._error_output()}"
-                raise NoAnswer(text, field="state", value="frozen")
-            data = os.read(pipe.fileno(), _PIECE)
-            if not data:
-                raise self._gone()
-            line += data
+        if not is_readable(pipe.fileno(), self._timeout):
+            text = f"emulator {self.name}: not ready within {self._timeout:g} s. {self._error_output()}"
+            raise NoAnswer(text, field="state", value="frozen")
+        line = pipe.readline()
+        if not line:
+            raise self._gone()
         ready: dict[str, Any] = json.loads(line)
         return ready
 

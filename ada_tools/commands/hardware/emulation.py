@@ -41,10 +41,10 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     socket = _fault_socket(options)
     if not options.kind:
-        ask(socket, {"clear": True})
+        ask(socket, "clear")
     else:
         value = 1.0 if options.value is None else options.value
-        ask(socket, {"fault": options.kind, "value": 0.0 if options.clear else value})
+        ask(socket, "fault", options.kind, 0.0 if options.clear else value)
     _show([socket], as_json=options.json)
     return 0
 
@@ -78,7 +78,7 @@ def _show(running: list[ControlSocket], *, as_json: bool) -> None:
 
 def _facts(socket: ControlSocket) -> dict[str, object]:
     try:
-        faults = ask(socket, {"ask": "faults"})["faults"]
+        faults = ask(socket, "faults")
     except NoAnswer as problem:  # a device that does not reply must not hide the others
         faults = str(problem)
     return {"device": socket.device, "process": socket.pid, "faults": faults}

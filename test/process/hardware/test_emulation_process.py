@@ -20,7 +20,7 @@ from waiting import LIMIT, until
 
 from ada_dynamics.errors import InputError
 from ada_hardware import opening
-from ada_hardware.emulation.host import EmulatorHost, PtyPort, UdpPort, open_device_port
+from ada_hardware.emulation.host import EmulatorHost, PtyPort, UdpPort
 from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.transport import Serial, Wire, open_packets, open_stream
@@ -75,10 +75,10 @@ def test_what_nobody_reads_gets_lost_and_holds_nobody() -> None:
 def test_answers_go_to_whom_the_newest_packet_came_from_also_after_the_cable_was_out() -> None:
     end = UdpPort()
     url = end.url
-    end.disconnect()
+    end.close()
     end.send(b"to nobody")
     assert end.arrivals(0.0) == [] and end.descriptors() == []
-    end.reconnect()
+    end.open()
     assert end.url == url
     one, other = open_packets(end.url), open_packets(end.url, exclusive=False)
     for port in (one, other, one, other):
@@ -97,8 +97,9 @@ def test_answers_go_to_whom_the_newest_packet_came_from_also_after_the_cable_was
     ("packets", "udp:", "url"), ("packets", "udp://:5", "url"), ("packets", "udp://127.0.0.1", "url"),
 ])  # fmt: skip
 def test_an_address_that_an_emulator_cannot_have_is_refused(wire: str, listen: str, field: str) -> None:
+    device = (EchoStream if wire == "stream" else EchoPackets)(EchoDeviceSettings())
     with refused(TransportError, field=field, value=listen):
-        open_device_port(wire, listen)
+        EmulatorHost(device, listen)
     end = UdpPort()
     with refused(TransportError, field="port", value=int(end.url.rpartition(":")[2])):
         UdpPort(end.url)

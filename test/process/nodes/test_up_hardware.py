@@ -100,7 +100,7 @@ def test_a_joint_trajectory_moves_the_emulated_arm(ros, patient):
 def load(device, axis, value, pids):
     """Load an emulated sensor that runs in one of the processes."""
     (socket,) = [one for pid in pids for one in control_sockets(device, pid)]
-    ask(socket, {"fault": axis, "value": value})
+    ask(socket, "fault", axis, value)
 
 
 def test_a_compliant_hand_yields_to_its_emulated_sensor_and_a_killed_command_leaves_nothing_behind(ros, patient):
