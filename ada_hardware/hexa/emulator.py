@@ -187,7 +187,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self._alarms, self._axis_alarms, self._alarm_time = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS, math.inf
         self._last_command_time = -math.inf
         self.target = self.plant.angles
-        self._target_pose = self.plant.pose
+        self._target_configuration = self.plant.simulation.q
         self._target_rates, self._rates_age = np.zeros(LEGS), _RATES_LAST
         self._efforts = np.zeros(LEGS)
         self._on_since = self._done
@@ -311,7 +311,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         if self.state_now is not State.BRAKED:
             return
         self._session, self._number, self._last_command_time = command.session, command.number, now
-        self.target, self._target_pose = self.plant.angles, self.plant.pose
+        self.target, self._target_configuration = self.plant.angles, self.plant.simulation.q
         self._rates_age = _RATES_LAST
         self.state_now = State.POSITION
 
@@ -340,20 +340,19 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             return
         if command.request is Request.EFFORT:
             self.state_now, self._efforts = State.EFFORT, values
-            self.target, self._target_pose = self.plant.angles, self.plant.pose
+            self.target, self._target_configuration = self.plant.angles, self.plant.simulation.q
             return
         try:
-            found = self.plant.kinematics.forward(values, self._target_pose)
+            found = self.plant.kinematics.forward(values, self._target_configuration)
         except NoPose:
             self._alarm(TableAlarm.OUT_OF_REACH)
             return
-        # this lower bound suffices in nearly all configurations
-        if found.least_hold < LEAST_HOLD and self.plant.kinematics.jacobians(found.pose, values).hold < LEAST_HOLD:
+        if self.plant.kinematics.jacobians(found.pose, values).hold < LEAST_HOLD:
             self._alarm(TableAlarm.OUT_OF_REACH)
             return
         if self.settings.rate_reference == "difference":
             self._target_rates, self._rates_age = (values - from_where) / (cycles * PERIOD), 0
-        self.state_now, self.target, self._target_pose = State.POSITION, values, found.pose
+        self.state_now, self.target, self._target_configuration = State.POSITION, values, found.configuration
 
     def _answer(self, command: CommandPacket) -> list[Reply]:
         if self._faults["mute"]:

@@ -1,54 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics of the HEXA: inverse kinematics in closed form, forward kinematics by Newton's method, Jacobians.
+"""Kinematics of the HEXA: inverse kinematics in closed form, forward kinematics by closing its loops, Jacobians.
 
     table = HexaKinematics()
     q = table.inverse(pose)                    # six crank angles for a pose of the plate in the base frame, 4x4
-    found = table.forward(q, guess)            # found.pose, found.residual, found.iterations
+    found = table.forward(q, near)             # found.pose, found.configuration
     found = table.jacobians(pose)              # J_x t = J_q q̇ with t = [v; ω] of the plate at its origin, base axes
 
 Angles are those of the joints `leg_1_crank` ... `leg_6_crank` of the catalogue's `hexa`, with the same dimensions.
+
+The motor of a leg is at A; its crank of length L rotates in the plane of u (outwards) and z; its rod of length l
+connects the crank end C = A + L (cos q u - sin q z) with the ball joint B of the plate at p + R B. Angles are positive
+downwards. Tarao et al. print no equations of the mechanism; these are the usual ones of 6-RUS robots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, ModelError, SingularConfigurationError
 from ada_dynamics.jit.compiled import compiled
-from ada_dynamics.robots.mechanisms.parallel_robots import LEGS, HexaGeometry
-from ada_hardware.hexa.kinematics_law import inverse_law, newton_law, rods_law
+from ada_dynamics.robots.mechanisms.parallel_robots import LEGS, HexaGeometry, hexa
+from ada_dynamics.spatial.vector import ZERO, Mat3, Scalar, Vec3, cross
 from ada_robot.errors import HardwareError
 
 JOINTS = tuple(f"leg_{i + 1}_crank" for i in range(LEGS))
 """Names of the motor joints."""
 
-OUTWARDS: Array = np.full(LEGS, -1.0)
-"""Branch signs for all elbows outwards, as the table is built."""
-
 HOME: Array = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, -0.55], [0, 0, 0, 1.0]])
 """Pose in the middle of the workspace, level."""
 
+PLATE = "platform"
 TOLERANCE = 1e-12  # [m] rounding error
 ROTATION_TOLERANCE = 1e-9  # Frobenius norm of the orthogonality error of R
 SINGULAR = 1e-6  # measure below which a configuration is treated as singular
-_ITERATIONS = 25
-_LEAST_BY_VOLUME: float = (5.0 / 12.0) ** 2.5 / sqrt(2.0)
-_BEYOND = (
-    "HEXA: the pose found for these crank angles is beyond a singular configuration of the guess; use a guess on its "
-    "side."
-)
-_LAWS: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, int]]] = {
-    "inverse": (inverse_law, {"pose": 16, "branch": LEGS}),
-    "rods": (rods_law, {"pose": 16, "q": LEGS}),
-    "newton": (newton_law, {"pose": 16, "q": LEGS}),
-}
+_TINY = 1e-200
+_TURN = 2.0 * np.pi
 
 
 class Unreachable(InputError, HardwareError):
@@ -66,41 +61,23 @@ class Unreachable(InputError, HardwareError):
 
 
 class NoPose(InputError, HardwareError):
-    """No pose of the plate was found for crank angles.
-
-    Attributes:
-        residual: largest remaining error of a rod length [m].
-    """
-
-    def __init__(self, text: str, residual: float) -> None:
-        super().__init__(text)
-        self.residual = residual
+    """No pose of the plate has the given crank angles, or only one beyond a singular configuration."""
 
 
 class SingularConfiguration(InputError, HardwareError):
     """Singular configuration of the second kind."""
 
 
-class FoundPose(NamedTuple):
-    """Pose of the plate found by Newton's method.
+class PlatePose(NamedTuple):
+    """Pose of the plate for crank angles.
 
     Attributes:
         pose: pose in the base frame, 4x4.
-        residual: largest error of a rod length before the last step [m]; after it only rounding errors remain.
-        iterations: number of steps.
-        volume: determinant of J_x with moments scaled by the plate radius; changes its sign at a singular configuration
-            of the second kind.
+        configuration: positions of all joints of the catalogue's `hexa`.
     """
 
     pose: Array
-    residual: float
-    iterations: int
-    volume: float
-
-    @property
-    def least_hold(self) -> float:
-        """Lower bound of `Jacobians.hold` without an SVD: σ₆ ≥ |det| (5 / |J_x|²)^(5/2), with |J_x|² ≤ 12."""
-        return abs(self.volume) * _LEAST_BY_VOLUME
+    configuration: Array
 
 
 class Jacobians(NamedTuple):
@@ -155,22 +132,24 @@ class HexaKinematics:
     def __init__(self, geometry: HexaGeometry | None = None) -> None:
         """Args: dimensions; default: those of the catalogue's `hexa`."""
         self.geometry = geometry or HexaGeometry()
-        self._inverse, self._rods, self._newton = (_compiled(self.geometry, name) for name in _LAWS)
+        self._inverse, self._rods = _compiled(self.geometry)
 
-    # --- pose to angles -----------------------------------------------------------------------------------------
-    def inverse(self, pose: Array, branch: Array = OUTWARDS) -> Array:
-        """Compute the crank angles of a pose, each from -π to π [rad].
+    @cached_property
+    def _dynamics(self) -> Dynamics:
+        return Dynamics(hexa(HOME[:3, 3], (0.0, 0.0, 0.0), geometry=self.geometry).model)
+
+    def inverse(self, pose: Array) -> Array:
+        """Compute the crank angles of a pose with all elbows outwards, each from -π to π [rad].
 
         Args:
             pose: pose of the plate in the base frame, 4x4.
-            branch: branch sign of each leg; default: elbows outwards.
 
         Raises:
             Unreachable: the rod of a leg is too short or too long.
             InputError: `pose` is not a pose.
         """
         pose = _pose(pose)
-        q, check = self._inverse(pose.reshape(16), np.asarray(branch, dtype=np.float64))
+        q, check = self._inverse(pose.reshape(16))
         found = check.tolist()
         if found[LEGS] > ROTATION_TOLERANCE**2:
             _refuse_pose(pose)
@@ -179,54 +158,32 @@ class HexaKinematics:
         angles: Array = q
         return angles
 
-    # --- angles to pose -----------------------------------------------------------------------------------------
-    def forward(self, q: ArrayLike, guess: Array = HOME) -> FoundPose:
-        """Compute the pose for crank angles by Newton's method on the rod lengths.
+    def forward(self, q: ArrayLike, near: Array | None = None) -> PlatePose:
+        """Compute the pose for crank angles by closing the loops (`Dynamics.constraints.complete_position`).
 
-        There are up to 40 poses for the same angles; the result depends on the guess and is on the same side of
-        singular configurations of the second kind.
+        There are up to 40 poses for the same angles; the result is on the side of HOME of all singular configurations.
 
         Args:
             q: crank angles [rad].
-            guess: a pose nearby, such as the previous one.
+            near: configuration nearby, such as the previous result; default: that of HOME.
 
         Raises:
             NoPose: no pose was found, or only one beyond a singular configuration.
-            InputError: `q` is not six finite numbers, or `guess` is not a pose.
+            InputError: `q` is not six finite numbers.
         """
-        angles, pose = _angles(q), _pose(guess).reshape(16)
-        first: float | None = None
-        error = np.inf
-        for count in range(1, _ITERATIONS + 1):
-            try:
-                moved, longer, check = self._newton(pose, angles)
-            except InputError:  # the last step diverged to values that are not finite
-                break
-            volume, defect = check.tolist()
-            if first is None:
-                if defect > ROTATION_TOLERANCE**2:
-                    _refuse_pose(guess, "guess")
-                first = volume
-            error = max(map(abs, longer.tolist()))
-            if error <= TOLERANCE:
-                if first * volume <= 0.0:
-                    raise NoPose(_BEYOND, error)
-                return FoundPose(moved.reshape(4, 4), error, count, volume)
-            pose = moved
-        raise NoPose(
-            f"HEXA: Newton's method found no pose for the crank angles {np.round(angles, 4).tolist()} rad in {count} "
-            f"steps; the largest rod length error is {error:.3g} m. The angles may be inconsistent, or the guess is "
-            "too far: use a pose nearer to the solution.",
-            error,
-        )
+        angles, dynamics = _angles(q), self._dynamics
+        try:
+            configuration = dynamics.constraints.complete_position(angles, JOINTS, near=near)
+        except (ModelError, SingularConfigurationError) as problem:
+            raise NoPose(f"HEXA: {problem}") from problem
+        return PlatePose(dynamics.pose(PLATE, configuration), configuration)
 
-    # --- rates --------------------------------------------------------------------------------------------------
     def jacobians(self, pose: Array, q: ArrayLike | None = None) -> Jacobians:
         """Compute J_x and J_q at a pose.
 
         Args:
             pose: pose of the plate in the base frame, 4x4.
-            q: crank angles of the pose if known; default: those with elbows outwards.
+            q: crank angles of the pose if known; default: those of `inverse`.
 
         Raises:
             Unreachable: as `inverse`, without `q`.
@@ -266,9 +223,105 @@ class HexaKinematics:
 
 
 @lru_cache(maxsize=32)
-def _compiled(geometry: HexaGeometry, name: str) -> Callable[..., Any]:
-    law, inputs = _LAWS[name]
-    return compiled(f"hexa_{name}", inputs, partial(law, geometry))
+def _compiled(geometry: HexaGeometry) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    inverse = compiled("hexa_inverse", {"pose": 16}, partial(inverse_law, geometry))
+    return inverse, compiled("hexa_rods", {"pose": 16, "q": LEGS}, partial(rods_law, geometry))
+
+
+# --- equations over generic scalars -----------------------------------------------------------------------------------
+class Leg(NamedTuple):
+    """Constants of a leg in the base frame; ball joint in the plate frame."""
+
+    shoulder: Vec3
+    outwards: Vec3
+    ball: Vec3
+
+
+def legs_of(geometry: HexaGeometry) -> tuple[Leg, ...]:
+    """Constants of the six legs."""
+    found = []
+    for i in range(LEGS):
+        azimuth = geometry.azimuth(i)
+        u = Vec3(float(expr.cos(azimuth)), float(expr.sin(azimuth)), 0.0)
+        found.append(Leg(Vec3(*map(float, geometry.shoulder(i))), u, Vec3(*map(float, geometry.ball(i)))))
+    return tuple(found)
+
+
+def inverse_law(geometry: HexaGeometry, pose: Sequence[Scalar]) -> dict[str, Any]:
+    """Inverse kinematics: crank angles of a pose with all elbows outwards, each from -π to π.
+
+    |p + R B - C| = l is a cos q + b sin q = c, so q = atan2(b, a) - acos(c / √(a² + b²)).
+
+    Args:
+        geometry: dimensions.
+        pose: pose of the plate in the base frame, 4x4 row-major.
+
+    Returns:
+        `q`, and `check`: per leg |c| - √(a² + b²) [m], positive if out of reach, then the squared error of the pose.
+    """
+    angles, check = [], []
+    L, rod = geometry.crank, geometry.rod
+    for leg in legs_of(geometry):
+        d = _ball(pose, leg)[0] - leg.shoulder
+        a, b = d @ leg.outwards, -d[2]
+        c = (d @ d + (L * L - rod * rod)) * (0.5 / L)
+        square = a * a + b * b
+        opening = expr.atan2(expr.sqrt(expr.maximum(square - c * c, 0.0)), c)
+        angles.append(_within_a_turn(expr.atan2(b, a) - opening))
+        check.append(expr.absolute(c) - expr.sqrt(square))
+    return {"q": angles, "check": [*check, _defect(pose)]}
+
+
+def rods_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scalar]) -> dict[str, Any]:
+    """Rods at a pose and crank angles: J_x t = J_q q̇ with the plate twist t = [v; ω] at its origin, in base axes.
+
+    Returns:
+        `rows`: J_x, in row i the rod direction n and R B x n; `motors`: diagonal of J_q, n ∂C/∂q [m/rad]; `longer`:
+        actual minus nominal rod lengths [m].
+    """
+    rows, motors, longer = [], [], []
+    for leg, angle in zip(legs_of(geometry), q, strict=True):
+        ball, arm = _ball(pose, leg)
+        crank, tangent = crank_of(leg, angle)
+        r = ball - leg.shoulder - geometry.crank * crank
+        length = expr.sqrt(r @ r)
+        n = r / expr.maximum(length, _TINY)
+        rows.append([*n, *cross(arm, n)])
+        motors.append(geometry.crank * (n @ tangent))
+        longer.append(length - geometry.rod)
+    return {"rows": rows, "motors": motors, "longer": longer}
+
+
+def crank_of(leg: Leg, angle: Scalar) -> tuple[Vec3, Vec3]:
+    """Direction of a crank, cos q u - sin q z, and its derivative with respect to q."""
+    c, s = expr.cos(angle), expr.sin(angle)
+    x, y, _ = leg.outwards
+    return Vec3(c * x, c * y, -s), Vec3(-(s * x), -(s * y), -c)
+
+
+def rotation_of(pose: Sequence[Scalar]) -> Mat3:
+    """Rotation matrix of a row-major pose."""
+    return Mat3.of((pose[0:3], pose[4:7], pose[8:11]))
+
+
+def _ball(pose: Sequence[Scalar], leg: Leg) -> tuple[Vec3, Vec3]:
+    """Ball joint of a leg in the base frame, and R B."""
+    arm = rotation_of(pose) @ leg.ball
+    return Vec3(pose[3], pose[7], pose[11]) + arm, arm
+
+
+def _defect(pose: Sequence[Scalar]) -> Scalar:
+    """Sum of squared errors of a pose: orthonormal rows, right-handedness, last row."""
+    x, y, z = rotation_of(pose)
+    rest = cross(x, y) - z
+    errors = (x @ x - 1.0, y @ y - 1.0, x @ y, *rest, *pose[12:15], pose[15] - 1.0)
+    return sum((error * error for error in errors), ZERO)
+
+
+def _within_a_turn(angle: Scalar) -> Scalar:
+    """Wrap an angle from [-2π, 2π] to [-π, π]."""
+    low = expr.select(angle, -np.pi, angle + _TURN, angle)
+    return expr.select(np.pi, low, low - _TURN, low)
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------

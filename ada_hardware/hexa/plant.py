@@ -35,7 +35,7 @@ from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.servos import JointServos
 from ada_dynamics.spatial.orientation import to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
+from ada_hardware.hexa.kinematics import HOME, JOINTS, PLATE, HexaKinematics
 from ada_robot.contract import JointLimit
 
 PERIOD = 2e-3  # [s] servo period (Tarao et al., sec. 4.3)
@@ -47,7 +47,7 @@ RATE_LIMIT = 10.0  # [rad/s]
 WATCHDOG = 0.02  # [s] without a command, ten periods, after which the table brakes by itself
 LEAST_HOLD = 0.02  # smallest allowed distance from singular configurations of the second kind
 LIMITS = tuple(JointLimit(name, LOWER, UPPER, RATE_LIMIT, TORQUE_LIMIT) for name in JOINTS)
-PLATE, BASE = "platform", "base"
+BASE = "base"
 FACE = -0.01  # [m] position of the plate's lower face along z
 _GRIP = 3000.0  # [N m/rad] stiffness of a brake before it slips; oscillates at about 50 Hz with the cranks
 _GRIP_LOSS = 6.0  # [N m s/rad]

@@ -35,7 +35,7 @@ from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.sensor_driver import SensorDriver
 from ada_hardware.hexa.driver import HexaDriver, HexaSettings
 from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
-from ada_hardware.hexa.kinematics import HOME, HexaKinematics
+from ada_hardware.hexa.kinematics import HOME, HexaKinematics, PlatePose
 from ada_hardware.hexa.plant import LEAST_HOLD
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import RobotDriver
@@ -194,7 +194,7 @@ class HexaTable(MotionTable):
 
     def _forget(self) -> None:
         self._next = math.nan  # time of the next exchange, in lock step [s]
-        self._pose: Array | None = None
+        self._found: PlatePose | None = None
         self._path: _Path | None = None
         self._read = 0
         self._refused = 0
@@ -224,7 +224,7 @@ class HexaTable(MotionTable):
         """Compile or load everything required before the first deadline."""
         angles = self._kinematics.inverse(HOME)
         self._kinematics.jacobians(HOME, angles)
-        self._kinematics.forward(angles, HOME)
+        self._kinematics.forward(angles)
 
     def stop(self) -> None:  # noqa: D102
         if self.cycle.phase is Phase.ACTIVE:
@@ -308,10 +308,10 @@ class HexaTable(MotionTable):
         """Pose of the plate from the measured angles."""
         position = self.cycle.feedback.position
         if np.isfinite(position).all():
-            self._pose = self._kinematics.forward(position, *(() if self._pose is None else (self._pose,))).pose
-        if self._pose is None:
+            self._found = self._kinematics.forward(position, self._found and self._found.configuration)
+        if self._found is None:
             raise NoAnswer("motion table hexa: no measured angles yet.")
-        return self._pose
+        return self._found.pose
 
     # --- time -----------------------------------------------------------------------------------------------------
     def _now(self) -> float:

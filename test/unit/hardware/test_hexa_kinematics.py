@@ -57,8 +57,6 @@ def test_forward_finds_the_pose_that_inverse_came_from(place):
     found = TABLE.forward(TABLE.inverse(pose))
     # rods known to 1e-16 m fix the pose to the condition of J, under 7, and turns by another 10 1/m
     np.testing.assert_allclose(found.pose, pose, rtol=0, atol=1e-13)
-    assert found.residual < 1e-12
-    assert found.iterations <= 8
 
 
 def test_angles_are_those_of_the_catalogue_and_assemble_finds_their_pose():
@@ -88,15 +86,6 @@ def test_jacobians_are_the_differences_of_inverse():
         twist[k] = h
         ahead, behind = (TABLE.inverse(_by(pose, s * twist)) for s in (1.0, -1.0))
         np.testing.assert_allclose((ahead - behind) / (2 * h), back[:, k], rtol=1e-8, atol=1e-8)  # h² and eps / h
-
-
-@given(places)
-@settings(max_examples=100, deadline=None)
-def test_the_determinant_tells_a_lower_bound_of_how_well_rods_hold_the_plate(place):
-    pose = pose_in(place)
-    found, at = TABLE.forward(TABLE.inverse(pose)), TABLE.jacobians(pose)
-    assert found.volume == pytest.approx(np.linalg.det(at.scaled), rel=1e-10)
-    assert 0.0 < found.least_hold <= at.hold
 
 
 def in_plate_axes(pose):
@@ -159,7 +148,6 @@ def test_poses_out_of_reach_are_refused_by_leg_and_distance():
         *((lambda bad=bad: TABLE.inverse(bad), "pose") for bad in (np.full((4, 4), np.nan), np.eye(3), "up")),
         *((lambda bad=bad: TABLE.forward(bad), "q") for bad in ([0.0] * 5, [0.0] * 5 + [math.inf])),
         (lambda: TABLE.jacobians(HOME, np.zeros(6)), "q"),
-        (lambda: TABLE.forward(TABLE.inverse(HOME), np.diag([2.0, 1.0, 1.0, 1.0])), "guess"),
     ],
 )
 def test_what_is_no_pose_and_no_angles_is_refused(call, field):
@@ -170,7 +158,8 @@ def test_what_is_no_pose_and_no_angles_is_refused(call, field):
 def test_a_pose_beyond_a_singular_one_is_refused():
     beyond = pose_of((0.0, 0.0, -0.5), (0.0, 0.0, 1.9))
     q = TABLE.inverse(beyond)
-    np.testing.assert_allclose(TABLE.forward(q, beyond).pose, beyond, rtol=0, atol=1e-12)
+    with pytest.raises(NoPose):
+        TABLE.forward(q, hexa((0.0, 0.0, -0.5), (0.0, 0.0, 1.9)).q)
     try:
         found = TABLE.forward(q)
     except NoPose:
