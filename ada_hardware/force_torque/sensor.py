@@ -49,6 +49,7 @@ __all__ = [
 _log = logging.getLogger("ada_hardware")
 _LONGEST_END = 5.0  # [s] for the end of the thread, longer than the open of a driver
 _SLICE = 0.02  # [s] period at which a waiting thread checks for its end
+_RATE_SPAN = 1.0  # [s] over which the sample rate is computed
 _NOT_OPEN = "not open"
 
 
@@ -59,30 +60,6 @@ class SensorState(Enum):
     READING = "reading"
     SILENT = "silent"  # connection open, no samples
     LOST = "lost"  # connection failed
-
-
-class SampleRate:
-    """Sample rate over the last second."""
-
-    _STEP, _SPAN = 0.1, 1.0  # [s]
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._marks: deque[tuple[float, int]] = deque(maxlen=round(self._SPAN / self._STEP) + 1)
-
-    def add(self, time: float) -> None:
-        """Count a sample received at a time [s]."""
-        self._count += 1
-        if not self._marks or time - self._marks[-1][0] >= self._STEP:
-            self._marks.append((time, self._count))
-
-    def at(self, now: float) -> float:
-        """Return the rate [Hz]; 0 with fewer than two marks, or none in the last second."""
-        marks = list(self._marks)
-        if len(marks) < 2 or now - marks[-1][0] > self._SPAN:
-            return 0.0
-        (first, before), (last, count) = marks[0], marks[-1]
-        return (count - before) / (last - first)
 
 
 @dataclass(frozen=True)
@@ -173,7 +150,7 @@ class ForceSensor:
         self._clear_counts()
 
     def _clear_counts(self) -> None:
-        self._rate = SampleRate()
+        self._times: deque[float] = deque()  # of the samples of the last second
         self._newest: Reading | None = None
         self._readings = self._saturated = self._errors = self._uncompensated = self._reopened = 0
         self._is_biased = self._is_to_reopen = False
@@ -213,7 +190,7 @@ class ForceSensor:
     def status(self) -> SensorStatus:
         """Status of the sensor and its connection."""
         newest, now = self._newest, self._clock()
-        rate = self._rate.at(now)
+        rate = self._sample_rate(now)
         problems = self._problems(newest, rate)
         return SensorStatus(
             state=self._state,
@@ -233,6 +210,13 @@ class ForceSensor:
             sequence=replace(self._driver.sequence),
             identity=self._identity,
         )
+
+    def _sample_rate(self, now: float) -> float:
+        """Samples per second over the last second [Hz]; 0 with fewer than two."""
+        times = list(self._times)
+        if len(times) < 2 or now - times[-1] > _RATE_SPAN or times[-1] == times[0]:
+            return 0.0
+        return (len(times) - 1) / (times[-1] - times[0])
 
     def _problems(self, newest: Reading | None, rate: float) -> list[tuple[Level, str]]:
         """Problems with their levels; `rate`: sample rate, 0 if unknown [Hz]."""
@@ -434,7 +418,9 @@ class ForceSensor:
         self._saturated += reading.is_saturated
         self._errors += bool(reading.error)
         self._uncompensated += not reading.is_compensated
-        self._rate.add(sample.time)
+        self._times.append(sample.time)
+        while sample.time - self._times[0] > _RATE_SPAN:
+            self._times.popleft()
         if self._pipeline.passes_limit(reading):
             self._report_limit()
         with self._new_reading:

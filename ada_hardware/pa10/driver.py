@@ -327,7 +327,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         if state is not None:
             self._newest = state
             wrong = foreign + (state.stops if is_driven else state.alarms)
-            self._last = state.feedback(wrong, is_driven=is_driven and state.is_powered)
+            self._last = replace(state, alarms=wrong, is_driven=is_driven and state.is_powered)
             return self._last
         if self._last is None:
             unknown = np.full(len(self._arm.joints), np.nan)

@@ -69,13 +69,9 @@ class Session:
             clock: monotonic time [s].
             interrupted: returns the reason to cancel a sequence of packets, or "".
         """
-        self.wire, self.is_in_control, self.is_teaching, self.is_braked, self.has_driven = (
-            wire,
-            False,
-            False,
-            True,
-            False,
-        )
+        self.wire = wire
+        self.is_in_control = self.is_teaching = self.has_driven = False
+        self.is_braked = True
         self.speeds, self.driven_at = np.zeros(len(arm.joints)), -np.inf
         self._settings, self._arm, self._translation = settings, arm, Translation(settings, arm)
         self._counts, self._clock, self._interrupted = counts, clock, interrupted
@@ -117,19 +113,12 @@ class Session:
         settings = self._settings
         where = f"pa10 at {self.wire.url}: answers S, but not C"
         braked = self._translation.all_axes(BRAKED)
-        if self._link.odd_answers:
+        patience = _PATIENCE * settings.command_timeout
+        if self._link.odd_answers or self._link.exchange(PacketType.CYCLE, braked, patience, _LAST_TRIES) is None:
             others = " or ".join(repr(name) for name in VARIANTS if name != settings.variant)
             return NoAnswer(
-                f"{where} of variant {settings.variant!r}; the variant may be {others}. Check the type plate and set "
-                f"variant. Last problem: {self._counts.last_problem}.",
-                field="variant",
-                value=settings.variant,
-            )
-        if self._link.exchange(PacketType.CYCLE, braked, _PATIENCE * settings.command_timeout, _LAST_TRIES) is None:
-            others = " or ".join(repr(name) for name in VARIANTS if name != settings.variant)
-            return NoAnswer(
-                f"{where} of variant {settings.variant!r}, even within a long timeout; a controller of variant "
-                f"{others} may ignore it. Check the type plate. Last problem: {self._counts.last_problem}.",
+                f"{where} of variant {settings.variant!r}; the variant may be {others}. "
+                f"Check the type plate and set variant. Last problem: {self._counts.last_problem}.",
                 field="variant",
                 value=settings.variant,
             )

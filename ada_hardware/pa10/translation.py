@@ -75,32 +75,12 @@ class AnglePlausibility:
 
 
 @dataclass(frozen=True)
-class ArmState:
-    """State of the arm in a response.
+class ArmState(Feedback):
+    """State of the arm in a response; `hindrances` are switches, power and control states that inhibit motion."""
 
-    Attributes:
-        time: time of reception [s].
-        position: joint positions [rad].
-        velocity: joint velocities [rad/s].
-        effort: joint torques [N m].
-        axes: status words of the axes.
-        controller: status word of the controller.
-        alarms: active alarms.
-        hindrances: switches, power and control states that inhibit motion.
-        undriven: reasons of axes that are not driven; normal if not commanded.
-        values: switches and axes at their limits, for display.
-    """
-
-    time: float
-    position: Array
-    velocity: Array
-    effort: Array
-    axes: tuple[int, ...]
-    controller: int
-    alarms: tuple[Alarm, ...]
-    hindrances: tuple[Alarm, ...]
-    undriven: tuple[Alarm, ...]
-    values: Mapping[str, float]
+    axes: tuple[int, ...] = ()  # status words of the axes
+    controller: int = 0  # status word of the controller
+    undriven: tuple[Alarm, ...] = ()  # reasons of axes that are not driven; normal if not commanded
 
     @property
     def is_powered(self) -> bool:
@@ -125,13 +105,6 @@ class ArmState:
     def stops(self) -> tuple[Alarm, ...]:
         """Alarms that must stop a driven arm; `hindrances` and `undriven` only without an alarm."""
         return self.alarms or self.hindrances + self.undriven
-
-    def feedback(self, alarms: tuple[Alarm, ...], *, is_driven: bool) -> Feedback:
-        """Convert to the feedback of the driver."""
-        return Feedback(
-            self.time, self.position, self.velocity, self.effort, True, is_driven, alarms, self.values,
-            self.hindrances,
-        )  # fmt: skip
 
 
 class Translation:
@@ -206,7 +179,7 @@ class Translation:
         keeps = hindrances(own, self._needs_dead_man) if self._obeys else ()
         off = undriven(words, self._arm.joints)
         values = _values(words, response.controller, self._arm.joints)
-        return ArmState(time, position, velocity, effort, words, own, found, keeps, off, values)
+        return ArmState(time, position, velocity, effort, True, False, found, values, keeps, words, own, off)
 
     def _speed_of(self, position: Array, time: float) -> Array:
         """Compute speeds from the angles of the last cycles, for a 7C, which does not report them. NaN after a gap.

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from ada_hardware.transport.claim import Claim, claim
+from ada_hardware.transport.claim import claim
 from ada_hardware.transport.udp import SocketPort
 from ada_robot.errors import TransportError
 
@@ -53,7 +53,7 @@ class ArcnetPort(SocketPort):
 
     LOST: ClassVar[tuple[int, ...]] = (errno.ENOBUFS, errno.EAGAIN)
 
-    def __init__(self, interface: str, raw: socket.socket, claim: Claim | None = None) -> None:
+    def __init__(self, interface: str, raw: socket.socket, claim: socket.socket | None = None) -> None:
         """Use a bound packet socket and the claim of the interface; created by `open_arcnet`."""
         super().__init__(f"arcnet:{interface}", raw, claim)
         self._interface = interface
@@ -124,7 +124,7 @@ def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = Tru
     except TransportError:
         raw.close()
         if claimed is not None:
-            claimed.release()
+            claimed.close()
         raise
     return ArcnetPort(interface, raw, claimed)
 

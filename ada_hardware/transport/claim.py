@@ -26,22 +26,8 @@ _BACKLOG = 512  # backlog of connections made by `_holder`, which are never acce
 _log = logging.getLogger("ada_hardware")
 
 
-class Claim:
-    """Exclusive use of a connection until released, or until this process ends."""
-
-    def __init__(self, mark: socket.socket | None) -> None:
-        """Use a bound socket, created by `claim`."""
-        self._mark = mark
-
-    def release(self) -> None:
-        """Release the connection; may be called twice."""
-        if self._mark is not None:
-            self._mark.close()
-            self._mark = None
-
-
-def claim(place: str, url: str) -> Claim:
-    """Claim a connection for this program.
+def claim(place: str, url: str) -> socket.socket | None:
+    """Claim a connection for this program until the returned socket is closed; None where this is not supported.
 
     Args:
         place: unique key of the connection, such as "udp 127.0.0.1:41234".
@@ -52,7 +38,7 @@ def claim(place: str, url: str) -> Claim:
     """
     if sys.platform != "linux":
         _log.warning("%s: cannot lock out other programs: not supported on this system.", url)
-        return Claim(None)
+        return None
     mark = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         mark.bind(_NAME + place)
@@ -68,7 +54,7 @@ def claim(place: str, url: str) -> Claim:
             field="holder",
             value=pid,
         ) from None
-    return Claim(mark)
+    return mark
 
 
 def _holder(place: str) -> tuple[int, str]:

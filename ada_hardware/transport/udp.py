@@ -10,7 +10,7 @@ import socket
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from ada_hardware.transport.claim import Claim, claim
+from ada_hardware.transport.claim import claim
 from ada_hardware.transport.wires import Wire, is_readable
 from ada_robot.errors import TransportError
 
@@ -29,8 +29,8 @@ class SocketPort(Wire):
     )
     """Errors that count as lost packets: peer switched off, queue full."""
 
-    def __init__(self, url: str, connected: socket.socket, claim: Claim | None = None) -> None:
-        """Args: address for messages; the socket; the claim of the address, released on close."""
+    def __init__(self, url: str, connected: socket.socket, claim: socket.socket | None = None) -> None:
+        """Args: address for messages; the socket; the claim of the address, closed with it."""
         self.url = url
         self._socket, self._claim = connected, claim
         connected.setblocking(False)
@@ -78,7 +78,7 @@ class SocketPort(Wire):
         with contextlib.suppress(OSError):
             self._socket.close()
         if self._claim is not None:
-            self._claim.release()
+            self._claim.close()
         self._switch_off()
 
     def _gone(self, problem: OSError, length: int = 0) -> TransportError:
@@ -135,7 +135,7 @@ def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
     except OSError as problem:
         one.close()
         if claimed is not None:
-            claimed.release()
+            claimed.close()
         raise TransportError(
             f"{url}: network unreachable: {problem.strerror}. Assign this machine an address in the device's network.",
             field="network",
