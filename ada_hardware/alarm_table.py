@@ -9,17 +9,11 @@ from ada_robot.driver import Alarm
 
 
 class Meaning(NamedTuple):
-    """Meaning of an alarm.
+    """Meaning of an alarm."""
 
-    Attributes:
-        text: description.
-        remedy: remedy for the user.
-        is_stop: a person must act before a reset can succeed.
-    """
-
-    text: str
-    remedy: str
-    is_stop: bool = False
+    text: str  # description
+    remedy: str  # remedy for the user
+    is_stop: bool = False  # a person must act before a reset can succeed
 
     def alarm(self, code: int, joint: str = "") -> Alarm:
         """Create the alarm with a code."""

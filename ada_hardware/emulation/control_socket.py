@@ -51,17 +51,11 @@ def answer(host: EmulatorHost, data: bytes) -> dict[str, Any]:
 
 
 class ControlSocket(NamedTuple):
-    """Control socket of a running emulator.
+    """Control socket of a running emulator."""
 
-    Attributes:
-        device: name of the emulated device.
-        pid: process of the emulator.
-        path: path of the socket.
-    """
-
-    device: str
-    pid: int
-    path: Path
+    device: str  # name of the emulated device
+    pid: int  # process of the emulator
+    path: Path  # path of the socket
 
 
 class ControlServer:

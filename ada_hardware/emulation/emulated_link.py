@@ -42,15 +42,10 @@ LONGEST_CATCH_UP = 60.0  # [s] of missed ticks that are executed; older ones are
 
 
 class Arrival(NamedTuple):
-    """Frame that arrives.
+    """Frame that arrives."""
 
-    Attributes:
-        time: time of arrival [s].
-        data: received bytes.
-    """
-
-    time: float
-    data: bytes
+    time: float  # time of arrival [s]
+    data: bytes  # received bytes
 
 
 class FaultyDirection:

@@ -21,27 +21,17 @@ _MOST_VIOLATIONS = 1000  # recorded ones
 
 
 class Reply(NamedTuple):
-    """Bytes sent by a device.
+    """Bytes sent by a device."""
 
-    Attributes:
-        data: bytes; on packet connections one packet.
-        delay: delay from the call that returned it [s].
-    """
-
-    data: bytes
-    delay: float = 0.0
+    data: bytes  # bytes; on packet connections one packet
+    delay: float = 0.0  # delay from the call that returned it [s]
 
 
 class Violation(NamedTuple):
-    """Command that a host must never send to a real device.
+    """Command that a host must never send to a real device."""
 
-    Attributes:
-        time: time of reception [s].
-        text: description.
-    """
-
-    time: float
-    text: str
+    time: float  # time of reception [s]
+    text: str  # description
 
 
 class Emulator(ABC, Generic[S]):

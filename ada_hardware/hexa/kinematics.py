@@ -69,29 +69,18 @@ class SingularConfiguration(InputError, HardwareError):
 
 
 class PlatePose(NamedTuple):
-    """Pose of the plate for crank angles.
+    """Pose of the plate for crank angles."""
 
-    Attributes:
-        pose: pose in the base frame, 4x4.
-        configuration: positions of all joints of the catalogue's `hexa`.
-    """
-
-    pose: Array
-    configuration: Array
+    pose: Array  # pose in the base frame, 4x4
+    configuration: Array  # positions of all joints of the catalogue's `hexa`
 
 
 class Jacobians(NamedTuple):
-    """J_x t = J_q q̇, with t = [v; ω] of the plate at its origin in base axes.
+    """J_x t = J_q q̇, with t = [v; ω] of the plate at its origin in base axes."""
 
-    Attributes:
-        plate: J_x, 6x6: per leg the rod direction n, and R B x n.
-        motors: diagonal of J_q [m/rad].
-        size: length that scales the moments of J_x: radius of the ball joints on the plate [m].
-    """
-
-    plate: Array
-    motors: Array
-    size: float
+    plate: Array  # J_x, 6x6: per leg the rod direction n, and R B x n
+    motors: Array  # diagonal of J_q [m/rad]
+    size: float  # length that scales the moments of J_x: radius of the ball joints on the plate [m]
 
     @property
     def forward(self) -> Array:

@@ -65,45 +65,26 @@ class State(IntEnum):
 
 
 class CommandPacket(NamedTuple):
-    """Command of the host.
+    """Command of the host."""
 
-    Attributes:
-        request: request.
-        number: number of the command.
-        session: session of the host.
-        values: six angles [rad] or torques [N m].
-    """
-
-    request: Request
-    number: int
-    session: int
-    values: tuple[float, ...] = ZEROS
+    request: Request  # request
+    number: int  # number of the command
+    session: int  # session of the host
+    values: tuple[float, ...] = ZEROS  # six angles [rad] or torques [N m]
 
 
 class Status(NamedTuple):
-    """Status of the table.
+    """Status of the table."""
 
-    Attributes:
-        state: state of the table.
-        number: number of the answered command.
-        session: session in control, now or last.
-        alarms: alarm bits of the table, as in `alarms`.
-        axis_alarms: alarm bits of each motor.
-        time: time since power-on [s].
-        angles: crank angles [rad].
-        rates: crank rates [rad/s].
-        torques: motor torques [N m].
-    """
-
-    state: State
-    number: int
-    session: int
-    alarms: int
-    axis_alarms: tuple[int, ...]
-    time: float
-    angles: tuple[float, ...]
-    rates: tuple[float, ...]
-    torques: tuple[float, ...]
+    state: State  # state of the table
+    number: int  # number of the answered command
+    session: int  # session in control, now or last
+    alarms: int  # alarm bits of the table, as in `alarms`
+    axis_alarms: tuple[int, ...]  # alarm bits of each motor
+    time: float  # time since power-on [s]
+    angles: tuple[float, ...]  # crank angles [rad]
+    rates: tuple[float, ...]  # crank rates [rad/s]
+    torques: tuple[float, ...]  # motor torques [N m]
 
 
 # --- commands -------------------------------------------------------------------------------------------------------

@@ -58,20 +58,13 @@ class Probe:
     """Fixed point under the plate that touches its lower face: real model 1 of Tarao et al.
 
     Normal force k δ (1 + 3/2 e δ̇), with friction in the tangential plane.
-
-    Attributes:
-        tip: position in the base frame [m].
-        stiffness: k of contact and probe mount [N/m]; many times that of the table.
-        dissipation: e [s/m]; 0 is elastic.
-        friction: friction coefficient.
-        slip_speed: speed below which friction is viscous [m/s]; a smaller value makes 50 N of friction too stiff for
-            the substep.
     """
 
-    tip: tuple[float, float, float] = (0.0, 0.0, -0.5605)
-    stiffness: float = 3e5
-    dissipation: float = 0.0
-    friction: float = 0.0
+    tip: tuple[float, float, float] = (0.0, 0.0, -0.5605)  # position in the base frame [m]
+    stiffness: float = 3e5  # k of contact and probe mount [N/m]; many times that of the table
+    dissipation: float = 0.0  # e [s/m]; 0 is elastic
+    friction: float = 0.0  # friction coefficient
+    # speed below which friction is viscous [m/s]; a smaller value makes 50 N of friction too stiff for the substep
     slip_speed: float = 0.02
 
     def contact(self) -> Contact:

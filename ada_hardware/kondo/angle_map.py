@@ -78,25 +78,15 @@ class Board(Enum):
 
 @dataclass(frozen=True)
 class Servo:
-    """One servo: q [deg] = sign * (angle [deg] - zero).
+    """One servo: q [deg] = sign * (angle [deg] - zero)."""
 
-    Attributes:
-        channel: RCB-1: 1 to 24; RCB-4: ICS number, id * 2 + sio - 1.
-        joint: name of the driven joint.
-        sign: 1 or -1.
-        home: servo angle of the home position [deg].
-        zero: servo angle at joint position zero [deg].
-        lowest: lower limit of the servo angle [deg].
-        highest: upper limit of the servo angle [deg].
-    """
-
-    channel: int
-    joint: str
-    sign: float
-    home: float
-    zero: float
-    lowest: float
-    highest: float
+    channel: int  # RCB-1: 1 to 24; RCB-4: ICS number, id * 2 + sio - 1
+    joint: str  # name of the driven joint
+    sign: float  # 1 or -1
+    home: float  # servo angle of the home position [deg]
+    zero: float  # servo angle at joint position zero [deg]
+    lowest: float  # lower limit of the servo angle [deg]
+    highest: float  # upper limit of the servo angle [deg]
 
     def position(self, angle: float) -> float:
         """Return the joint position [rad] for a servo angle [deg]."""

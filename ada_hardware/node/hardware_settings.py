@@ -110,21 +110,13 @@ class DeviceSettings:
 
 
 class DevicePlan(NamedTuple):
-    """Device to be opened.
+    """Device to be opened."""
 
-    Attributes:
-        name: name for users.
-        kind: kind of device.
-        settings: its settings in the node.
-        driver: settings of its driver.
-        rules: `SafetySettings` of a robot, `ForceSensorSettings` of a sensor.
-    """
-
-    name: str
-    kind: DeviceKind
-    settings: DeviceSettings
-    driver: Any
-    rules: Any
+    name: str  # name for users
+    kind: DeviceKind  # kind of device
+    settings: DeviceSettings  # its settings in the node
+    driver: Any  # settings of its driver
+    rules: Any  # `SafetySettings` of a robot, `ForceSensorSettings` of a sensor
 
     @property
     def frame(self) -> str:

@@ -135,17 +135,11 @@ def alarms(axes: tuple[int, ...], controller: int, joints: tuple[str, ...]) -> t
 
 
 class Switch(NamedTuple):
-    """Switch bit of the controller status word.
+    """Switch bit of the controller status word."""
 
-    Attributes:
-        name: name in the displayed values, 1 if the bit is set; "": not displayed.
-        is_well: value of the bit in the normal state.
-        meaning: meaning of the other value; None if it does not inhibit motion.
-    """
-
-    name: str
-    is_well: bool
-    meaning: Meaning | None = None
+    name: str  # name in the displayed values, 1 if the bit is set; "": not displayed
+    is_well: bool  # value of the bit in the normal state
+    meaning: Meaning | None = None  # meaning of the other value; None if it does not inhibit motion
 
 
 SWITCHES: Mapping[int, Switch] = MappingProxyType(

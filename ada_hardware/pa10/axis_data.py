@@ -20,19 +20,12 @@ _LEAST_BYTES = 2 + 2 * _POLES
 
 
 class AxisData(NamedTuple):
-    """Stored data of an axis.
+    """Stored data of an axis."""
 
-    Attributes:
-        upper: upper position limit of the controller [rad].
-        lower: lower position limit [rad].
-        offset: offset of the mechanical zero [rad].
-        poles: number of motor poles.
-    """
-
-    upper: float
-    lower: float
-    offset: float
-    poles: int
+    upper: float  # upper position limit of the controller [rad]
+    lower: float  # lower position limit [rad]
+    offset: float  # offset of the mechanical zero [rad]
+    poles: int  # number of motor poles
 
 
 def read_payload(axis: int) -> bytes:

@@ -33,57 +33,34 @@ BRAKED, IN_SPEED, IN_TORQUE = BRAKE, SERVO, SERVO | TORQUE
 
 
 class AxisCommand(NamedTuple):
-    """Command of one axis.
+    """Command of one axis."""
 
-    Attributes:
-        mode: bits of `ModeBit`.
-        torque: torque [counts].
-        speed: speed [counts].
-    """
-
-    mode: int = BRAKED
-    torque: int = 0
-    speed: int = 0
+    mode: int = BRAKED  # bits of `ModeBit`
+    torque: int = 0  # torque [counts]
+    speed: int = 0  # speed [counts]
 
 
 class AxisResponse(NamedTuple):
-    """Response of one axis.
+    """Response of one axis."""
 
-    Attributes:
-        status: status word, see `alarms`.
-        angle: angle [counts].
-        speed: speed [counts]; 0 if the variant does not report it.
-        torque: torque [counts].
-    """
-
-    status: int = 0
-    angle: int = 0
-    speed: int = 0
-    torque: int = 0
+    status: int = 0  # status word, see `alarms`
+    angle: int = 0  # angle [counts]
+    speed: int = 0  # speed [counts]; 0 if the variant does not report it
+    torque: int = 0  # torque [counts]
 
 
 class CyclicCommand(NamedTuple):
-    """Payload of a command C.
+    """Payload of a command C."""
 
-    Attributes:
-        axes: seven axis commands; for a 6CE, the third is zero.
-        controller: controller word (variant "ce"): `ModeBit.DEAD_MAN` or 0.
-    """
-
-    axes: tuple[AxisCommand, ...]
-    controller: int = 0
+    axes: tuple[AxisCommand, ...]  # seven axis commands; for a 6CE, the third is zero
+    controller: int = 0  # controller word (variant "ce"): `ModeBit.DEAD_MAN` or 0
 
 
 class CyclicResponse(NamedTuple):
-    """Payload of a response C.
+    """Payload of a response C."""
 
-    Attributes:
-        axes: seven axis responses.
-        controller: status word of the controller.
-    """
-
-    axes: tuple[AxisResponse, ...]
-    controller: int = 0
+    axes: tuple[AxisResponse, ...]  # seven axis responses
+    controller: int = 0  # status word of the controller
 
 
 def encode_command(command: CyclicCommand, variant: Variant) -> bytes:

@@ -58,19 +58,12 @@ _POLES = 8  # of the motors, assumed
 
 
 class Bounds(NamedTuple):
-    """Largest commands of an axis, for the violation checks.
+    """Largest commands of an axis, for the violation checks."""
 
-    Attributes:
-        name: name of the axis; "" for a slot without an axis.
-        speed: largest speed [counts].
-        torque: largest torque [counts].
-        step: largest increase of the speed per second [counts/s].
-    """
-
-    name: str
-    speed: float = 0.0
-    torque: float = 0.0
-    step: float = 0.0
+    name: str  # name of the axis; "" for a slot without an axis
+    speed: float = 0.0  # largest speed [counts]
+    torque: float = 0.0  # largest torque [counts]
+    step: float = 0.0  # largest increase of the speed per second [counts/s]
 
 
 class Pa10Emulator(Emulator[Pa10EmulatorSettings]):

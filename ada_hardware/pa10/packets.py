@@ -43,21 +43,13 @@ class PacketType(IntEnum):
 
 
 class Packet(NamedTuple):
-    """Packet.
+    """Packet."""
 
-    Attributes:
-        type: packet type.
-        sequence: sequence number, repeated in the response.
-        payload: payload bytes.
-        sender: node number of the sender.
-        receiver: node number of the receiver.
-    """
-
-    type: PacketType
-    sequence: int
-    payload: bytes = b""
-    sender: int = HOST
-    receiver: int = CONTROLLER
+    type: PacketType  # packet type
+    sequence: int  # sequence number, repeated in the response
+    payload: bytes = b""  # payload bytes
+    sender: int = HOST  # node number of the sender
+    receiver: int = CONTROLLER  # node number of the receiver
 
     def answer(self, payload: bytes = b"") -> Packet:
         """Return the response with the same sequence number and type."""

@@ -30,32 +30,19 @@ _LIMITS_OF_SIX = ((-177, 177), (-64, 124), (-107, 158), (-255, 255), (-165, 165)
 
 @dataclass(frozen=True)
 class Variant:
-    """Layout of the cyclic packets of a controller generation.
+    """Layout of the cyclic packets of a controller generation."""
 
-    Attributes:
-        name: name for users.
-        order: byte order as in `struct`.
-        axis_command: `struct` format of mode, torque, speed of an axis.
-        command_end: format of the words after the axes in a command.
-        axis_response: format of status, angle, speed (if reported), torque of an axis.
-        response_end: format of the words after the axes in a response.
-        tells_speed: responses contain axis speeds.
-        torque_count: motor torque per count [N m]; None: rated torque of the motor / 4096.
-        watches_dead_man: location of the bit that enables monitoring of the dead-man switch: "mode" (axis mode) or
-            "end" (controller word).
-        watchdog: watchdog timeout of the controller according to the sources [s].
-    """
-
-    name: str
-    order: str
-    axis_command: str
-    command_end: str
-    axis_response: str
-    response_end: str
-    tells_speed: bool
-    torque_count: float | None
+    name: str  # name for users
+    order: str  # byte order as in `struct`
+    axis_command: str  # `struct` format of mode, torque, speed of an axis
+    command_end: str  # format of the words after the axes in a command
+    axis_response: str  # format of status, angle, speed (if reported), torque of an axis
+    response_end: str  # format of the words after the axes in a response
+    tells_speed: bool  # responses contain axis speeds
+    torque_count: float | None  # motor torque per count [N m]; None: rated torque of the motor / 4096
+    # location of the bit that enables monitoring of the dead-man switch: "mode" (axis mode) or "end" (controller word)
     watches_dead_man: str
-    watchdog: float
+    watchdog: float  # watchdog timeout of the controller according to the sources [s]
 
     @cached_property
     def command(self) -> struct.Struct:
@@ -111,17 +98,11 @@ def variant(name: str) -> Variant:
 
 
 class Arm(NamedTuple):
-    """Axes of an arm.
+    """Axes of an arm."""
 
-    Attributes:
-        joints: joint names of the robot description.
-        limits: joint limits of the arm.
-        slots: slot of each axis in a cyclic packet, from 0; packets A and R use slot + 1.
-    """
-
-    joints: tuple[str, ...]
-    limits: tuple[JointLimit, ...]
-    slots: tuple[int, ...]
+    joints: tuple[str, ...]  # joint names of the robot description
+    limits: tuple[JointLimit, ...]  # joint limits of the arm
+    slots: tuple[int, ...]  # slot of each axis in a cyclic packet, from 0; packets A and R use slot + 1
 
 
 def model_name(variant: str) -> str:

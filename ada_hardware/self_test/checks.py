@@ -24,19 +24,12 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """Finished check.
+    """Finished check."""
 
-    Attributes:
-        name: name of the check.
-        verdict: result.
-        text: result with its figures, and the remedy if it is not ok.
-        figures: figures for programs; their names end with the unit.
-    """
-
-    name: str
-    verdict: Verdict
-    text: str
-    figures: Mapping[str, object] = field(default_factory=dict)
+    name: str  # name of the check
+    verdict: Verdict  # result
+    text: str  # result with its figures, and the remedy if it is not ok
+    figures: Mapping[str, object] = field(default_factory=dict)  # figures for programs; their names end with the unit
 
     @property
     def line(self) -> str:
@@ -50,17 +43,11 @@ class Check:
 
 
 class Finding(NamedTuple):
-    """Result of a measurement.
+    """Result of a measurement."""
 
-    Attributes:
-        text: result.
-        problem: problem and remedy; "": ok.
-        figures: as of `Check`.
-    """
-
-    text: str
-    problem: str = ""
-    figures: Mapping[str, object] = {}
+    text: str  # result
+    problem: str = ""  # problem and remedy; "": ok
+    figures: Mapping[str, object] = {}  # as of `Check`
 
 
 class TestEnded(Exception):

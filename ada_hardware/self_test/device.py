@@ -24,23 +24,15 @@ SAFETY, SENSOR_PREFIX, EMULATOR_PREFIX = "safety.", "sensor.", "emulator."
 
 @dataclass(frozen=True)
 class Target:
-    """Device under test, its address, and its settings.
+    """Device under test, its address, and its settings."""
 
-    Attributes:
-        kind: kind of device.
-        url: address; "": start an emulator.
-        driver: settings of the driver, by name.
-        rules: settings of safety (robots) or processing (sensors), by name.
-        emulator: settings of the emulator, by name.
-        faults: faults of the emulator and its connection, by name.
-    """
-
-    kind: DeviceKind
-    url: str = ""
-    driver: Mapping[str, object] = field(default_factory=dict)
+    kind: DeviceKind  # kind of device
+    url: str = ""  # address; "": start an emulator
+    driver: Mapping[str, object] = field(default_factory=dict)  # settings of the driver, by name
+    # settings of safety (robots) or processing (sensors), by name
     rules: Mapping[str, object] = field(default_factory=dict)
-    emulator: Mapping[str, object] = field(default_factory=dict)
-    faults: Mapping[str, float] = field(default_factory=dict)
+    emulator: Mapping[str, object] = field(default_factory=dict)  # settings of the emulator, by name
+    faults: Mapping[str, float] = field(default_factory=dict)  # faults of the emulator and its connection, by name
 
     @property
     def is_robot(self) -> bool:

@@ -32,17 +32,11 @@ _BRAKES = 1.0  # [s] allowed for closing the brakes
 
 
 class Motion(NamedTuple):
-    """Test motion of a robot's joints.
+    """Test motion of a robot's joints."""
 
-    Attributes:
-        amplitude: amplitude of the motion [rad].
-        tolerance: allowed position error at rest [rad].
-        resolution: largest change of a joint at rest: position resolution and noise [rad].
-    """
-
-    amplitude: float
-    tolerance: float
-    resolution: float
+    amplitude: float  # amplitude of the motion [rad]
+    tolerance: float  # allowed position error at rest [rad]
+    resolution: float  # largest change of a joint at rest: position resolution and noise [rad]
 
 
 # Kondo servos resolve about a degree; the others some thousandths of a radian.

@@ -26,23 +26,14 @@ _AFTER = 0.5  # [s] of readings after the zero
 
 
 class Series(NamedTuple):
-    """Measurements of a sensor during some seconds.
+    """Measurements of a sensor during some seconds."""
 
-    Attributes:
-        sensor: the open sensor.
-        use: settings of the processing.
-        before: status before.
-        raw: raw wrenches.
-        seconds: duration [s].
-        is_real: a real sensor; the rate of an emulated one depends on this machine.
-    """
-
-    sensor: ForceSensor
-    use: ForceSensorSettings
-    before: SensorStatus
-    raw: Array
-    seconds: float
-    is_real: bool
+    sensor: ForceSensor  # the open sensor
+    use: ForceSensorSettings  # settings of the processing
+    before: SensorStatus  # status before
+    raw: Array  # raw wrenches
+    seconds: float  # duration [s]
+    is_real: bool  # a real sensor; the rate of an emulated one depends on this machine
 
     @property
     def most(self) -> Array:

@@ -23,15 +23,10 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
 class Record(NamedTuple):
-    """Measurement.
+    """Measurement."""
 
-    Attributes:
-        number: sequence number, 0 to 9 cyclically.
-        counts: Fx Fy Fz Mx My Mz, 0 to 16383; 8192 is zero load.
-    """
-
-    number: int
-    counts: tuple[int, ...]
+    number: int  # sequence number, 0 to 9 cyclically
+    counts: tuple[int, ...]  # Fx Fy Fz Mx My Mz, 0 to 16383; 8192 is zero load
 
     @property
     def is_saturated(self) -> bool:
@@ -40,13 +35,9 @@ class Record(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Any other line of printable characters: a reply, or noise.
+    """Any other line of printable characters: a reply, or noise."""
 
-    Attributes:
-        text: the line without its terminator.
-    """
-
-    text: str
+    text: str  # the line without its terminator
 
 
 class DynPickParser:

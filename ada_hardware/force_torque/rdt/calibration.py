@@ -40,23 +40,14 @@ def unit_key(text: str) -> str:
 
 
 class Calibration(NamedTuple):
-    """Calibration of a device.
+    """Calibration of a device."""
 
-    Attributes:
-        product: product name.
-        serial: serial number of the calibration; "" if missing.
-        force_scale: counts per newton.
-        moment_scale: counts per newton metre.
-        rate: records per second [Hz]; 0 if missing.
-        is_streaming_allowed: RDT is enabled; True if missing.
-    """
-
-    product: str
-    serial: str
-    force_scale: float
-    moment_scale: float
-    rate: float
-    is_streaming_allowed: bool
+    product: str  # product name
+    serial: str  # serial number of the calibration; "" if missing
+    force_scale: float  # counts per newton
+    moment_scale: float  # counts per newton metre
+    rate: float  # records per second [Hz]; 0 if missing
+    is_streaming_allowed: bool  # RDT is enabled; True if missing
 
 
 def parse_calibration(page: bytes, where: str) -> Calibration:

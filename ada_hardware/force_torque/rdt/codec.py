@@ -29,31 +29,19 @@ _BITS = {
 
 
 class Request(NamedTuple):
-    """Request of the host.
+    """Request of the host."""
 
-    Attributes:
-        command: one of the constants above.
-        value: number of samples, 0 for endless; for SPEED and BIAS their argument.
-    """
-
-    command: int
-    value: int = ENDLESS
+    command: int  # one of the constants above
+    value: int = ENDLESS  # number of samples, 0 for endless; for SPEED and BIAS their argument
 
 
 class Record(NamedTuple):
-    """Measurement.
+    """Measurement."""
 
-    Attributes:
-        number: sequence number of the record.
-        sample: number of the measurement.
-        status: status word; 0 without errors.
-        counts: Fx Fy Fz Tx Ty Tz.
-    """
-
-    number: int
-    sample: int
-    status: int
-    counts: tuple[int, ...]
+    number: int  # sequence number of the record
+    sample: int  # number of the measurement
+    status: int  # status word; 0 without errors
+    counts: tuple[int, ...]  # Fx Fy Fz Tx Ty Tz
 
 
 def encode_request(request: Request) -> bytes:

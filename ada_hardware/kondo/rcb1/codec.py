@@ -58,19 +58,12 @@ class Code(IntEnum):
 
 
 class Field(NamedTuple):
-    """One byte of a frame.
+    """One byte of a frame."""
 
-    Attributes:
-        name: name for messages.
-        lowest: smallest regular value.
-        highest: largest regular value.
-        others: special values.
-    """
-
-    name: str
-    lowest: int
-    highest: int
-    others: tuple[int, ...] = ()
+    name: str  # name for messages
+    lowest: int  # smallest regular value
+    highest: int  # largest regular value
+    others: tuple[int, ...] = ()  # special values
 
     def allows(self, value: int) -> bool:
         """Return True if the value is allowed."""
@@ -84,21 +77,13 @@ class Field(NamedTuple):
 
 
 class CommandKind(NamedTuple):
-    """Entry of the command table.
+    """Entry of the command table."""
 
-    Attributes:
-        code: first byte.
-        names_board: the board ID follows the code (and ID_KEY).
-        fields: fields between board ID and checksum.
-        reply: fields of the reply between board ID and checksum; None: the reply is [ID, ACK].
-        keyed: ID_KEY follows the code.
-    """
-
-    code: Code
-    names_board: bool
-    fields: tuple[Field, ...]
-    reply: tuple[Field, ...] | None
-    keyed: bool = False
+    code: Code  # first byte
+    names_board: bool  # the board ID follows the code (and ID_KEY)
+    fields: tuple[Field, ...]  # fields between board ID and checksum
+    reply: tuple[Field, ...] | None  # fields of the reply between board ID and checksum; None: the reply is [ID, ACK]
+    keyed: bool = False  # ID_KEY follows the code
 
     @property
     def length(self) -> int:
@@ -136,17 +121,11 @@ def wire_time(code: Code) -> float:
 
 
 class CommandFrame(NamedTuple):
-    """Command of the host.
+    """Command of the host."""
 
-    Attributes:
-        code: command code.
-        board: ID of the board; NO_BOARD for GET_ID, which has no such field.
-        values: values of the fields, in the order of the command table.
-    """
-
-    code: Code
-    board: int = NO_BOARD
-    values: tuple[int, ...] = ()
+    code: Code  # command code
+    board: int = NO_BOARD  # ID of the board; NO_BOARD for GET_ID, which has no such field
+    values: tuple[int, ...] = ()  # values of the fields, in the order of the command table
 
     @property
     def kind(self) -> CommandKind:
@@ -155,17 +134,11 @@ class CommandFrame(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """Reply of a board.
+    """Reply of a board."""
 
-    Attributes:
-        code: code of the command.
-        board: ID of the replying board.
-        values: values of the reply fields; empty for an acknowledgement.
-    """
-
-    code: Code
-    board: int
-    values: tuple[int, ...] = ()
+    code: Code  # code of the command
+    board: int  # ID of the replying board
+    values: tuple[int, ...] = ()  # values of the reply fields; empty for an acknowledgement
 
 
 def checksum(data: bytes) -> int:

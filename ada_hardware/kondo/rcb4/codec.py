@@ -69,15 +69,10 @@ class Config(IntFlag):
 
 
 class Move(NamedTuple):
-    """Target of one servo.
+    """Target of one servo."""
 
-    Attributes:
-        servo: ICS number, id * 2 + sio - 1.
-        position: 3500 to 11500, HOLD or FREE.
-    """
-
-    servo: int
-    position: int
+    servo: int  # ICS number, id * 2 + sio - 1
+    position: int  # 3500 to 11500, HOLD or FREE
 
 
 def is_position(value: int) -> bool:
@@ -146,17 +141,11 @@ def code_of(command: CommandFrame) -> Code:
 
 
 class Fault(NamedTuple):
-    """Command value out of range.
+    """Command value out of range."""
 
-    Attributes:
-        field: name of the field.
-        value: the value.
-        text: value and allowed values, for messages.
-    """
-
-    field: str
-    value: object
-    text: str
+    field: str  # name of the field
+    value: object  # the value
+    text: str  # value and allowed values, for messages
 
 
 def fault_of(command: CommandFrame) -> Fault | None:
@@ -195,17 +184,11 @@ def _memory(address: int, size: int, most: int) -> Iterator[tuple[str, object, b
 
 
 class Reply(NamedTuple):
-    """Reply of the board.
+    """Reply of the board."""
 
-    Attributes:
-        code: code of the command.
-        data: requested data; b"" for ACK and NACK.
-        is_ack: False for a NACK.
-    """
-
-    code: Code
-    data: bytes = b""
-    is_ack: bool = True
+    code: Code  # code of the command
+    data: bytes = b""  # requested data; b"" for ACK and NACK
+    is_ack: bool = True  # False for a NACK
 
 
 def checksum(data: bytes) -> int:
