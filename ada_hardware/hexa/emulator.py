@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emulated HEXA table: closed-chain dynamics, servos and brakes, controlled by the packets of `packets`.
 
-    table = HexaEmulator(HexaEmulatorSettings(stiffness=800.0), contact=Probe(tip=(0.0, 0.0, -0.561)))
+    table = HexaEmulator(HexaEmulatorSettings(stiffness=800.0, probe=(0.0, 0.0, -0.561)))
     replies = table.receive(packet, now)
     table.plant.pose, table.plant.plate_wrench
 
@@ -21,7 +21,6 @@ from typing import ClassVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.contact import Contact
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.robots.mechanisms.parallel_robots import LEGS
 from ada_dynamics.spatial.orientation import pose_of
@@ -156,23 +155,16 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         "power_cut": "1: off; back to 0: restart with brakes on",
     }
 
-    def __init__(self, settings: HexaEmulatorSettings, contact: Contact | Probe | None = None) -> None:
-        """Start with brakes on.
-
-        Args:
-            settings: settings of the table.
-            contact: contacts of the plate; default: the probe of the settings, if any.
-
-        Raises:
-            InputError: a pose out of reach, or another invalid value.
-        """
+    def __init__(self, settings: HexaEmulatorSettings) -> None:
+        """Start with brakes on; raises InputError for a pose out of reach, or another invalid value."""
         super().__init__(settings)
-        if contact is None and settings.probe:
+        probe = None
+        if settings.probe:
             x, y, z = settings.probe
-            contact = Probe((x, y, z), settings.probe_stiffness, settings.probe_dissipation, settings.probe_friction)
+            probe = Probe((x, y, z), settings.probe_stiffness, settings.probe_dissipation, settings.probe_friction)
         self.plant = HexaPlant(
             pose_of(settings.position, settings.rpy),
-            contact,
+            probe,
             plate_mass=settings.plate_mass,
             substep=settings.substep,
         )

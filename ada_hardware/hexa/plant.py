@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation of the HEXA mechanism: closed chains of the catalogue's `hexa`, motors, brakes, a probe.
 
-    plant = HexaPlant(contact=Probe(tip=(0.0, 0.0, -0.5605)))
+    plant = HexaPlant(probe=Probe(tip=(0.0, 0.0, -0.5605)))
     plant.drive(torques)            # or plant.brake()
     plant.run()                     # one period of 2 ms
     plant.angles, plant.rates, plant.torques, plant.pose, plant.plate_wrench
@@ -20,17 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.contact import (
-    Contact,
-    ContactFrame,
-    ContactPair,
-    ContactPoint,
-    Material,
-    Plane,
-    contact_frames,
-)
+from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.robots.mechanisms.parallel_robots import LEGS, HexaGeometry, hexa
+from ada_dynamics.robots.mechanisms.parallel_robots import LEGS, hexa
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.servos import JointServos
 from ada_dynamics.spatial.orientation import to_rpy
@@ -81,16 +73,14 @@ class HexaPlant:
     Attributes:
         kinematics: kinematics of the table.
         simulation: simulation of the closed chain (read only).
-        period: duration of one `run` [s].
         is_braked: the brakes are closed.
     """
 
     def __init__(
         self,
         pose: Array = HOME,
-        contact: Contact | Probe | None = None,
+        probe: Probe | None = None,
         *,
-        geometry: HexaGeometry | None = None,
         plate_mass: float = 0.5,
         substep: float = SUBSTEP,
     ) -> None:
@@ -98,8 +88,7 @@ class HexaPlant:
 
         Args:
             pose: initial pose of the plate in the base frame, 4x4.
-            contact: a probe, or any contacts of the model links; default: none.
-            geometry: dimensions.
+            probe: a probe under the plate.
             plate_mass: mass of the plate and everything mounted on it [kg].
             substep: step of the integrator (fourth-order Runge-Kutta); a divisor of the period [s].
 
@@ -107,25 +96,23 @@ class HexaPlant:
             Unreachable: the pose is out of reach.
             InputError: another value is invalid.
         """
-        self.kinematics = HexaKinematics(geometry)
+        self.kinematics = HexaKinematics()
         self.kinematics.inverse(pose)  # raises Unreachable with the leg
         self._per_period = round(PERIOD / substep) if substep > 0.0 else 0
         if self._per_period < 1 or abs(self._per_period * substep - PERIOD) > 1e-9 * PERIOD:
             text = f"HEXA: substep is {substep!r} s; {PERIOD:g} s must be a multiple of it."
             raise InputError(text, field="substep", value=substep)
-        mechanism = hexa(pose[:3, 3], to_rpy(pose[:3, :3]), mass=plate_mass, geometry=geometry)
+        mechanism = hexa(pose[:3, 3], to_rpy(pose[:3, :3]), mass=plate_mass)
         model = mechanism.model
-        touched = contact.contact() if isinstance(contact, Probe) else contact
         self.simulation = Simulation(
             model,
             q=mechanism.q,
             integrator="rk4",
             step=substep,
-            contact=touched,
+            contact=probe.contact() if probe is not None else None,
             servos=JointServos(joints=dict.fromkeys(JOINTS, (_GRIP, _GRIP_LOSS))),
         )
-        self._contact_frames = contact_frames(touched)
-        self.period = PERIOD
+        self._probe = probe
         self._at = np.array([model.q_index(name).start for name in JOINTS])
         self._v_at = np.array([model.v_index(name).start for name in JOINTS])
         self._plate_q = model.q_index(PLATE)
@@ -215,32 +202,15 @@ class HexaPlant:
         except AdaError:  # in a singular configuration no torques carry it
             return np.zeros(LEGS)
 
-    def contact_wrenches(self) -> dict[str, Array]:
-        """Wrenches [f, n] by contact, on its first side at its position, base axes; see `Simulation`."""
-        return self.simulation.contact_wrenches()
-
     @property
     def probe_wrench(self) -> Array:
-        """Wrench [f, n] of the plate on the probe, at its tip, in base axes; zero without a `Probe` [N, N m]."""
-        return self.contact_wrenches().get("probe", np.zeros(6))
+        """Wrench [f, n] of the plate on the probe, at its tip, in base axes; zero without a probe [N, N m]."""
+        return self.simulation.contact_wrenches().get("probe", np.zeros(6))
 
     @property
     def plate_wrench(self) -> Array:
-        """Total contact wrench [f, n] on the plate, at its origin, in base axes [N, N m]."""
-        total = np.zeros(6)
-        for name, wrench in self.contact_wrenches().items():
-            frame = self._contact_frames[name]
-            if PLATE in (frame.link, frame.other) and wrench.any():
-                sign, origin = 1.0 if frame.link == PLATE else -1.0, self.pose[:3, 3]
-                force = sign * wrench[:3]
-                total[:3] += force
-                total[3:] += sign * wrench[3:] + np.cross(self._place(frame) - origin, force)
-        return total
-
-    def _place(self, frame: ContactFrame) -> Array:
-        """Point of application of a contact wrench in the base frame [m]."""
-        if frame.link in (BASE, "world"):
-            return np.array(frame.xyz)
-        sim = self.simulation
-        pose = sim.dynamics.pose(frame.link, sim.q)
-        return np.asarray(pose[:3, :3] @ np.array(frame.xyz) + pose[:3, 3])
+        """Wrench [f, n] of the probe on the plate, at its origin, in base axes; zero without a probe [N, N m]."""
+        if self._probe is None:
+            return np.zeros(6)
+        force, moment = np.split(-self.probe_wrench, 2)
+        return np.concatenate([force, moment + np.cross(self._probe.tip - self.pose[:3, 3], force)])

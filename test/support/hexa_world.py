@@ -35,9 +35,9 @@ def stiffness_at(pose, kp):
 class World:
     """A driver, an emulated table, and their clock."""
 
-    def __init__(self, contact=None, faults=None, **settings):
+    def __init__(self, faults=None, **settings):
         self.clock = ManualClock()
-        self.table = HexaEmulator(checked(HexaEmulatorSettings, settings), contact)
+        self.table = HexaEmulator(checked(HexaEmulatorSettings, settings))
         self.wire = self.plugged(faults)
         self.tap = TappedPackets(self.wire)
         self.driver = HexaDriver(HexaSettings(), wire=self.tap, clock=self.clock, session=7)

@@ -10,7 +10,7 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
 from ada_hardware.hexa.packets import State
-from ada_hardware.hexa.plant import LIMITS, LOWER, PERIOD, UPPER, Probe
+from ada_hardware.hexa.plant import LIMITS, LOWER, PERIOD, UPPER
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused
 
@@ -104,7 +104,9 @@ def test_stop_brakes_and_a_new_start_goes_on_from_there():
 def test_the_force_on_the_probe_is_that_of_eq_15_for_each_kp():
     found = []
     for kp in (200.0, 400.0, 800.0):
-        world = World(Probe(tip=(0.0, 0.0, -0.5602), stiffness=1e6, dissipation=1.0), stiffness=kp, substep=2.5e-4)
+        world = World(
+            probe=(0.0, 0.0, -0.5602), probe_stiffness=1e6, probe_dissipation=1.0, stiffness=kp, substep=2.5e-4
+        )
         world.started()
         path = joint_path(lambda t: pose_of((0.0, 0.0, -0.55 - 1e-3 * min(t, 0.5)), LEVEL), 0.7)
         world.follow(path)
