@@ -273,7 +273,7 @@ class EmulatedLink(WireFaults):
 
     def on(self) -> dict[str, float]:
         """Active faults with their values."""
-        found = {name: value for name, value in self.emulator.fault_values.items() if value}
+        found = {name: value for name, value in self.emulator.faults.items() if value}
         found |= {"disconnect": 1.0} if self.is_disconnected else {}
         for name in WIRE_FAULTS:
             there, back = self.commands.values.get(name, 0.0), self.answers.values.get(name, 0.0)
@@ -290,7 +290,7 @@ class EmulatedLink(WireFaults):
 
     def _fault_device(self, name: str, value: float) -> None:
         device = self.emulator
-        before = device.fault_values[name]
+        before = device.faults[name]
         try:
             if not math.isfinite(value):
                 raise ValueError

@@ -40,6 +40,7 @@ class Emulator(ABC, Generic[S]):
     Attributes:
         settings: settings in use.
         violations: recorded violations of the host; checked by all safety tests.
+        faults: values of all FAULTS, set by `fault`.
     """
 
     NAME: ClassVar[str]
@@ -52,7 +53,7 @@ class Emulator(ABC, Generic[S]):
     def __init__(self, settings: S) -> None:
         self.settings = settings
         self.violations: list[Violation] = []
-        self._faults = dict.fromkeys(self.FAULTS, 0.0)
+        self.faults = dict.fromkeys(self.FAULTS, 0.0)
         self._time = 0.0
 
     @abstractmethod
@@ -77,12 +78,7 @@ class Emulator(ABC, Generic[S]):
         """Set a fault of FAULTS to a value, or clear it (0)."""
         if name not in self.FAULTS:
             raise KeyError(name)
-        self._faults[name] = value
-
-    @property
-    def fault_values(self) -> Mapping[str, float]:
-        """Copy of the values of all FAULTS."""
-        return dict(self._faults)
+        self.faults[name] = value
 
     def _report_violation(self, text: str) -> None:
         """Record a violation of the host at the present time."""

@@ -105,7 +105,7 @@ class SensorEmulator(Emulator[S]):
 
     @property
     def _is_frozen(self) -> bool:
-        return self._faults["frozen"] != 0.0
+        return self.faults["frozen"] != 0.0
 
     def fault(self, name: str, value: float) -> None:
         """Set or clear a fault, or set an axis of the load."""

@@ -210,7 +210,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self.plant.stand_still()
             self._alarm(TableAlarm.OUT_OF_REACH)
         self._done += 1
-        if self._faults["power_cut"]:
+        if self.faults["power_cut"]:
             return
         if self.state_now in _DRIVEN:
             if self._now - self._last_command_time > self.settings.watchdog + _NEAR * PERIOD:
@@ -233,7 +233,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             torques = servo_torques(use.stiffness, use.damping, *state)
         else:
             torques = self._efforts
-        self.plant.drive((1.0 - self._faults["weak"]) * torques)
+        self.plant.drive((1.0 - self.faults["weak"]) * torques)
 
     def _watch_axes(self) -> None:
         angles, rates = self.plant.angles, self.plant.rates
@@ -264,7 +264,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self.advance(now)
         self._time = now
         command = decode_command(data)
-        if command is None or self._faults["power_cut"]:
+        if command is None or self.faults["power_cut"]:
             self.ignored += 1
             return []
         is_own = command.session == self._session
@@ -347,7 +347,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self.state_now, self.target, self._target_configuration = State.POSITION, values, found.configuration
 
     def _answer(self, command: CommandPacket) -> list[Reply]:
-        if self._faults["mute"]:
+        if self.faults["mute"]:
             return []
         status = Status(
             self.state_now,
@@ -370,10 +370,10 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self._show_faults()
 
     def _show_faults(self) -> None:
-        if self._faults["emergency_stop"]:
+        if self.faults["emergency_stop"]:
             self._alarm(TableAlarm.EMERGENCY_STOP)
         for name, alarm in (("over_current", AxisAlarm.OVER_CURRENT), ("resolver", AxisAlarm.RESOLVER)):
-            axis = int(self._faults[name])
+            axis = int(self.faults[name])
             if axis:
                 self._alarm(axis=axis - 1, axis_alarm=alarm)
 

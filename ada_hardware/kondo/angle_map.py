@@ -75,6 +75,10 @@ class Board(Enum):
     RCB1 = _Format("RCB-1", ("channel",), 0.0, 180.0, 1.0)
     RCB4 = _Format("RCB-4", ("id", "sio"), -135.0, 135.0, 135.0 / 4000.0)
 
+    def connector(self, channel: int) -> str:
+        """Connector of a channel, for messages."""
+        return f"channel {channel}" if self is Board.RCB1 else f"id {channel // 2} on sio {channel % 2 + 1}"
+
 
 @dataclass(frozen=True)
 class Servo:
@@ -175,7 +179,7 @@ def _servos(top: MapEntry, file: str, board: Board, joints: Sequence[str] | None
         entry = MapEntry(node, f"map.servos.{i}", file, keys)
         servo = _servo(entry, board)
         if servo.channel in found:
-            key, what = board.value.place[0], _place_text(servo.channel, board)
+            key, what = board.value.place[0], board.connector(servo.channel)
             raise entry.problem(key, f"{what} is used twice, for {found[servo.channel].joint} and {servo.joint}.")
         if any(servo.joint == other.joint for other in found.values()):
             raise entry.problem("joint", f"joint {servo.joint!r} has two servos.")
@@ -186,12 +190,6 @@ def _servos(top: MapEntry, file: str, board: Board, joints: Sequence[str] | None
             )
         found[servo.channel] = servo
     return found
-
-
-def _place_text(channel: int, board: Board) -> str:
-    if board is Board.RCB1:
-        return f"channel {channel}"
-    return f"id {channel // 2} on sio {channel % 2 + 1}"
 
 
 def _servo(entry: MapEntry, board: Board) -> Servo:

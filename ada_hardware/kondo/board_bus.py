@@ -15,6 +15,7 @@ from ada_robot.errors import NoAnswer
 
 C = TypeVar("C")
 R = TypeVar("R")
+_PAUSE = 0.010  # [s] before a retry, in which stale replies are discarded
 
 
 class Request(Generic[R]):
@@ -49,7 +50,6 @@ class BoardBus(ABC, Generic[C, R]):
         *,
         timeout: float | None = None,
         retries: int = 4,
-        pause: float = 0.010,
         clock: Callable[[], float] = time.monotonic,
         counts: LinkCounts | None = None,
     ) -> None:
@@ -60,12 +60,11 @@ class BoardBus(ABC, Generic[C, R]):
             timeout: time between the end of a request and the end of its reply, without transmission time [s]; None:
                 TIMEOUT of the board.
             retries: number of retries.
-            pause: wait before a retry, during which stale replies are discarded [s].
             clock: monotonic time [s].
             counts: statistics to update; None for new ones.
         """
         self.url = wire.url
-        self._wire, self._retries, self._pause, self._clock = wire, retries, pause, clock
+        self._wire, self._retries, self._clock = wire, retries, clock
         self._timeout = self.TIMEOUT if timeout is None else timeout
         self.counts = LinkCounts() if counts is None else counts
         self._problem = ""
@@ -91,7 +90,7 @@ class BoardBus(ABC, Generic[C, R]):
         for attempt in range(tries):
             if attempt:
                 self.counts.retries += 1
-                self._drain(self._pause)
+                self._drain(_PAUSE)
             reply = self._try(request)
             if reply is not None:
                 return reply

@@ -127,7 +127,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
 
     def fault(self, name: str, value: float) -> None:
         """Set or clear a fault."""
-        before = self._faults.get(name, 0.0)
+        before = self.faults.get(name, 0.0)
         super().fault(name, value)
         if name == "dead_servo":
             for number, is_dead in ((int(before), False), (int(value), True)):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
-from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
+from ada_hardware.kondo.angle_map import AngleMap, Board, joints_of_robot
 from ada_hardware.opening import open_device_wire
 from ada_hardware.plausibility import PlausibilityCheck
 from ada_hardware.transport.wires import Serial, Wire
@@ -195,11 +195,6 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     def _free_servos(self) -> None:
         """Free all servos; raises NoAnswer."""
 
-    @staticmethod
-    @abstractmethod
-    def _place(servo: Servo) -> str:
-        """Connector of a servo, for messages."""
-
     # --- driver ---------------------------------------------------------------------------------------------------
     def open(self) -> None:
         """Open the line and find the boards."""
@@ -320,9 +315,10 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """Check that all servos are within their limits; raises DeviceAlarm."""
         for servo, angle in zip(self.map.servos.values(), angles, strict=True):
             if not servo.lowest - self._limit_tolerance <= angle <= servo.highest + self._limit_tolerance:
+                where = f"{self.NAME}: {servo.joint} ({self.BOARD.connector(servo.channel)})"
                 text = (
-                    f"{self.NAME}: {servo.joint} ({self._place(servo)}): servo angle {angle:.0f} deg is outside of its "
-                    f"limits {servo.lowest:g} to {servo.highest:g} deg; turn it back by hand or correct the angle map."
+                    f"{where}: servo angle {angle:.0f} deg is outside of its limits {servo.lowest:g} to "
+                    f"{servo.highest:g} deg; turn it back by hand or correct the angle map."
                 )
                 raise DeviceAlarm(text, joint=servo.joint, value=float(angle), allowed=(servo.lowest, servo.highest))
 

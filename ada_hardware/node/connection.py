@@ -133,7 +133,9 @@ class Connection:
             for plan in plans:
                 if plan.name in devices.sensors:
                     self._add_sensor(plan, devices.sensors[plan.name])
-            self._publish_fixed()
+            rows = [row for frames in self._frames.values() for row in frames.fixed]
+            if rows:  # two robots of one world publish the same frame
+                self._fixed = publish_fixed(node, list(dict.fromkeys(rows)))
         except BaseException:
             self.close()
             raise
@@ -174,12 +176,6 @@ class Connection:
         frames = MeasuredFrames(self._node, whole.copy(), self._settings.world_frame, self._settings)
         frames.warm_up(robot.feedback)
         self._frames[plan.name] = frames
-
-    def _publish_fixed(self) -> None:
-        """Publish the fixed frames of the robots on /tf_static."""
-        rows = [row for frames in self._frames.values() for row in frames.fixed]
-        if rows:  # two robots of one world publish the same frame
-            self._fixed = publish_fixed(self._node, list(dict.fromkeys(rows)))
 
     def _add_sensor(self, plan: DevicePlan, sensor: ForceSensor) -> None:
         topics = SensorTopics(self._node, sensor, plan.settings.topic, self._settings.frame_prefix + plan.frame)

@@ -30,7 +30,7 @@ from ada_hardware.pa10.position_loop import WITHIN, PositionLoop
 from ada_hardware.pa10.session import Session
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import ArmState
-from ada_hardware.pa10.variants import arm, model_name, variant
+from ada_hardware.pa10.variants import arm, variant
 from ada_hardware.transport.wires import Wire
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, RobotDriver, alarm_error, in_words
@@ -89,7 +89,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         return session.speeds if session is not None and self._mode is Mode.POSITION else None
 
     def tool(self, offset: Sequence[float]) -> LinkPoint:  # noqa: D102
-        return LinkPoint(load(model_name(self.settings.variant)), _LAST_LINK, offset, self._arm.slots)
+        return LinkPoint(load(variant(self.settings.variant).model), _LAST_LINK, offset, self._arm.slots)
 
     def keep(self, rules: JointRules, drive_lag: float, lateness: float) -> None:  # noqa: D102
         self._positions.keep(rules, drive_lag, lateness)

@@ -39,7 +39,7 @@ from ada_hardware.pa10.cyclic import (
 from ada_hardware.pa10.emulated_arm import AT_SPEED, AT_TORQUE, BRAKED, FREE, EmulatedArm
 from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType, encode_packet
 from ada_hardware.pa10.settings import Pa10EmulatorSettings
-from ada_hardware.pa10.variants import AXES, GEAR, arm, model_name, variant
+from ada_hardware.pa10.variants import AXES, GEAR, arm, variant
 
 _ROUNDING = 1  # [counts] rounding error of the difference of two speeds
 STOPPED, CONTROL, TEACHING = "stopped", "control", "teaching"
@@ -106,7 +106,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._bounds = bounds
         start = np.where(self._has_axis, np.array(settings.start), 0.0)
         self.arm = EmulatedArm(
-            model_name(settings.variant),
+            self._variant.model,
             start,
             self._lower,
             self._upper,
@@ -213,11 +213,11 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     def _raise_switches(self) -> None:
         """Raise the alarms of active switches; they persist while the switch is active."""
-        if self._faults["emergency_stop"]:
+        if self.faults["emergency_stop"]:
             self._raise_all(EMERGENCY_STOP, EMERGENCY_STOP)
-        if self._faults["dead_man"] and self._watches_dead_man:
+        if self.faults["dead_man"] and self._watches_dead_man:
             self._raise_all(DEAD_MAN, DEAD_MAN)
-        if self._faults["limit_switch"]:
+        if self.faults["limit_switch"]:
             self._raise_all(LIMIT_SWITCH, LIMIT_SWITCH)
 
     def fault(self, name: str, value: float) -> None:
@@ -240,18 +240,18 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """Process a packet; damaged packets are not answered."""
         self.advance(now)
-        if self._faults["off"]:
+        if self.faults["off"]:
             return []
         replies = []
         for packet in self._parser.feed(data):
             self.counts["packets"] += 1
             self._last_packet_time = self._time
             answer = self._answer(packet)
-            if answer is not None and not self._faults["mute"]:
+            if answer is not None and not self.faults["mute"]:
                 self.counts["answers"] += 1
-                shift = int(self._faults["sequence"])
+                shift = int(self.faults["sequence"])
                 answer = answer._replace(sequence=(answer.sequence + shift) % 128)
-                replies.append(Reply(encode_packet(answer), _REPLY_TIME + self._faults["slow"]))
+                replies.append(Reply(encode_packet(answer), _REPLY_TIME + self.faults["slow"]))
         return replies
 
     def _answer(self, packet: Packet) -> Packet | None:
@@ -278,7 +278,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         if self.mode == CONTROL and np.any(self.arm.ways != BRAKED):
             self._report_violation("S while servos are on")
         self._brake_all()
-        if self._faults["no_control"]:
+        if self.faults["no_control"]:
             return
         self.mode = CONTROL
         self._is_locked = np.array([bool(code) for code in self._axis_alarms]) | (self._controller_alarm != 0)
@@ -336,7 +336,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._watches_dead_man = bool(watches & ModeBit.DEAD_MAN)
         self._raise_switches()
         self._modes = modes
-        usable = self._has_axis & ~self._is_locked & (not self._faults["motor_power"])
+        usable = self._has_axis & ~self._is_locked & (not self.faults["motor_power"])
         self._follows = ((modes & (SERVO | BRAKE)) == SERVO) & usable
         on = ((modes & SERVO) > 0) & usable
         self._servo_since = np.where(on, np.minimum(self._servo_since, self._time), np.inf)
@@ -400,10 +400,10 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
     # --- answers --------------------------------------------------------------------------------------------------
     def _response(self) -> CyclicResponse:
         noise = np.zeros(AXES)
-        if self._faults["angle_noise"]:
-            noise = self._random.normal(0.0, self._faults["angle_noise"], AXES)
-        is_stuck = np.arange(1, AXES + 1) == self._faults["angle_stuck"]
-        q = np.where(is_stuck, self._stuck_at, self.arm.q) + self._faults["angle_offset"]
+        if self.faults["angle_noise"]:
+            noise = self._random.normal(0.0, self.faults["angle_noise"], AXES)
+        is_stuck = np.arange(1, AXES + 1) == self.faults["angle_stuck"]
+        q = np.where(is_stuck, self._stuck_at, self.arm.q) + self.faults["angle_offset"]
         angles = np.rint(q / ANGLE_COUNT + noise).astype(int).tolist()
         speeds = np.rint(np.where(is_stuck, 0.0, self.arm.v) / SPEED_COUNT).astype(int).tolist()
         torques = np.rint(self.arm.motor_torques() / self._torque_count)
@@ -424,7 +424,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         return word | (_UNPOWERED if self.arm.ways[slot] in (BRAKED, FREE) else 0)
 
     def _controller_status(self) -> int:
-        faults = self._faults
+        faults = self.faults
         word = self._controller_alarm
         word |= Own.DEAD_MAN_ON * (not faults["dead_man"])
         word |= Own.POWER_ON * (not faults["motor_power"])

@@ -40,6 +40,8 @@ class Link:
         foreign: evidence of another host as text; "" if there is none.
         is_taken: the evidence is a control or command packet: the arm is no longer controlled by this program.
         took: round-trip time of the last answered request [s].
+        parser: parser of the answers.
+        has_sent: a request was sent.
     """
 
     def __init__(self, wire: Wire, variant: Variant, counts: LinkCounts, clock: Callable[[], float]) -> None:
@@ -52,24 +54,14 @@ class Link:
             clock: monotonic time [s].
         """
         self._wire, self._counts, self._clock = wire, counts, clock
-        self._parser, self._host_parser = PacketParser(variant, CONTROLLER), PacketParser(variant, HOST)
+        self.parser, self._host_parser = PacketParser(variant, CONTROLLER), PacketParser(variant, HOST)
         self._sequence = LAST_SEQUENCE
         self._requests: dict[int, tuple[float, bytes]] = {}  # by sequence number: time and bytes of the last request
         self._answered: set[int] = set()  # sequence numbers whose last request was answered
         self._received = 0  # valid packets from any node
         self._variant, self.drives = variant, False
         self._stray = ""  # description of a response C with an old number, received before the expected one
-        self.foreign, self.is_taken, self.took = "", False, 0.0
-
-    @property
-    def has_sent(self) -> bool:
-        """True after the first request."""
-        return bool(self._requests)
-
-    @property
-    def odd_answers(self) -> int:
-        """Number of valid responses C with a size of another variant."""
-        return self._parser.odd_sizes
+        self.foreign, self.is_taken, self.took, self.has_sent = "", False, 0.0, False
 
     def listen(self, duration: float) -> int:
         """Count the packets of other hosts for `duration` seconds without sending."""
@@ -81,11 +73,6 @@ class Link:
     def forget_foreign(self) -> None:
         """Discard the evidence of another host."""
         self.foreign, self.is_taken = "", False
-
-    @property
-    def wire(self) -> Wire:
-        """Port in use."""
-        return self._wire
 
     def exchange(
         self,
@@ -140,6 +127,7 @@ class Link:
         asked_at = self._clock()
         self._requests[self._sequence] = asked_at, data
         self._answered.discard(self._sequence)
+        self.has_sent = True
         self._wire.send(data)
         self._counts.sent += 1
         deadline = asked_at + timeout
@@ -165,10 +153,10 @@ class Link:
         if data[:2] == _TO_CONTROLLER:  # packet sockets and hubs may return sent packets
             self._check_outgoing(data)
             return []
-        before = self._parser.refused
-        found = self._parser.feed(data)
-        if self._parser.refused > before:
-            self._refuse(self._parser.last_problem)
+        before = self.parser.refused
+        found = self.parser.feed(data)
+        if self.parser.refused > before:
+            self._refuse(self.parser.last_problem)
         self._received += len(found)
         return found
 

@@ -114,7 +114,7 @@ class Session:
         where = f"pa10 at {self.wire.url}: answers S, but not C"
         braked = self._translation.all_axes(BRAKED)
         patience = _PATIENCE * settings.command_timeout
-        if self._link.odd_answers or self._link.exchange(PacketType.CYCLE, braked, patience, _LAST_TRIES) is None:
+        if self._link.parser.odd_sizes or self._link.exchange(PacketType.CYCLE, braked, patience, _LAST_TRIES) is None:
             others = " or ".join(repr(name) for name in VARIANTS if name != settings.variant)
             return NoAnswer(
                 f"{where} of variant {settings.variant!r}; the variant may be {others}. "

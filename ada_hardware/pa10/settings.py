@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.errors import InputError
-from ada_hardware.pa10.variants import AXES, RATED_TORQUE, VARIANTS, model_name, variant
+from ada_hardware.pa10.variants import AXES, RATED_TORQUE, VARIANTS, variant
 from ada_robot.settings import setting
 
 
@@ -64,7 +64,7 @@ class Pa10Settings:
     @property
     def robot(self) -> str:
         """Catalogue name of the arm."""
-        return model_name(self.variant)
+        return variant(self.variant).model
 
     def __post_init__(self) -> None:
         """Check the combination of values; raises InputError."""

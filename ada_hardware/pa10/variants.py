@@ -23,7 +23,6 @@ AXES = 7  # slots of a cyclic packet, also for an arm of six axes
 GEAR = 50.0  # motor turns per joint turn [-]
 LEFT_OUT = 2  # slot of S3, missing in a PA10-6CE (docs/pa10_hardware.md; mhipa10arc, model.h)
 RATED_TORQUE = (4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29)  # [N m] motor side (mhipa10arc)
-_MODELS = {"ce": "pa10", "7c": "pa10_7c"}
 # Ranges of a 6CE, including the offsets of its zero position (docs/pa10_hardware.md) [deg]
 _LIMITS_OF_SIX = ((-177, 177), (-64, 124), (-107, 158), (-255, 255), (-165, 165), (-255, 255))
 
@@ -33,6 +32,7 @@ class Variant:
     """Layout of the cyclic packets of a controller generation."""
 
     name: str  # name for users
+    model: str  # catalogue name of the seven-axis robot
     order: str  # byte order as in `struct`
     axis_command: str  # `struct` format of mode, torque, speed of an axis
     command_end: str  # format of the words after the axes in a command
@@ -62,6 +62,7 @@ class Variant:
 # PA10-6CE and PA10-7CE: docs/pa10_hardware.md, variant ce; watchdog and byte order from mhipa10arc
 CE = Variant(
     name="ce",
+    model="pa10",
     order=">",
     axis_command="Hhh",
     command_end="H",
@@ -76,6 +77,7 @@ CE = Variant(
 # Old PA-10-7C: docs/pa10_hardware.md, variant 7c; watchdog from RobWork
 OLD_7C = Variant(
     name="7c",
+    model="pa10_7c",
     order="<",
     axis_command="Bhh",
     command_end="",
@@ -105,11 +107,6 @@ class Arm(NamedTuple):
     slots: tuple[int, ...]  # slot of each axis in a cyclic packet, from 0; packets A and R use slot + 1
 
 
-def model_name(variant: str) -> str:
-    """Catalogue name of the seven-axis robot of a variant."""
-    return _MODELS[variant]
-
-
 @lru_cache(maxsize=4)
 def arm(variant: str, axes: int, rated_torque: tuple[float, ...] = RATED_TORQUE) -> Arm:
     """Return the axes of an arm.
@@ -119,7 +116,7 @@ def arm(variant: str, axes: int, rated_torque: tuple[float, ...] = RATED_TORQUE)
         axes: 7, or 6 for a PA10-6CE.
         rated_torque: rated motor torques by slot [N m]; times the gear ratio they are the effort limits.
     """
-    model = load(model_name(variant))
+    model = load(VARIANTS[variant].model)
     slots = tuple(slot for slot in range(AXES) if axes == AXES or slot != LEFT_OUT)
     of_seven = joint_limits(model, motor_joints(model))
     limits = [of_seven[slot]._replace(effort=GEAR * rated_torque[slot]) for slot in slots]

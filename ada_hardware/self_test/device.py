@@ -44,11 +44,6 @@ class Target:
         """True if a real device may move; an address of an unknown kind counts as real."""
         return self.url not in ("", DRY, EMULATOR)
 
-    @property
-    def is_faultless(self) -> bool:
-        """True for an emulator without faults: errors are then caused by the machine or the program."""
-        return not self.is_real and not self.faults
-
     def with_defaults(self, rules: Mapping[str, object]) -> Target:
         """Return a copy with other defaults of the rules."""
         return Target(self.kind, self.url, self.driver, {**rules, **self.rules}, self.emulator, self.faults)

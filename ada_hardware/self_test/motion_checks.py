@@ -7,13 +7,13 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
 from ada_hardware.self_test.checks import Checks, Finding, TestEnded
 from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError, NoAnswer
@@ -49,36 +49,20 @@ MOTIONS: Mapping[str, Motion] = {
 _ANY = Motion(0.05, 0.01, 1e-3)
 
 
+@dataclass
 class MotionChecks:
-    """Motion checks of one open robot."""
+    """Motion checks of one open, inactive robot."""
 
-    def __init__(
-        self,
-        robot: Robot,
-        checks: Checks,
-        rules: JointRules,
-        safety: SafetySettings,
-        joints: Sequence[str] = (),
-        tries: int = 1,
-    ) -> None:
-        """Prepare the checks.
+    robot: Robot
+    checks: Checks  # receiver of the results
+    rules: JointRules  # limits of the robot
+    safety: SafetySettings  # safety settings of the robot
+    joints: Sequence[str]  # joints to be moved
+    tries: int = 1  # tries of each check
 
-        Args:
-            robot: open, inactive robot.
-            checks: receiver of the results.
-            rules: limits of the robot.
-            safety: safety settings of the robot.
-            joints: joints to be moved; empty: all.
-            tries: tries of each check.
-
-        Raises:
-            InputError: the robot has no position mode.
-        """
-        self._robot, self._checks, self._rules, self._safety = robot, checks, rules, safety
-        self._joints = tuple(joints) or robot.joints
-        self._motion, self._tries = MOTIONS.get(robot.device, _ANY), tries
-        if Mode.POSITION not in robot.modes:
-            raise InputError(f"{robot.device} has no position mode; its motion cannot be checked.")
+    def __post_init__(self) -> None:
+        """Choose the motion of the robot."""
+        self.motion = MOTIONS.get(self.robot.device, _ANY)
 
     def run(self) -> None:
         """Run all checks.
@@ -87,14 +71,14 @@ class MotionChecks:
             TestEnded: a check failed after which the robot should not be moved.
         """
         self._try(lambda: self._needed("activation", self._activate), is_active=False)
-        for name in self._joints:
+        for name in self.joints:
             self._try(partial(self._check_joint, name))
-        self._try(lambda: self._checks.measure("silence of the host", self._silence, ends=True))
+        self._try(lambda: self.checks.measure("silence of the host", self._silence, ends=True))
         self._try(self._check_stop, is_active=False)
 
     def _needed(self, name: str, measure: Callable[[], Finding]) -> None:
         """Measure; any failure ends the test."""
-        if not self._checks.measure(name, measure, ends=True):
+        if not self.checks.measure(name, measure, ends=True):
             raise TestEnded(name)
 
     # --- tries ----------------------------------------------------------------------------------------------------
@@ -105,16 +89,16 @@ class MotionChecks:
             check: records its results.
             is_active: the robot must be active at its start, otherwise inactive.
         """
-        checks, remark = self._checks, ""
-        for number in range(1, self._tries + 1):
+        checks, remark = self.checks, ""
+        for number in range(1, self.tries + 1):
             ended: Exception | None = None
-            self._checks = trial = Checks()
+            self.checks = trial = Checks()
             try:
                 check()
             except (TestEnded, HardwareError) as problem:
                 ended = problem
-            self._checks = checks
-            is_over = number == self._tries or not (ended or trial.failed)
+            self.checks = checks
+            is_over = number == self.tries or not (ended or trial.failed)
             if is_over or not self._restart(is_active):
                 break
             remark = f" (try {number + 1}; previous: {trial.failed[0].text if trial.failed else ended})"
@@ -124,8 +108,8 @@ class MotionChecks:
 
     def _restart(self, is_active: bool) -> bool:
         """Reset a stopped robot for another try; return True on success."""
-        robot = self._robot
-        for _ in range(self._tries):
+        robot = self.robot
+        for _ in range(self.tries):
             with suppress(HardwareError):
                 if robot.phase.is_driven:
                     robot.deactivate()
@@ -139,33 +123,33 @@ class MotionChecks:
     # --- steps ----------------------------------------------------------------------------------------------------
     def _activate(self) -> Finding:
         """Activate and hold."""
-        robot = self._robot
+        robot = self.robot
         before = robot.feedback.position
         begin = time.monotonic()
         robot.activate()
         took = time.monotonic() - begin
         moved = self._hold(before, _HOLD)
         text = f"active after {took:.2f} s, moved {moved:.2g} rad in {_HOLD:g} s"
-        allowed = self._motion.tolerance
+        allowed = self.motion.tolerance
         problem = f"at most {allowed:.2g} rad are allowed" if moved > allowed else ""
         return Finding(text, problem, {"after_s": took, "moved_rad": moved})
 
     def _check_joint(self, name: str) -> None:
         """Move one joint and return it; all other joints must not move."""
-        robot, rules, motion = self._robot, self._rules, self._motion
+        robot, rules, motion = self.robot, self.rules, self.motion
         i, start = robot.joints.index(name), robot.feedback.position
         above, below = rules.upper[i] - start[i], start[i] - rules.lower[i]
         way = min(motion.amplitude, max(above, below) - motion.tolerance) * (1.0 if above >= below else -1.0)
         if abs(way) < 0.5 * motion.amplitude:
             text = f"no room to move at {start[i]:.4g}; move it away from its limits"
-            self._checks.leave_out(f"motion of {name}", text)
-        elif not self._checks.measure(f"motion of {name}", partial(self._there_and_back, i, start, way), ends=True):
-            self._checks.fail("motion", f"{name} does not follow its command; check its sign, zero and load")
+            self.checks.leave_out(f"motion of {name}", text)
+        elif not self.checks.measure(f"motion of {name}", partial(self._there_and_back, i, start, way), ends=True):
+            self.checks.fail("motion", f"{name} does not follow its command; check its sign, zero and load")
             raise TestEnded
 
     def _there_and_back(self, i: int, start: Array, way: float) -> Finding:
         """Errors of the motion of joint i by `way` [rad] and back."""
-        duration = max(_SHORTEST_WAY, abs(way) * 0.5 * math.pi / (_SHARE * self._rules.velocity[i]))
+        duration = max(_SHORTEST_WAY, abs(way) * 0.5 * math.pi / (_SHARE * self.rules.velocity[i]))
         reached = self._go(start, i, 0.0, way, duration)
         others = float(np.abs(np.delete(reached - start, i)).max(initial=0.0))
         back = self._go(start, i, way, 0.0, duration)
@@ -174,13 +158,13 @@ class MotionChecks:
             f"{math.degrees(way):+.2f} deg in {duration:.2g} s: error {math.degrees(off):.2f} deg there, "
             f"{math.degrees(left):.2f} deg back, others {math.degrees(others):.2f} deg"
         )
-        allowed = self._motion.tolerance
+        allowed = self.motion.tolerance
         problem = f"at most {math.degrees(allowed):.2f} deg are allowed" if max(off, left, others) > allowed else ""
         return Finding(text, problem, {"way_rad": way, "off_there_rad": off, "off_back_rad": left})
 
     def _silence(self) -> Finding:
         """Interrupt the commands during a motion, as if the commanding program hangs."""
-        safety = self._safety
+        safety = self.safety
         mode, values = self._push()
         rest, inactive, moved = self._watch_rest(Phase.INACTIVE, time.monotonic())
         ramp = self._longest_ramp()
@@ -195,24 +179,24 @@ class MotionChecks:
         return Finding(text, "; ".join(problems), {"rest_s": rest, "inactive_s": inactive, "moved_rad": moved})
 
     def _check_stop(self) -> None:
-        measure = self._checks.measure
+        measure = self.checks.measure
         self._needed("activation again", self._activate)
         measure("stop", self._stop, ends=True)
-        pose = self._robot.feedback.position
+        pose = self.robot.feedback.position
         measure("stop is latched", partial(self._latch, pose), ends=True)
         measure("reset", partial(self._reset, pose), ends=True)
 
     def _stop(self) -> Finding:
         self._push()
         begin = time.monotonic()
-        self._robot.stop("asked for by the self-test")
+        self.robot.stop("asked for by the self-test")
         rest, stopped, _ = self._watch_rest(Phase.STOPPED, begin)
         by = self._longest_ramp() + _ALLOWANCE
         late = f"later than {by:.2f} s" if not rest <= by else ""
         return Finding(f"at rest {rest:.2f} s and stopped {stopped:.2f} s after the call", late, {"rest_s": rest})
 
     def _latch(self, pose: Array) -> Finding:
-        robot = self._robot
+        robot = self.robot
         taken, command = [], partial(robot.command, Mode.POSITION, pose.tolist())
         for what, ask in (("a command", command), ("activation", robot.activate)):
             with suppress(HardwareError):
@@ -221,18 +205,18 @@ class MotionChecks:
         return Finding("" if taken else "all is refused", f"{' and '.join(taken)} was accepted" if taken else "")
 
     def _reset(self, pose: Array) -> Finding:
-        robot = self._robot
+        robot = self.robot
         robot.reset()
         robot.wait_feedback()
         moved = float(np.abs(robot.feedback.position - pose).max())
-        if robot.phase is not Phase.INACTIVE or moved > self._motion.tolerance:
+        if robot.phase is not Phase.INACTIVE or moved > self.motion.tolerance:
             raise HardwareError(f"the robot is {robot.phase.value} and moved {moved:.2g} rad; it must not move.")
         return Finding(f"inactive, moved {moved:.2g} rad", "", {"moved_rad": moved})
 
     # --- motion ---------------------------------------------------------------------------------------------------
     def _hold(self, pose: Array, seconds: float, until: Callable[[], bool] = lambda: False) -> float:
         """Command a configuration for a time, or until a condition is true; return the largest deviation of a joint."""
-        robot, end, moved = self._robot, time.monotonic() + seconds, 0.0
+        robot, end, moved = self.robot, time.monotonic() + seconds, 0.0
         while time.monotonic() < end:
             robot.command(Mode.POSITION, pose.tolist())
             moved = max(moved, float(np.abs(robot.wait_feedback().position - pose).max()))
@@ -242,7 +226,7 @@ class MotionChecks:
 
     def _go(self, start: Array, i: int, begin: float, end: float, duration: float) -> Array:
         """Move one joint between two offsets from `start` along a cosine and wait; return the final configuration."""
-        robot, since, share = self._robot, time.monotonic(), 0.0
+        robot, since, share = self.robot, time.monotonic(), 0.0
         pose = start.copy()
         while share < 1.0:
             share = min((time.monotonic() - since) / duration, 1.0)
@@ -250,16 +234,14 @@ class MotionChecks:
             robot.command(Mode.POSITION, pose.tolist())
             robot.wait_feedback()
         self._hold(pose, _DWELL)
-        self._hold(pose, _SETTLING, until=lambda: self._is_at(pose))
+        tolerance = self.motion.tolerance
+        self._hold(pose, _SETTLING, until=lambda: bool(np.abs(robot.feedback.position - pose).max() <= tolerance))
         return robot.feedback.position
-
-    def _is_at(self, pose: Array) -> bool:
-        return bool(np.abs(self._robot.feedback.position - pose).max() <= self._motion.tolerance)
 
     def _push(self) -> tuple[Mode, str]:
         """Move the first joint away from its nearer limit; return mode and description."""
-        robot, rules = self._robot, self._rules
-        i, start = robot.joints.index(self._joints[0]), robot.feedback.position
+        robot, rules = self.robot, self.rules
+        i, start = robot.joints.index(self.joints[0]), robot.feedback.position
         sign = 1.0 if rules.upper[i] - start[i] >= start[i] - rules.lower[i] else -1.0
         speed = 0.5 * _SHARE * rules.velocity[i] * sign
         duration, since = _SHORTEST_WAY, time.monotonic()
@@ -273,8 +255,8 @@ class MotionChecks:
 
     def _watch_rest(self, phase: Phase, since: float) -> tuple[float, float, float]:
         """Wait for a phase; return the time of the last motion [s], the time of the phase [s], and the motion [rad]."""
-        robot, poses = self._robot, []
-        deadline = since + self._safety.host_timeout + self._longest_ramp() + _ALLOWANCE + _BRAKES + 2.0
+        robot, poses = self.robot, []
+        deadline = since + self.safety.host_timeout + self._longest_ramp() + _ALLOWANCE + _BRAKES + 2.0
         reached = math.nan
         while not math.isfinite(reached):
             now = time.monotonic()
@@ -288,9 +270,9 @@ class MotionChecks:
                 reached = now - since
             time.sleep(min(robot.period, 0.005))
         last = poses[-1][1]
-        moving = [when for when, pose in poses if np.abs(pose - last).max() > self._motion.resolution]
+        moving = [when for when, pose in poses if np.abs(pose - last).max() > self.motion.resolution]
         way = float(np.abs(poses[0][1] - last).max())
         return (moving[-1] - since if moving else 0.0), reached, way
 
     def _longest_ramp(self) -> float:
-        return float(np.max(_SHARE * self._rules.velocity / self._rules.deceleration))
+        return float(np.max(_SHARE * self.rules.velocity / self.rules.deceleration))

@@ -116,19 +116,14 @@ def _pa10(driver: Any) -> Finding:
     return Finding(f"{text}; limits within the stored ones", "", figures)
 
 
-def _khr1(driver: Any) -> Finding:
-    ids = driver.board_ids
-    return Finding(f"boards RCB-1 with IDs {' and '.join(map(str, ids))}", "", {"ids": ids})
-
-
-def _khr3(driver: Any) -> Finding:
-    return Finding(f"board RCB-4, version {driver.version or 'unknown'}", "", {"version": driver.version})
-
-
 _KNOWN: Mapping[str, Callable[[Any], Finding]] = {
     "pa10": _pa10,
-    "khr1": _khr1,
-    "khr3": _khr3,
+    "khr1": lambda driver: Finding(
+        f"boards RCB-1 with IDs {' and '.join(map(str, driver.board_ids))}", "", {"ids": driver.board_ids}
+    ),
+    "khr3": lambda driver: Finding(
+        f"board RCB-4, version {driver.version or 'unknown'}", "", {"version": driver.version}
+    ),
     "hexa": lambda _: Finding("table HEXA, packets of version 1"),
 }
 

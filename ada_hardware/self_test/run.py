@@ -112,8 +112,8 @@ def _test_robot(plug: Plugged, checks: Checks, moves: bool, seconds: float, join
         elif not is_well or checks.failed:
             checks.leave_out("motion", "skipped after a failed check")
         else:
-            tries = _EMULATED_TRIES if plug.target.is_faultless else 1
-            MotionChecks(robot, checks, rules, safety, joints, tries).run()
+            tries = 1 if is_real or plug.target.faults else _EMULATED_TRIES
+            MotionChecks(robot, checks, rules, safety, tuple(joints) or robot.joints, tries).run()
     finally:
         try:
             robot.close()

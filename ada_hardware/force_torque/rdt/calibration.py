@@ -34,11 +34,6 @@ MOMENT_UNITS = {
 """Newton metres per unit."""
 
 
-def unit_key(text: str) -> str:
-    """Key of a unit in FORCE_UNITS or MOMENT_UNITS."""
-    return re.sub(r"(lb|g)f(?!t)", r"\1", re.sub(r"[^a-z]", "", text.lower()))
-
-
 class Calibration(NamedTuple):
     """Calibration of a device."""
 
@@ -125,7 +120,7 @@ def _positive(tags: dict[str, str], name: str, where: str) -> float:
 
 def _unit(tags: dict[str, str], name: str, units: dict[str, float], where: str) -> float:
     text = tags.get(name, "")
-    key = unit_key(text)
+    key = re.sub(r"(lb|g)f(?!t)", r"\1", re.sub(r"[^a-z]", "", text.lower()))
     if key not in units:
         text = (
             f"{where}: <{name}> is {text!r:.40}, an unknown unit; known are {', '.join(units)}. "

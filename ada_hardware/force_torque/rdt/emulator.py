@@ -96,7 +96,7 @@ class _RdtEmulator(SensorEmulator[E]):
         for k in range(due - skipped, 0, -1):
             self._number = (self._number + 1) % _WRAP
             counts, status = self._measure()
-            status |= int(self._faults["status"])
+            status |= int(self.faults["status"])
             records.append(Record(self._number, (self._sample - k + 1) % _WRAP, status, counts))
         if self._is_frozen:
             return []

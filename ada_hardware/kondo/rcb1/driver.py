@@ -184,10 +184,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             values = [c.FREE if i in board.servos else board.unmapped[i] for i in range(c.BOARD_CHANNELS)]
             self.bus.ask(c.Code.SET_POSITIONS, board.id, (_SLOWEST, *values))
 
-    @staticmethod
-    def _place(servo: Servo) -> str:
-        return f"channel {servo.channel}"
-
     def _check_ready(self) -> None:
         for board in self._boards:
             if self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0] & c.SLEEP:

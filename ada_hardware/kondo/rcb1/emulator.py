@@ -131,7 +131,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
 
     def fault(self, name: str, value: float) -> None:
         """Set or clear a fault."""
-        before = self._faults.get(name, 0.0)
+        before = self.faults.get(name, 0.0)
         super().fault(name, value)
         if name == "wrong_id":
             for board in self.boards:
@@ -164,10 +164,10 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
 
     def _reply(self, command: c.CommandFrame, board_id: int, values: tuple[int, ...]) -> Reply:
         data = c.encode_reply(c.Reply(command.code, board_id % c.BOARDS, values))
-        return Reply(data, self.settings.reply_delay + c.wire_time(command.code) + self._faults["late"])
+        return Reply(data, self.settings.reply_delay + c.wire_time(command.code) + self.faults["late"])
 
     def _is_silent(self, board: EmulatedBoard) -> bool:
-        return bool(int(self._faults["silent_board"]) & (1 << self.boards.index(board)))
+        return bool(int(self.faults["silent_board"]) & (1 << self.boards.index(board)))
 
     def _lose_power(self, silence: float) -> None:
         super()._lose_power(silence)

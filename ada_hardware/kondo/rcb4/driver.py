@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
+from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board
 from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.rcb4 import codec as c
 from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, NACK, CommandFrame, Reply, ReplyParser, code_of, wire_time
@@ -134,10 +134,6 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     def _free_servos(self) -> None:
         self.bus.ask(self._moves(c.FREE, 1))
 
-    @staticmethod
-    def _place(servo: Servo) -> str:
-        return f"id {servo.channel // 2}, sio {servo.channel % 2 + 1}"
-
     def _find(self) -> None:
         self._readings.forget()
         self._battery_time = -math.inf
@@ -162,7 +158,8 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return is_answered
 
     def _hold(self, is_blind: bool) -> None:
-        if not is_blind and self._target is not None and self._has_arrived():
+        is_read = not is_blind and self._target is not None and self._read()
+        if is_read and self._target is not None and np.array_equal(self._hold_angles(), self._target):
             # the deflection of a loaded servo must not enter its target: it would accumulate over restarts
             self.bus.ask(self._moves(self._target, _frames(self.period)))
         else:
@@ -208,12 +205,6 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._is_free = bool((target == c.FREE).any())
         angles = np.asarray((measured - trim - c.CENTRE) / c.COUNTS_PER_DEGREE)
         return self._accepts(self._readings, angles, "positions")
-
-    def _has_arrived(self) -> bool:
-        """Return True if all servos are close to their commanded angles."""
-        if self._target is None or not self._read():
-            return False
-        return bool(np.all(np.abs(self._hold_angles() - self._target) == 0.0))
 
     def _read_until_accepted(self) -> None:
         hint = "check the line for noise, and the angle map for missing servos."

@@ -72,13 +72,13 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
 
     # --- the line ---------------------------------------------------------------------------------------------------
     def _execute_received(self, data: bytes) -> list[Reply]:
-        if self._faults["wrong_speed"]:
+        if self.faults["wrong_speed"]:
             return [Reply(self._random.randbytes(len(data)), self.settings.reply_delay)]
         replies = []
         for command in self._parser.feed(data):
             self._count += 1
             reply = c.Reply(c.code_of(command), is_ack=False)
-            if not (self._faults["nack"] and self._count % int(self._faults["nack"]) == 0):
+            if not (self.faults["nack"] and self._count % int(self.faults["nack"]) == 0):
                 reply = self._execute(command)
             replies.append(self._sent(command, reply))
         return replies
@@ -135,7 +135,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
 
     def _refresh(self) -> None:
         """Update the RAM words that the board measures."""
-        counts = round((self.settings.battery - self._faults["battery_low"]) / c.VOLTS_PER_COUNT)
+        counts = round((self.settings.battery - self.faults["battery_low"]) / c.VOLTS_PER_COUNT)
         self._put(c.ADC, *min(max(counts, 0), 1023).to_bytes(2, "little"))
         for i, motor in self.servos.items():
             trim_at = c.device_address(i, c.TRIM)
@@ -148,7 +148,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
         self.ram[address : address + len(values)] = bytes(values)
 
     def _sent(self, command: c.CommandFrame, reply: c.Reply) -> Reply:
-        delay = self.settings.reply_delay + self._faults["late"]
+        delay = self.settings.reply_delay + self.faults["late"]
         if not c.fault_of(command):
             delay += wire_time(command, self.settings.com_speed)
         return Reply(c.encode_reply(reply), delay)
