@@ -8,7 +8,7 @@ Angles are in degrees, other quantities in SI units, as in the figures of Takaha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,15 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.analysis.balance import balance_of, fixed_feet_of, fixing_joints
-from ada_dynamics.analysis.motion import (
-    LoopJointMotion,
-    dynamics_of,
-    energy_of,
-    mass_of,
-    motion_array,
-    revolute_loops,
-)
+from ada_dynamics.analysis.motion import LoopJointMotion, dynamics_of, energy_of, motion_array, revolute_loops
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import constraint_conditioning, loop_singularity_measure, singularity_times
 from ada_dynamics.arrays import Array
@@ -33,8 +27,6 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_rpy
 
 TIME = "Time [s]"
-_SIGNAL = "signal:"  # prefix of a controller signal
-_LINK = ("link_position:", "link_velocity:")  # prefixes of a link
 _XYZ = ("x", "y", "z")
 _TRUNK = "body"
 _POSES = 600  # largest number of configurations for slow measures
@@ -141,11 +133,9 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
         if isinstance(name, Panel):
             found.append(name)
             continue
-        if name.startswith(_SIGNAL):
-            found.append(_signal_panel(motion, name.removeprefix(_SIGNAL)))
-            continue
-        if name.startswith(_LINK):
-            found.append(_link_panel(motion, name))
+        prefix, colon, rest = name.partition(":")
+        if colon and prefix in _PREFIXED:
+            found.append(_PREFIXED[prefix](motion, rest))
             continue
         if name not in PANELS:
             raise unknown_name("panel", name, PANELS)
@@ -156,7 +146,7 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
     return found
 
 
-def _signal_panel(motion: Any, name: str) -> Panel:
+def _signal(motion: Any, name: str) -> Panel:
     """Panel of a controller signal "NAME" or "NAME [UNIT]"."""
     name, _, unit = name.partition(" ")
     signals = getattr(motion, "signals", {})
@@ -165,6 +155,20 @@ def _signal_panel(motion: Any, name: str) -> Panel:
     rows = signals[name].reshape(len(motion.signal_times), -1)
     curves = {"" if rows.shape[1] == 1 else str(i + 1): column for i, column in enumerate(rows.T)}
     return Panel.of(name.replace("_", " "), unit, motion.signal_times, curves)
+
+
+def _link_position(motion: Any, link: str) -> Panel:
+    """Position of a link (figs. 7.4 e, f); an InputError if it does not exist."""
+    places = dynamics_of(motion).pose(link, motion.q)[:, :3, 3]
+    return Panel.of(f"Position of {link}", "[m]", motion.t, _xyz(places))
+
+
+def _link_velocity(motion: Any, link: str) -> Panel:
+    velocities = dynamics_of(motion).velocity(link, motion.q, motion.v)[:, :3]
+    return Panel.of(f"Velocity of {link}", "[m/s]", motion.t, _xyz(velocities))
+
+
+_PREFIXED = {"signal": _signal, "link_position": _link_position, "link_velocity": _link_velocity}
 
 
 # --- joints (Takahashi 2012, figs. 3.3, 3.21, 3.22) ------------------------------------------------------------------
@@ -188,38 +192,40 @@ def angle_columns(model: Model) -> list[int]:
     return [*of_base, *(column for *_, column in _columns(model, "rad"))]
 
 
-def _panel(
-    motion: Any, rows: Array, columns: Iterable[tuple[str, str, int]], title: str, unit: str, scale: float = 1.0
+def _by_unit(
+    motion: Any, rows: Array, kinds: Sequence[tuple[str, str, str]], of_velocities: bool = True
 ) -> list[Panel]:
-    """Panel of some joint coordinates; empty without coordinates."""
-    series = [Series(label, motion.t, scale * rows[:, column], joint=joint) for joint, label, column in columns]
-    return [Panel(title, f"[{unit}]", tuple(series))] if series else []
+    """Panels of joint coordinates: unit, title and shown unit of each; panels without coordinates are omitted."""
+    found = []
+    for unit, title, shown in kinds:
+        scale = np.degrees(1.0) if shown == "deg" else 1.0
+        columns = _columns(motion.model, unit, of_velocities)
+        series = [Series(label, motion.t, scale * rows[:, i], joint=joint) for joint, label, i in columns]
+        found += [Panel(title, f"[{shown}]", tuple(series))] if series else []
+    return found
 
 
 @panel("position")
 def positions(motion: Any) -> list[Panel]:
     """Joint angles [deg], positions [m] and quaternions, in separate panels."""
-    sorts = (("rad", "Joint angle", "deg"), ("m", "Joint position", "m"), ("1", "Joint quaternion", "-"))
-    found = []
-    for sort, title, unit in sorts:
-        scale = np.degrees(1.0) if sort == "rad" else 1.0
-        found += _panel(motion, motion.q, _columns(motion.model, sort), title, unit, scale)
+    kinds = (("rad", "Joint angle", "deg"), ("m", "Joint position", "m"), ("1", "Joint quaternion", "-"))
+    found = _by_unit(motion, motion.q, kinds, of_velocities=False)
     return _with_loops(motion, found, lambda joint: np.degrees(joint.angle(motion.q)))
 
 
 @panel("velocity")
 def velocities(motion: Any) -> list[Panel]:
     """Joint velocities."""
-    found = _rates(motion, motion.v, "velocity", "s")
-    return _with_loops(motion, found, lambda joint: joint.rate(motion.q, motion.v))
+    kinds = (("rad", "Joint velocity", "rad/s"), ("m", "Joint velocity (slides)", "m/s"))
+    return _with_loops(motion, _by_unit(motion, motion.v, kinds), lambda joint: joint.rate(motion.q, motion.v))
 
 
 @panel("acceleration")
 def accelerations(motion: Any) -> list[Panel]:
     """Joint accelerations."""
     rows = motion_array(motion, "a", "accelerations")
-    found = _rates(motion, rows, "acceleration", "s²")
-    return _with_loops(motion, found, lambda joint: joint.acceleration(motion.q, motion.v, rows))
+    kinds = (("rad", "Joint acceleration", "rad/s²"), ("m", "Joint acceleration (slides)", "m/s²"))
+    return _with_loops(motion, _by_unit(motion, rows, kinds), lambda j: j.acceleration(motion.q, motion.v, rows))
 
 
 def _with_loops(motion: Any, panels: list[Panel], curve: Callable[[LoopJointMotion], Array]) -> list[Panel]:
@@ -232,18 +238,11 @@ def _with_loops(motion: Any, panels: list[Panel], curve: Callable[[LoopJointMoti
     return [replace(panels[0], series=(*panels[0].series, *more)), *panels[1:]]
 
 
-def _rates(motion: Any, rows: Array, what: str, per: str) -> list[Panel]:
-    turning, sliding = (_columns(motion.model, unit, of_velocities=True) for unit in ("rad", "m"))
-    turns = _panel(motion, rows, turning, f"Joint {what}", f"rad/{per}")
-    return [*turns, *_panel(motion, rows, sliding, f"Joint {what}{' (slides)' if turns else ''}", f"m/{per}")]
-
-
 @panel("effort")
 def efforts(motion: Any) -> list[Panel]:
     """Joint torques and forces."""
-    rows = motion_array(motion, "tau", "joint efforts")
-    turning, sliding = (_columns(motion.model, unit, of_velocities=True) for unit in ("rad", "m"))
-    return [*_panel(motion, rows, turning, "Joint torque", "N m"), *_panel(motion, rows, sliding, "Joint force", "N")]
+    kinds = (("rad", "Joint torque", "N m"), ("m", "Joint force", "N"))
+    return _by_unit(motion, motion_array(motion, "tau", "joint efforts"), kinds)
 
 
 def _joint_loads(motion: Any, title: str, unit: str, part: slice) -> list[Panel]:
@@ -263,7 +262,10 @@ panel("joint_moment")(partial(_joint_loads, title="Joint moment (magnitude)", un
 
 # --- floating base --------------------------------------------------------------------------------------------------
 _EULER = ("z", "y'", "x''")
-_BASE = {  # name -> rows, description, first of six, title, unit; in base axes, or rates of Euler angles
+_QUATERNION = ("$q_1$", "$q_2$", "$q_3$", "$q_4$")
+_BASE = {  # name -> rows, description, first of them, title, unit; rates in base axes, or those of Euler angles
+    "base_position": ("q", "positions", 0, "Base position", "m"),  # in the world frame
+    "base_orientation": ("q", "positions", 3, "Base quaternion", "-"),  # eq. 3.32
     "base_velocity": ("v", "velocities", 0, "Base velocity", "m/s"),
     "base_angular_velocity": ("v", "velocities", 3, "Base angular velocity", "rad/s"),
     "base_acceleration": ("a", "accelerations", 0, "Base acceleration", "m/s²"),
@@ -283,28 +285,19 @@ def _has_angles(model: Model) -> bool:
     return model.joints[base_of(model)].type.quaternion_at() is None
 
 
-def _of_base(motion: Any, rows: Array, first: int, labels: Sequence[str], title: str, unit: str) -> list[Panel]:
-    return [Panel.of(title, f"[{unit}]", motion.t, {label: rows[:, first + i] for i, label in enumerate(labels)})]
-
-
-@panel("base_position")
-def base_position(motion: Any) -> list[Panel]:
-    """Position of the floating base in the world frame."""
-    base = base_of(motion.model)
-    return _of_base(motion, motion.q, motion.model.q_index(base).start, _XYZ, "Base position", "m") if base else []
-
-
-@panel("base_orientation")
-def base_orientation(motion: Any) -> list[Panel]:
-    """Quaternion or z-y-x Euler angles of the floating base."""
-    base = base_of(motion.model)
+def _base(motion: Any, name: str) -> list[Panel]:
+    """Panel of an entry of `_BASE`."""
+    attribute, what, offset, title, unit = _BASE[name]
+    rows, base = motion_array(motion, attribute, what), base_of(motion.model)
     if not base:
         return []
-    first = motion.model.q_index(base).start + 3
-    if _has_angles(motion.model):
-        return _of_base(motion, np.degrees(1.0) * motion.q, first, _EULER, "Base angle", "deg")
-    quaternion = [f"$q_{i}$" for i in range(1, 5)]  # eq. 3.32
-    return _of_base(motion, motion.q, first, quaternion, "Base quaternion", "-")
+    first = (motion.model.q_index(base) if attribute == "q" else motion.model.v_index(base)).start + offset
+    labels = _EULER if offset and _has_angles(motion.model) else _XYZ
+    if name == "base_orientation" and _has_angles(motion.model):
+        rows, title, unit = np.degrees(rows), "Base angle", "deg"
+    elif name == "base_orientation":
+        labels = _QUATERNION
+    return [Panel.of(title, f"[{unit}]", motion.t, {label: rows[:, first + i] for i, label in enumerate(labels)})]
 
 
 @panel("base_orientation_rate")
@@ -313,125 +306,129 @@ def base_orientation_rate(motion: Any) -> list[Panel]:
     base = base_of(motion.model)
     if not base or _has_angles(motion.model):
         return []
-    at, rate = motion.model.q_index(base), motion.model.v_index(base)
-    x, y, z, w = motion.q[:, at.start + 3 : at.start + 7].T
-    p, q, r = motion.v[:, rate.start + 3 : rate.start + 6].T
-    rates = 0.5 * np.column_stack(
-        [w * p - z * q + y * r, z * p + w * q - x * r, -y * p + x * q + w * r, -x * p - y * q - z * r]
-    )
-    labels = [f"$\\dot{{q}}_{i}$" for i in range(1, 5)]
-    return _of_base(motion, rates, 0, labels, "Rate of base quaternion", "1/s")
-
-
-def _base_rates(motion: Any, name: str) -> list[Panel]:
-    """Panel of an entry of `_BASE`."""
-    attribute, what, offset, title, unit = _BASE[name]
-    rows, base = motion_array(motion, attribute, what), base_of(motion.model)
-    if not base:
-        return []
-    labels = _EULER if offset and _has_angles(motion.model) else _XYZ
-    return _of_base(motion, rows, motion.model.v_index(base).start + offset, labels, title, unit)
+    rates = position_rates(motion.model.tree, list(motion.q.T), list(motion.v.T))
+    curves = zip(_QUATERNION, rates[motion.model.q_index(base)][3:], strict=True)
+    named = {label.replace("q", r"\dot{q}"): rate for label, rate in curves}
+    return [Panel.of("Rate of base quaternion", "[1/s]", motion.t, named)]
 
 
 for _name in _BASE:
-    panel(_name)(partial(_base_rates, name=_name))
+    panel(_name)(partial(_base, name=_name))
 
 
 # --- the whole robot (figs. 3.17, 3.22) -------------------------------------------------------------------------------
-@panel("energy")
-def energy(motion: Any) -> list[Panel]:
-    """Kinetic, potential and total energy."""
+Curves = Mapping[str, Array]
+
+
+def _energies(motion: Any) -> Curves:
     kinetic, potential = energy_of(motion)
-    curves = {"K.E.": kinetic, "P.E.": potential, "K.E. + P.E.": kinetic + potential}
-    return [Panel.of("Mechanical energy", "[J]", motion.t, curves)]
+    return {"K.E.": kinetic, "P.E.": potential, "K.E. + P.E.": kinetic + potential}
 
 
-@panel("energy_error")
-def energy_error(motion: Any) -> list[Panel]:
-    """Change of the total energy since the start."""
-    kinetic, potential = energy_of(motion)
-    total = kinetic + potential
-    curves = {"": np.maximum(np.abs(total - total[:1]), SMALLEST)}
-    return [Panel.of("Energy error", "|E − E₀| [J]", motion.t, curves, is_logarithmic=True)]
+def _energy_error(motion: Any) -> Curves:
+    total = np.add(*energy_of(motion))
+    return {"": np.maximum(np.abs(total - total[:1]), SMALLEST)}
 
 
-@panel("power")
-def power(motion: Any) -> list[Panel]:
-    """Power of motors, external wrenches and contacts, and dissipated power."""
+def _powers(motion: Any) -> Curves:
     found = power_balance(motion)
-    named = {
-        "input": found.input,
-        "external": found.external,
-        "contact": found.contact,
-        "dissipated": -found.dissipated,
-    }
-    acting = {label: values for label, values in named.items() if np.any(values)}
-    return [Panel.of("Power", "[W]", motion.t, acting or {"input": found.input})]
+    names = ("input", "external", "contact")
+    powers = {name: getattr(found, name) for name in names} | {"dissipated": -found.dissipated}
+    return {label: values for label, values in powers.items() if np.any(values)} or {"input": found.input}
 
 
-@panel("work")
-def work(motion: Any) -> list[Panel]:
+def _work(motion: Any) -> Curves:
     """Change of energy, the work by source, and the residual."""
     found = power_balance(motion)
-    curves = {"energy": found.total - found.total[:1]}
-    curves |= {label: -w if label == "dissipated" else w for label, w in found.work.items() if np.any(w)}
-    return [Panel.of("Energy and work", "[J]", motion.t, {**curves, "unexplained": found.residual})]
+    work = {label: -w if label == "dissipated" else w for label, w in found.work.items() if np.any(w)}
+    return {"energy": found.total - found.total[:1], **work, "unexplained": found.residual}
+
+
+def _loop_gap(motion: Any) -> Curves:
+    """Largest closure error of all loops."""
+    if not motion.model.loops:
+        return {}
+    own = getattr(motion, "loop_gap", None)
+    gaps = dynamics_of(motion).constraints.closure_error(motion.q) if own is None else own
+    return {"": np.maximum(gaps, SMALLEST)}
+
+
+def _xyz(rows: Array) -> Curves:
+    return dict(zip(_XYZ, rows.T, strict=True))
 
 
 def _momentum(motion: Any) -> Array:
+    """Centroidal momentum [linear, angular]."""
     own = getattr(motion, "momentum", None)
     return np.asarray(dynamics_of(motion).momentum(motion.q, motion.v) if own is None else own, dtype=np.float64)
 
 
-def _vector(title: str, unit: str, t: Array, rows: Array) -> list[Panel]:
-    return [Panel.of(title, f"[{unit}]", t, {label: rows[:, i] for i, label in enumerate(_XYZ)})]
+def _contact_wrenches(motion: Any) -> dict[str, Array]:
+    return {name: np.asarray(w) for name, w in (getattr(motion, "contact_wrenches", None) or {}).items()}
 
 
-_VECTORS: dict[str, tuple[str, str, Callable[[Any], Array]]] = {  # name -> title, unit, rows; about the CoM
-    "com": ("CoM position", "m", lambda motion: dynamics_of(motion).com(motion.q)),
-    "com_velocity": ("CoM velocity", "m/s", lambda motion: _momentum(motion)[:, :3] / mass_of(dynamics_of(motion))),
-    "momentum": ("Linear momentum", "kg m/s", lambda motion: _momentum(motion)[:, :3]),
-    "angular_momentum": ("Angular momentum", "kg m²/s", lambda motion: _momentum(motion)[:, 3:]),
+def _contact_force(motion: Any) -> Curves:
+    """Sum of all contact forces, in world axes."""
+    wrenches = _contact_wrenches(motion)
+    return _xyz(np.sum([w[:, :3] for w in wrenches.values()], axis=0)) if wrenches else {}
+
+
+def _zmp(motion: Any) -> Curves:
+    found, com = balance_of(motion).zmp, dynamics_of(motion).com(motion.q)
+    return {"ZMP x": found[:, 0], "ZMP y": found[:, 1], "CoM x": com[:, 0], "CoM y": com[:, 1]}
+
+
+def _trunk_angles(motion: Any) -> Curves:
+    """Roll, pitch and yaw of the link `body` (figs. 6.6, 6.8)."""
+    if _TRUNK not in motion.model.links:
+        return {}
+    return _xyz(np.degrees([to_rpy(pose[:3, :3]) for pose in dynamics_of(motion).pose(_TRUNK, motion.q)]))
+
+
+# Title, label of the ordinate, and curves over time by name of the panel; without curves a motion has no such panel.
+_OVER_TIME: dict[str, tuple[str, str, Callable[[Any], Curves]]] = {
+    "energy": ("Mechanical energy", "[J]", _energies),
+    "energy_error": ("Energy error", "|E − E₀| [J]", _energy_error),
+    "loop_gap": ("Loop gap", "[m, rad]", _loop_gap),
+    "power": ("Power", "[W]", _powers),
+    "work": ("Energy and work", "[J]", _work),
+    "com": ("CoM position", "[m]", lambda motion: _xyz(dynamics_of(motion).com(motion.q))),
+    "com_velocity": (
+        "CoM velocity",
+        "[m/s]",
+        lambda motion: _xyz(dynamics_of(motion).com_velocity(motion.q, motion.v)),
+    ),
+    "momentum": ("Linear momentum", "[kg m/s]", lambda motion: _xyz(_momentum(motion)[:, :3])),
+    "angular_momentum": ("Angular momentum", "[kg m²/s]", lambda motion: _xyz(_momentum(motion)[:, 3:])),
+    "contact": ("Contact force", "[N]", _contact_force),
+    "contact_forces": (
+        "Vertical contact force",
+        "[N]",
+        lambda motion: {name: w[:, 2] for name, w in _contact_wrenches(motion).items()},
+    ),
+    "zmp": ("Zero-moment point", "[m]", _zmp),
+    "support_margin": ("Stability margin", "[m]", lambda motion: {"": _finite(balance_of(motion).margin)}),
+    "trunk_angles": ("Upper body angle", "[deg]", _trunk_angles),
 }
+_ERRORS = ("energy_error", "loop_gap")  # with a logarithmic ordinate
 
 
-def _vector_of(motion: Any, name: str) -> list[Panel]:
-    """Panel of an entry of `_VECTORS`."""
-    title, unit, rows = _VECTORS[name]
-    return _vector(title, unit, motion.t, rows(motion))
+def _over_time(motion: Any, name: str) -> list[Panel]:
+    """Panel of an entry of `_OVER_TIME`."""
+    title, ylabel, curves = _OVER_TIME[name]
+    found = curves(motion)
+    return [Panel.of(title, ylabel, motion.t, found, is_logarithmic=name in _ERRORS)] if found else []
 
 
-for _name in _VECTORS:
-    panel(_name)(partial(_vector_of, name=_name))
+for _name in _OVER_TIME:
+    panel(_name)(partial(_over_time, name=_name))
 
 
-def _link_panel(motion: Any, name: str) -> Panel:
-    """Panel "link_position:NAME" or "link_velocity:NAME" of a motion (figs. 7.4 e, f).
-
-    Raises:
-        InputError: the link does not exist.
-    """
-    what, _, link = name.partition(":")
-    dynamics = dynamics_of(motion)
-    if what == "link_position":
-        return _vector(f"Position of {link}", "m", motion.t, dynamics.pose(link, motion.q)[:, :3, 3])[0]
-    return _vector(f"Velocity of {link}", "m/s", motion.t, dynamics.velocity(link, motion.q, motion.v)[:, :3])[0]
+def _finite(values: Array) -> Array:
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 # --- loops ----------------------------------------------------------------------------------------------------------
-@panel("loop_gap")
-def loop_gap(motion: Any) -> list[Panel]:
-    """Largest closure error of all loops."""
-    if not motion.model.loops:
-        return []
-    own = getattr(motion, "loop_gap", None)
-    rows = slice(None) if own is not None else _sample_rows(len(motion.t))
-    dynamics = dynamics_of(motion)
-    gaps = own if own is not None else [dynamics.constraints.state(q).largest_violation for q in motion.q[rows]]
-    curves = {"": np.maximum(np.asarray(gaps, dtype=np.float64), SMALLEST)}
-    return [Panel.of("Loop gap", "[m, rad]", motion.t[rows], curves, is_logarithmic=True)]
-
-
 @panel("singularity")
 def singularity(motion: Any) -> list[Panel]:
     """det(J Jᵀ) of the cut ends of the loops (fig. 3.17 f), with marks at its zeros."""
@@ -449,114 +446,58 @@ def conditioning(motion: Any) -> list[Panel]:
     """Ratio of the smallest and largest singular value of the constraint Jacobian."""
     if not motion.model.loops:
         return []
-    rows = _sample_rows(len(motion.t))
+    rows = slice(None, None, max(1, len(motion.t) // _POSES))
     curves = {"": np.maximum(constraint_conditioning(dynamics_of(motion), motion.q[rows]), SMALLEST)}
     return [Panel.of("Condition of the closing solve", "σ [-]", motion.t[rows], curves, is_logarithmic=True)]
 
 
-def _sample_rows(rows: int) -> slice:
-    return slice(None, None, max(1, rows // _POSES))
-
-
 # --- surroundings ---------------------------------------------------------------------------------------------------
-@panel("external")
-def external(motion: Any) -> list[Panel]:
-    """External forces and moments by link, in link axes."""
-    return _wrenches(motion.t, "External", getattr(motion, "external", None) or {})
-
-
-@panel("external_in_world")
-def external_in_world(motion: Any) -> list[Panel]:
-    """External forces and moments by link, in world axes."""
-    wrenches = getattr(motion, "external", None) or {}
-    turned = {}
-    for link, w in wrenches.items():
+def _external(motion: Any, in_world: bool) -> list[Panel]:
+    """External forces and moments by link, in link axes or in world axes."""
+    found = []
+    wrenches = {link: np.asarray(w) for link, w in (getattr(motion, "external", None) or {}).items()}
+    for link, w in wrenches.items() if in_world else ():
         rotation = dynamics_of(motion).pose(link, motion.q)[:, :3, :3]
-        turned[link] = np.einsum("tij,tkj->tki", rotation, np.asarray(w).reshape(-1, 2, 3)).reshape(-1, 6)
-    return _wrenches(motion.t, "External", {link: np.where(np.abs(w) < ROUNDING, 0.0, w) for link, w in turned.items()})
+        turned = np.einsum("tij,tkj->tki", rotation, w.reshape(-1, 2, 3)).reshape(-1, 6)
+        wrenches[link] = np.where(np.abs(turned) < ROUNDING, 0.0, turned)
+    for first, kind, unit in ((0, "force", "N"), (3, "moment", "N m")):
+        curves = {
+            f"{link} {axis}": w[:, first + i]
+            for link, w in wrenches.items()
+            for i, axis in enumerate(_XYZ)
+            if np.any(w[:, first + i])
+        }
+        if curves:
+            found.append(Panel.of(f"External {kind}", f"[{unit}]", motion.t, curves))
+    return found
 
 
-@panel("contact")
-def contact(motion: Any) -> list[Panel]:
-    """Sum of all contact forces, in world axes."""
-    wrenches = getattr(motion, "contact_wrenches", None) or {}
-    if not wrenches:
-        return []
-    total = np.sum([np.asarray(w)[:, :3] for w in wrenches.values()], axis=0)
-    return _vector("Contact force", "N", motion.t, total)
+panel("external")(partial(_external, in_world=False))
+panel("external_in_world")(partial(_external, in_world=True))
 
 
-@panel("contact_forces")
-def contact_forces(motion: Any) -> list[Panel]:
-    """Vertical force of each contact."""
-    wrenches = getattr(motion, "contact_wrenches", None) or {}
-    curves = {name: np.asarray(w)[:, 2] for name, w in wrenches.items()}
-    return [Panel.of("Vertical contact force", "[N]", motion.t, curves)] if curves else []
-
-
-@panel("zmp")
-def zmp(motion: Any) -> list[Panel]:
-    """Zero-moment point of the contacts, and horizontal position of the center of mass."""
-    found, com_ = balance_of(motion).zmp, dynamics_of(motion).com(motion.q)
-    curves = {"ZMP x": found[:, 0], "ZMP y": found[:, 1], "CoM x": com_[:, 0], "CoM y": com_[:, 1]}
-    return [Panel.of("Zero-moment point", "[m]", motion.t, curves)]
+def _from_above(zmp: Array, outlines: Mapping[str, Array]) -> Panel:
+    """Zero-moment point from above, with outlines of the support."""
+    series = [Series("ZMP", zmp[:, 0], zmp[:, 1])]
+    for label, corners in outlines.items():
+        closed = np.vstack([corners, corners[:1]])
+        series.append(Series(label, closed[:, 0], closed[:, 1], "--"))
+    return Panel("ZMP and support polygon", "y [m]", series, xlabel="x [m]", is_plane=True)
 
 
 @panel("zmp_path")
 def zmp_path(motion: Any) -> list[Panel]:
     """Zero-moment point from above, with the first and last support polygon."""
     found = balance_of(motion)
-    series = [Series("ZMP", found.zmp[:, 0], found.zmp[:, 1])]
-    for label, row in (("support at the start", 0), ("support at the end", len(motion.t) - 1)):
-        hull = found.polygon(row)
-        if len(hull):
-            closed = np.vstack([hull, hull[:1]])
-            series.append(Series(label, closed[:, 0], closed[:, 1], "--"))
-    return [Panel("ZMP and support polygon", "y [m]", series, xlabel="x [m]", is_plane=True)]
-
-
-@panel("support_margin")
-def support_margin(motion: Any) -> list[Panel]:
-    """Signed distance of the zero-moment point to the border of the support polygon."""
-    margin = balance_of(motion).margin
-    return [Panel.of("Stability margin", "[m]", motion.t, {"": np.where(np.isfinite(margin), margin, np.nan)})]
-
-
-def _wrenches(t: Array, what: str, wrenches: dict[str, Any]) -> list[Panel]:
-    found = []
-    for first, kind, unit in ((0, "force", "N"), (3, "moment", "N m")):
-        curves = {
-            f"{link} {axis}": np.asarray(w)[:, first + i]
-            for link, w in wrenches.items()
-            for i, axis in enumerate(_XYZ)
-            if np.any(np.asarray(w)[:, first + i])
-        }
-        if curves:
-            found.append(Panel.of(f"{what} {kind}", f"[{unit}]", t, curves))
-    return found
-
-
-# --- fixed feet (Takahashi 2012, figs. 6.6 and 6.8) ----------------------------------------------------------------
-@panel("trunk_angles")
-def trunk_angles(motion: Any) -> list[Panel]:
-    """Roll, pitch and yaw of the link `body`."""
-    if _TRUNK not in motion.model.links:
-        return []
-    poses = dynamics_of(motion).pose(_TRUNK, motion.q)
-    angles = np.degrees([to_rpy(pose[:3, :3]) for pose in poses])
-    return [Panel.of("Upper body angle", "[deg]", motion.t, dict(zip("xyz", angles.T, strict=True)))]
+    polygons = {"support at the start": found.polygon(0), "support at the end": found.polygon(len(motion.t) - 1)}
+    return [_from_above(found.zmp, {label: hull for label, hull in polygons.items() if len(hull)})]
 
 
 @panel("fixed_feet_zmp")
 def fixed_feet_zmp(motion: Any) -> list[Panel]:
-    """Zero-moment point of fixed feet from above with the hull of the soles, and its margin."""
+    """Zero-moment point of fixed feet from above with the hull of the soles, and its margin (figs. 6.6, 6.8)."""
     if not fixing_joints(motion.model):
         return []
     found = fixed_feet_of(motion)
-    closed = np.vstack([found.soles, found.soles[:1]])
-    above = [Series("ZMP", found.zmp[:, 0], found.zmp[:, 1]), Series("soles", closed[:, 0], closed[:, 1], "--")]
-    inside = np.where(np.isfinite(found.margin), found.margin, np.nan)
-    return [
-        Panel("ZMP and support polygon", "y [m]", above, xlabel="x [m]", is_plane=True),
-        Panel.of("Stability margin", "[m]", motion.t, {"": inside}),
-    ]
+    margin = {"": _finite(found.margin)}
+    return [_from_above(found.zmp, {"soles": found.soles}), Panel.of("Stability margin", "[m]", motion.t, margin)]

@@ -19,14 +19,13 @@ from trials.faults.case import ENDS, STOP, Case, Outcome
 ROWS = """
 import sys, numpy as np, ada_dynamics as ada
 from ada_dynamics.errors import RecordingError
-from ada_dynamics.simulation.log_rows import LogRows
 from ada_dynamics.simulation.record.recorder import McapRecorder
 model, rows = ada.load("pa10"), 0
 with McapRecorder(sys.argv[1], model) as recorder:
     try:
         while True:
             x = np.zeros((1000, model.nv))
-            recorder.append(LogRows(model, (rows + np.arange(1000)) * 1e-3, x, x, x, x))
+            recorder.append(ada.Log(model, (rows + np.arange(1000)) * 1e-3, x, x, x, x))
             rows += 1000
             print(rows, flush=True)
     except RecordingError as problem:

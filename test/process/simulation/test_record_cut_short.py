@@ -31,7 +31,6 @@ import numpy as np
 from log_examples import robot
 import ada_dynamics as ada
 from ada_dynamics.errors import RecordingError
-from ada_dynamics.simulation.log_rows import LogRows
 from ada_dynamics.simulation.record.recorder import McapRecorder
 limit = {limit}
 if limit:
@@ -43,7 +42,7 @@ try:
     with McapRecorder({path!r}, model) as recorder:
         while True:
             x = rng.normal(size=(1000, 3))
-            recorder.append(LogRows(model, (rows + np.arange(1000)) * 1e-3, x, x, x, x))
+            recorder.append(ada.Log(model, (rows + np.arange(1000)) * 1e-3, x, x, x, x))
             rows += 1000
             print(rows, flush=True)
 except RecordingError as problem:
