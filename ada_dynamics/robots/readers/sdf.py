@@ -33,7 +33,6 @@ from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 
 VERSIONS = tuple(f"1.{minor}" for minor in range(5, 13))
-
 ACTUATED = "ada:actuated"
 
 
@@ -160,6 +159,8 @@ def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint:
         message = "it closes a loop and has no coordinate for its damping, friction, spring, rotor or <mimic>."
         fix = "Cut the loop at another joint: write that one last, or add <must_be_loop_joint> to it."
         sink(Problem("loop-dissipation", own.line, own.where, message, fix))
+    if own.limits != Limits():
+        robot.notes.append(f"the limits of {own.where} are left out: it closes a loop and has no coordinate.")
     (R, p), (S, s) = joint.in_parent, joint.in_child
     kind = own.type.closes_as or own.kind
     axes = (own.axis, own.axis2, own.constants)
@@ -303,8 +304,9 @@ KINDS = JointKindTable[str](
         "fixed": "fixed",
         "cylindrical": Refused("write a prismatic and a revolute joint with a massless link between them."),
         "planar": Refused("write two prismatic joints and a revolute one with massless links between them."),
-        "floating": Refused("leave the joint out: a link without a joint to the world floats."),
-        "floating_euler": Refused("leave the joint out: a link without a joint to the world floats."),
+        **dict.fromkeys(
+            ("floating", "floating_euler"), Refused("leave it out: links without joint to the world float.")
+        ),
         "spherical_euler": Refused("make it spherical, whose coordinates are a quaternion."),
     },
 )
@@ -346,24 +348,14 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
     joint = Joint(name, kind, parent, child, element=element)
     _read_motion(joint, values)
     if kind == "helical":
-        pitch = _pitch(values)
-        if pitch is None:
+        written_pitch = values.number(SCREW_PITCH, math.nan)
+        if math.isnan(written_pitch):
+            fix = "Add <screw_thread_pitch> in metres per revolution; <thread_pitch> is not read."
+            values.problem("missing-element", "is a screw without <screw_thread_pitch>.", fix)
             return None
-        joint.constants = {"pitch": pitch}
-    physics = values.inside("physics")
-    simbody = None if physics is None else physics.inside("simbody")
-    must_close = simbody is not None and simbody.flag("must_be_loop_joint")
-    return SdfJoint(joint, must_close)
-
-
-def _pitch(values: ChildTexts) -> float | None:
-    """Read the pitch [m/rad] of a screw, written in metres per revolution and positive for right-handed screws."""
-    written = values.number(SCREW_PITCH, math.nan)
-    if math.isnan(written):
-        fix = "Add <screw_thread_pitch> in metres per revolution; <thread_pitch> is not read."
-        values.problem("missing-element", "is a screw without <screw_thread_pitch>.", fix)
-        return None
-    return written / (2.0 * math.pi)
+        joint.constants = {"pitch": written_pitch / (2.0 * math.pi)}  # [m/rad], positive for right-handed screws
+    simbody = None if (physics := values.inside("physics")) is None else physics.inside("simbody")
+    return SdfJoint(joint, simbody is not None and simbody.flag("must_be_loop_joint"))
 
 
 def _read_motion(joint: Joint, values: ChildTexts) -> None:
@@ -390,7 +382,8 @@ def _axis_motion(joint: Joint, axis: ChildTexts) -> tuple[Limits, float, float, 
     limits = Limits()
     limit = axis.inside("limit")
     if limit is not None:
-        bounds = [limit.number(tag, default, unbounded=True) for tag, default in _BOUNDS]
+        ends = (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))
+        bounds = [limit.number(tag, default, unbounded=True) for tag, default in ends]
         # Gazebo writes 1e16 for no limit, and -1 for no limit of effort and velocity.
         lower, upper, velocity, effort = (math.copysign(math.inf, b) if abs(b) >= 1e16 else b for b in bounds)
         limits = Limits(lower, upper, math.inf if velocity < 0.0 else velocity, math.inf if effort < 0.0 else effort)
@@ -398,9 +391,6 @@ def _axis_motion(joint: Joint, axis: ChildTexts) -> tuple[Limits, float, float, 
     if mimic is not None:
         joint.mimic = _mimic(mimic)
     return limits, damping, friction, stiffness, rest
-
-
-_BOUNDS = (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))
 
 
 def _mimic(values: ChildTexts) -> Mimic | None:
@@ -463,7 +453,7 @@ def spanning_tree(joints: Sequence[SdfJoint], root: str) -> tuple[list[SdfJoint]
     """Split the joints into those of a spanning tree and those that close loops.
 
     The first joint in the file with a link as its child is its tree joint; later ones close loops, as do those with
-    <must_be_loop_joint>. If this tree does not reach all links, it is searched depth first from the root.
+    <must_be_loop_joint>. If these joints do not reach all links, the tree is searched depth first from the root.
     """
     free = [joint for joint in joints if not joint.must_close]
     tree, searched = _first_carriers(free, root), _searched(free, root)
@@ -486,24 +476,10 @@ def root_of(joints: Sequence[SdfJoint], links: Sequence[str], canonical: str | N
 
 def _first_carriers(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
     carriers: dict[str, SdfJoint] = {}
-    tops: dict[str, str] = {}  # an ancestor of each carried link
     for joint in joints:
-        parent, child = joint.record.parent, joint.record.child
-        if child != root and child not in carriers and _top(parent, tops) != child:
-            carriers[child] = joint
-            tops[child] = parent
+        if joint.record.child != root:
+            carriers.setdefault(joint.record.child, joint)
     return list(carriers.values())
-
-
-def _top(link: str, tops: dict[str, str]) -> str:
-    """Root of a partial tree, with path compression."""
-    path = []
-    while link in tops:
-        path.append(link)
-        link = tops[link]
-    for passed in path:
-        tops[passed] = link
-    return link
 
 
 def _searched(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:

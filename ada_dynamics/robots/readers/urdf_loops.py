@@ -83,6 +83,8 @@ def read_urdf_loops(robot: Description, sink: Sink) -> None:
             loop = read_loop(element, robot.file, sink)
             if loop is not None:
                 robot.loops.append(loop)
+                if element.first("limit") is not None:
+                    robot.notes.append(f"the limits of {loop.where} are left out: a loop joint has no coordinate.")
         else:
             _check_spelling(element, sink)
     read_actuated(robot, "actuated", sink)
@@ -150,7 +152,7 @@ def _read_end(values: Attributes, form: str, tag: str) -> tuple[str, Pose] | Non
 
 
 def _check_known(values: Attributes, children: Collection[str], attributes: Collection[str]) -> None:
-    """Report unknown children and attributes of a loop element; loop joints have no limits, which are ignored."""
+    """Report unknown children and attributes of a loop element."""
     for child in values.element.all("dynamics"):
         dynamics = Attributes(child, values.where, values.sink)
         for name in child.attributes:

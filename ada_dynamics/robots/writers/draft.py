@@ -59,6 +59,12 @@ class Draft:
         return self.model.gravity != STANDARD_GRAVITY
 
     @property
+    def has_contact_parameters(self) -> bool:
+        """True if some shape has friction or a margin."""
+        shapes = (shape for link in self.model.links.values() for shape in (*link.visuals, *link.collisions))
+        return any(shape.friction is not None or shape.margin for shape in shapes)
+
+    @property
     def joints(self) -> list[Joint]:
         """The joints without the one of a floating base."""
         joints = list(self.model.joints.values())

@@ -18,6 +18,7 @@ from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_uni
 from ada_dynamics.robots.readers.mjcf.bodies import KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft, ends_of, make, number, numbers, to_text
+from ada_dynamics.robots.writers.urdf import unmodelled
 from ada_dynamics.spatial.orientation import to_quaternion
 
 # Smallest principal moment of inertia of a moving body [kg m²]: twice MuJoCo's mjMINVAL.
@@ -64,6 +65,13 @@ def _check_names(draft: Draft) -> None:
         draft.notes.append("meshes and shapes without volume are left out.")
     if any(link.collisions for link in draft.model.links.values()):
         draft.notes.append("collision shapes collide with the ground but not with each other (conaffinity 0).")
+    if draft.model.has_home:
+        draft.notes.append("the initial configuration is left out.")
+    if any(math.isfinite(joint.limits.effort) and joint.nv > len(_motor_names(joint)) for joint in draft.joints):
+        draft.notes.append("effort limits of joints with several degrees of freedom are left out: MJCF has none.")
+    others = unmodelled(draft)
+    if others:
+        draft.notes.append(f"left out, as they are no part of a model: {', '.join(others)}.")
     if fixed:
         draft.notes.append(f"the names of {len(fixed)} fixed joints are left out; a body without joints is fixed.")
 
@@ -183,7 +191,7 @@ def _body(link: Link, chain: list[Joint], sites: _Sites, draft: Draft) -> Elemen
     # Collision shapes collide with the ground but not with each other, as adjacent links often overlap.
     roles = ((LOOKS_GROUP, "0", link.visuals), (CONTACT_GROUP, "1", link.collisions))
     geoms = [_geom(group, contype, shape) for group, contype, shapes in roles for shape in shapes if _is_geom(shape)]
-    content = [_inertial(link), *joints, *geoms, *sites.of(link.name)]
+    content = [_inertial(link, draft), *joints, *geoms, *sites.of(link.name)]
     return make("body", {"name": link.name, **_pose_attributes(pose[1], pose[0])}, content)
 
 
@@ -192,10 +200,14 @@ def _pose_attributes(xyz: Array, R: Array) -> dict[str, str]:
     return attributes if is_unit(R) else {**attributes, "quat": numbers(to_quaternion(R))}
 
 
-def _inertial(link: Link) -> Element | None:
+def _inertial(link: Link, draft: Draft) -> Element | None:
     if not link.mass and not link.inertia.any():
         return None
     I = _with_least_moments(link.inertia) if link.mass else link.inertia
+    if I is not link.inertia:
+        draft.notes.append(
+            f"moments of inertia of link {link.name!r} are raised to {LEAST_MOMENT:g}, as MuJoCo requires."
+        )
     attributes = {"pos": numbers(link.com), "mass": number(link.mass)}
     if (np.diag(np.diag(I)) == I).all():
         attributes["diaginertia"] = numbers(np.diag(I))
@@ -215,6 +227,10 @@ def _geom(group: int, contype: str, shape: Shape) -> Element:
         size = (shape.size[0], 0.5 * shape.size[1])
     attributes = {"type": shape.kind, "size": numbers(size), **_pose_attributes(shape.xyz, shape.rotation)}
     attributes |= {"rgba": numbers(shape.rgba), "group": str(group), "contype": contype}
+    if shape.friction is not None:
+        attributes["friction"] = number(shape.friction)
+    if shape.margin:
+        attributes["margin"] = number(shape.margin)
     return make("geom", {**attributes, "conaffinity": "0", "mass": "0"})
 
 

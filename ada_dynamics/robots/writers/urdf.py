@@ -29,9 +29,18 @@ from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.robots.writers.draft import Draft, bounded, ends_of, make, number, numbers, to_text
 from ada_dynamics.spatial.orientation import to_rpy
 
-# Parts of the source that are no part of a model.
-_KEPT_IN_LINKS = ("visual", "collision", "contact")
-_KEPT_IN_JOINTS = ("safety_controller", "calibration")
+# Attributes and children that are part of a model; others are copied from the source.
+_ATTRIBUTES = {
+    "link": ("name",),
+    "joint": ("name", "type", "actuated", EXACT_TYPE),
+    "limit": ("lower", "upper", "effort", "velocity"),
+    "dynamics": ("damping", "friction", "armature", "spring_stiffness", "spring_reference"),
+    "mimic": ("joint", "multiplier", "offset"),
+}
+_CHILDREN = {
+    "link": ("inertial",),
+    "joint": ("origin", "parent", "child", "axis", "axis2", "limit", "dynamics", "mimic"),
+}
 
 
 def tree_of(draft: Draft) -> Element:
@@ -41,7 +50,11 @@ def tree_of(draft: Draft) -> Element:
         draft.notes.append("URDF has no floating base: load the file with the same base.")
     if draft.has_own_gravity:
         draft.notes.append(f"URDF has no gravity: load the file with gravity={draft.model.gravity}.")
+    if draft.model.has_home:
+        draft.notes.append("the initial configuration is left out: URDF has none.")
     source = _source(draft)
+    if source is None and draft.has_contact_parameters:
+        draft.notes.append("friction and margin of shapes are left out: URDF has none.")
     looks = {link.attributes.get("name", ""): link for link in source.all("link")} if source else {}
     links = [_link(link, looks.get(link.name)) for link in draft.model.links.values()]
     before = {joint.attributes.get("name", ""): joint for joint in source.all("joint")} if source else {}
@@ -75,7 +88,7 @@ def _link(link: Link, looks: Element | None) -> Element:
         centre = make("origin", {"xyz": numbers(link.com)}) if link.com.any() else None
         inertial = make("inertial", {}, [centre, make("mass", {"value": number(link.mass)}), make("inertia", tensor)])
     if looks is not None:  # with the names and materials of the source
-        return make("link", {"name": link.name}, [inertial, *(c for c in looks.children if c.tag in _KEPT_IN_LINKS)])
+        return make("link", {"name": link.name, **_rest(looks)}, [inertial, *_other_children(looks)])
     shapes = [("visual", shape) for shape in link.visuals] + [("collision", shape) for shape in link.collisions]
     return make("link", {"name": link.name}, [inertial, *(_shape(role, shape) for role, shape in shapes)])
 
@@ -114,39 +127,66 @@ def _joint(joint: Joint, draft: Draft, before: Element | None) -> Element:
         children.append(make("axis", {"xyz": numbers(joint.axis)}))
     if joint.axis2 is not None:
         children.append(make("axis2", {"xyz": numbers(joint.axis2)}))
-    children += [_limit(joint), _dynamics(joint)]
+    limit, dynamics, mimic = (_rest(None if before is None else before.first(tag)) for tag in _PARTS)
+    children += [_limit(joint, limit), _dynamics(joint, dynamics)]
     if joint.mimic is not None:
         m = joint.mimic
         values = {"joint": m.joint, "multiplier": number(m.multiplier), "offset": number(m.offset)}
-        children.append(make("mimic", values))
-    if before is not None:
-        children += [child for child in before.children if child.tag in _KEPT_IN_JOINTS]
-    return make("joint", attributes, children)
+        children.append(make("mimic", values | mimic))
+    return make("joint", attributes | _rest(before), [*children, *_other_children(before)])
 
 
-def _limit(joint: Joint) -> Element | None:
+def _rest(source: Element | None) -> dict[str, str]:
+    """Return the attributes of an element of the source that are no part of a model."""
+    known = () if source is None else _ATTRIBUTES[source.tag]
+    return {} if source is None else {name: x for name, x in source.attributes.items() if name not in known}
+
+
+def _other_children(source: Element | None) -> list[Element]:
+    """Return the children of a link or joint of the source that are no part of a model."""
+    return [] if source is None else [child for child in source.children if child.tag not in _CHILDREN[source.tag]]
+
+
+def _limit(joint: Joint, rest: dict[str, str]) -> Element | None:
     limits = joint.limits
     is_cone = joint.kind == Spherical.kind and math.isfinite(limits.upper)
-    has_any = is_cone or math.isfinite(limits.effort) or math.isfinite(limits.velocity)
+    has_any = is_cone or bool(rest) or math.isfinite(limits.effort) or math.isfinite(limits.velocity)
     has_ends = joint.type.has_limits()  # ROS refuses such joints without limits
     if joint.kind == "fixed" or not (has_ends or has_any):
         return None
     ends = {"lower": bounded(limits.lower), "upper": bounded(limits.upper)} if has_ends else {}
     if is_cone:
         ends = {"upper": number(limits.upper)}
-    return make("limit", {**ends, "effort": bounded(limits.effort), "velocity": bounded(limits.velocity)})
+    return make("limit", {**ends, "effort": bounded(limits.effort), "velocity": bounded(limits.velocity), **rest})
 
 
-def _dynamics(joint: Joint) -> Element | None:
+def _dynamics(joint: Joint, rest: dict[str, str]) -> Element | None:
     values = {name: getattr(joint, name) for name in ("damping", "friction", "armature")}
     values |= {"spring_stiffness": joint.stiffness, "spring_reference": joint.rest if joint.stiffness else 0.0}
-    attributes = {name: number(value) for name, value in values.items() if value}
+    attributes = {name: number(value) for name, value in values.items() if value} | rest
     if attributes and not attributes.keys() & {"damping", "friction"}:  # urdfdom refuses an element with neither
         attributes = {"damping": number(0.0), **attributes}
     return make("dynamics", attributes) if attributes else None
 
 
 # --- elements that are no part of a model -----------------------------------------------------------------------
+_PARTS = ("limit", "dynamics", "mimic")  # of a joint
+
+
+def unmodelled(draft: Draft) -> list[str]:
+    """Return the elements and attributes of the source that are no part of a model, each one once."""
+    source = _source(draft)
+    if source is None:
+        return []
+    found = [f"<{element.tag}>" for element in _extras(source) if element.tag != "material"]
+    for element in (*source.all("link"), *source.all("joint")):
+        others = [child.tag for child in _other_children(element) if child.tag not in ("visual", "collision")]
+        parts = [element, *(child for child in element.children if child.tag in _PARTS)]
+        found += [f"<{tag}>" for tag in others]
+        found += [f"{name} of <{part.tag}>" for part in parts for name in _rest(part)]
+    return list(dict.fromkeys(found))
+
+
 def _source(draft: Draft) -> Element | None:
     """The URDF that the model was read from, or None."""
     text = draft.model.source

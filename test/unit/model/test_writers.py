@@ -130,8 +130,8 @@ RICH = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <link name="a"><visual><geometry><mesh filename="package://p/a.stl"/></geometry></visual></link>
 <link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
 <collision><geometry><box size="1 2 3"/></geometry></collision></link>
-<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
-<calibration rising="0.5"/><safety_controller k_velocity="2"/></joint>
+<joint name="j" type="continuous" tag="x"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<limit effort="5" velocity="2" acceleration="7"/><dynamics damping="0.1" backlash="0.2"/><calibration rising="0.5"/><safety_controller k_velocity="2"/></joint>
 <transmission name="t"><type>x/Simple</type><joint name="j"/><actuator name="m">
 <drake:rotor_inertia value="0.5"/><mechanicalReduction>3</mechanicalReduction></actuator></transmission>
 <gazebo><plugin filename="p.so"/><joint name="l" type="ball"><parent>a</parent><child>b</child></joint></gazebo>
@@ -149,10 +149,29 @@ def test_looks_and_the_like_of_the_urdf_it_was_read_from_are_kept():
     assert root.find("gazebo/plugin") is not None
     assert root.find("joint/calibration").get("rising") == "0.5"
     assert root.find("joint/safety_controller").get("k_velocity") == "2"
+    assert root.find("joint").get("tag") == "x"
+    assert root.find("joint/limit").attrib == {"effort": "5", "velocity": "2", "acceleration": "7"}
+    assert root.find("joint/dynamics").attrib == {"damping": "0.1", "armature": "0.5", "backlash": "0.2"}
     assert [root.find(f".//{tag}") for tag in ("loop_joint", "gazebo/joint", "drake_rotor_inertia")] == [None] * 3
     again = ada.load(text)
     assert_same_description(model, again)
     assert again.joints["j"].armature == 0.5
+    (note,) = (note for note in render(ada.load(RICH), "mjcf").notes if "no part of a model" in note)
+    for part in ("<transmission>", "<gazebo>", "<calibration>", "acceleration of <limit>", "backlash of <dynamics>"):
+        assert part in note
+
+
+def test_what_a_spelling_has_no_place_for_is_noted():
+    text = """<mujoco><worldbody><body name="a"><freejoint name="f"/><geom name="g" size="1" friction="2" margin="0.1"/>
+    <body name="b"><joint name="h" type="ball"/><geom size="0.1"/></body></body></worldbody>
+    <keyframe><key qpos="0 0 1 1 0 0 0 1 0 0 0"/></keyframe></mujoco>"""
+    model = ada.load(text)
+    assert model.has_home
+    for spelling, words in (("constraint", ("initial configuration", "friction and margin")), ("mjcf", ("initial",))):
+        notes = " ".join(render(model, spelling).notes)
+        assert all(word in notes for word in words)
+    shape = ada.load(render(model, "mjcf").texts[".xml"]).links["a"].collisions[0]
+    assert (shape.friction, shape.margin) == (2.0, 0.1)
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------
