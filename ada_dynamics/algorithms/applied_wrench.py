@@ -14,7 +14,7 @@ from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
-PARAMETERS = 20  # parameters of a segment of a profile: t0, ω, c0, c1, c2
+PARAMETERS = 14  # parameters of a segment of a profile: t0, ω, c0, c1
 
 
 class AppliedWrench(NamedTuple):
@@ -27,16 +27,14 @@ class AppliedWrench(NamedTuple):
 
 
 def profile_wrench(parameters: Sequence[Scalar], t: Scalar) -> tuple[Scalar, ...]:
-    """w(t) = c0 + c1 (t - t0) + c2 sin(ω (t - t0)), [force; moment].
+    """w(t) = c0 + c1 sin(ω (t - t0)), [force; moment].
 
     Args:
-        parameters: t0, ω, and six numbers each of c0, c1 and c2.
+        parameters: t0, ω, and six numbers each of c0 and c1.
         t: time [s].
     """
-    since = t - parameters[0]
-    wave = expr.sin(parameters[1] * since)
-    c0, c1, c2 = parameters[2:8], parameters[8:14], parameters[14:20]
-    return tuple(a + b * since + c * wave for a, b, c in zip(c0, c1, c2, strict=True))
+    wave = expr.sin(parameters[1] * (t - parameters[0]))
+    return tuple(a + b * wave for a, b in zip(parameters[2:8], parameters[8:14], strict=True))
 
 
 def on_body(applied: AppliedWrench, pose: Transform, wrench: Sequence[Scalar]) -> Force:

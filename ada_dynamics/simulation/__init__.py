@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ada_dynamics.simulation.profiles import constant as constant
     from ada_dynamics.simulation.profiles import half_sine as half_sine
     from ada_dynamics.simulation.profiles import rectangle as rectangle
-    from ada_dynamics.simulation.profiles import table as table
     from ada_dynamics.simulation.scene import Scene as Scene
     from ada_dynamics.simulation.scene import scene_for as scene_for
     from ada_dynamics.simulation.servos import JointServos as JointServos
@@ -39,7 +38,7 @@ _LAZY = {
     "ada_dynamics.simulation.events": ("Event", "at_limits"),
     "ada_dynamics.simulation.integrator": ("IntegrationError",),
     "ada_dynamics.simulation.log": ("EventRecord", "Log"),
-    "ada_dynamics.simulation.profiles": ("WrenchProfile", "constant", "half_sine", "rectangle", "table"),
+    "ada_dynamics.simulation.profiles": ("WrenchProfile", "constant", "half_sine", "rectangle"),
     "ada_dynamics.simulation.scene": ("Scene", "scene_for"),
     "ada_dynamics.simulation.servos": ("JointServos",),
     "ada_dynamics.simulation.simulation": ("Simulation",),

@@ -100,8 +100,11 @@ class Push(NamedTuple):
 
     profile: WrenchProfile
     where: AppliedWrench
-    wrench: tuple[float, ...]
-    until: float  # [s]
+
+    @property
+    def until(self) -> float:
+        """End [s]."""
+        return self.profile.start + self.profile.duration
 
 
 class Inputs:
@@ -154,8 +157,7 @@ class Inputs:
         where = profile.resolve(self._model, self._system.equations.tree)
         if replaces:
             self._pushes = [push for push in self._pushes if push.profile.link != link]
-        first, last = profile.pieces
-        self._pushes.append(Push(profile, where, first.c0, last.t0))
+        self._pushes.append(Push(profile, where))
 
     # --- over time ----------------------------------------------------------------------------------------------
     @property
@@ -179,7 +181,7 @@ class Inputs:
         if self._kept is not None and not self._pushes and not self._profiles and kind == self._kept_kind:
             return self._kept
         self._kept_kind = kind
-        parameters = [x for profile in self._profiles for x in profile.piece(t + _SAME_TIME).parameters]
+        parameters = [x for profile in self._profiles for x in profile.parameters(t + _SAME_TIME)]
         commands = None if self.servos is None else self.servos.commands
         self._kept = self._system.inputs(self.tau, parameters, self._pushed(q), commands)
         return self._kept
@@ -217,7 +219,7 @@ class Inputs:
         wrenches = np.zeros((len(tree.bodies), 6))
         for push in self._pushes:
             if push.where.body >= 0:
-                local = on_body(push.where, world[push.where.body], push.wrench)
+                local = on_body(push.where, world[push.where.body], push.profile.wrench)
                 wrenches[push.where.body] += [*local.force, *local.moment]
         return wrenches.ravel()
 
@@ -231,7 +233,7 @@ class Inputs:
             rows = np.array([np.broadcast_to(x, t.shape) for x in profile_wrench(parameters, t)], dtype=float).T
             self._add(total, profile, rows, q)
         for push in self._pushes:
-            self._add(total, push.profile, np.tile(push.wrench, (len(t), 1)), q)
+            self._add(total, push.profile, np.tile(push.profile.wrench, (len(t), 1)), q)
         return total
 
     def _add(self, total: dict[str, Array], profile: WrenchProfile, rows: Array, q: Array) -> None:

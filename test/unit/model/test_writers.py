@@ -131,7 +131,8 @@ RICH = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
 <collision><geometry><box size="1 2 3"/></geometry></collision></link>
 <joint name="j" type="continuous" tag="x"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
-<limit effort="5" velocity="2" acceleration="7"/><dynamics damping="0.1" backlash="0.2"/><calibration rising="0.5"/><safety_controller k_velocity="2"/></joint>
+<limit effort="5" velocity="2" acceleration="7"/><dynamics damping="0.1" backlash="0.2"/><calibration rising="0.5"/>
+<safety_controller k_velocity="2"/></joint>
 <transmission name="t"><type>x/Simple</type><joint name="j"/><actuator name="m">
 <drake:rotor_inertia value="0.5"/><mechanicalReduction>3</mechanicalReduction></actuator></transmission>
 <gazebo><plugin filename="p.so"/><joint name="l" type="ball"><parent>a</parent><child>b</child></joint></gazebo>

@@ -20,7 +20,7 @@ from ada_dynamics.contact.contact import (
 from ada_dynamics.model.builder import chain_3d
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.simulation import Event, JointStops
-from ada_dynamics.simulation.profiles import constant, half_sine, rectangle, table
+from ada_dynamics.simulation.profiles import constant, half_sine, rectangle
 
 W = [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]
 
@@ -57,8 +57,6 @@ def sim(**options):
         (lambda: rectangle("hand", W, 0, 0), "link 'hand': duration is 0; it must be positive"),
         (lambda: rectangle("hand", W, 0, 1, frame="body"), "frame is 'body'; it must be one of link, world"),
         (lambda: constant("hand", W, at=(0, 0)), r"link 'hand': at has shape \(2,\)"),
-        (lambda: table("hand", [0, 0], np.zeros((2, 6))), "link 'hand': times is .*ascending"),
-        (lambda: table("hand", [0, 1], np.zeros((2, 5))), r"wrenches has shape \(2, 5\); .* \(2, 6\)"),
         (lambda: constant("hnad", W).resolve(chain_3d(2)), "no link is named 'hnad'"),
         (lambda: JointStops(0.0), "stops: stiffness is 0.0"),
         (lambda: JointStops(joints=[1]), r"stops: joints is \[1\]"),

@@ -25,7 +25,6 @@ from ada_dynamics.simulation import (
     constant,
     half_sine,
     rectangle,
-    table,
 )
 
 G = 9.81
@@ -147,7 +146,6 @@ def test_impacts_give_their_impulse_whatever_the_grid(ball):
     impulses = {
         half_sine("ball", (3, 0, 0, 0, 0, 0), 0.0103, 0.0507): 3 * 0.0507 * 2 / np.pi,
         rectangle("ball", (3, 0, 0, 0, 0, 0), 0.0103, 0.0507): 3 * 0.0507,
-        table("ball", [0.01, 0.02, 0.0433], [(0,) * 6, (4, 0, 0, 0, 0, 0), (0,) * 6]): 4 * 0.0333 / 2,
     }
     for profile, impulse in impulses.items():
         log = Simulation(ball, external=[profile], gravity=(0, 0, 0)).run(0.1)
@@ -273,16 +271,6 @@ def test_a_rectangle_begins_with_its_start_and_ends_before_its_end():
     assert not push.at(0.49).any() and not push.at(0.75).any()
     np.testing.assert_array_equal(push.at(0.5), W)
     np.testing.assert_array_equal(push.at(0.7499), W)
-
-
-def test_a_table_is_straight_between_its_values_and_zero_outside():
-    times, values = [0.0, 1.0, 3.0], np.array([[0.0] * 6, W, [4.0] * 6])
-    given = table("hand", times, values)
-    for t in np.linspace(0, 2.999, 50):
-        expected = [np.interp(t, times, values[:, k]) for k in range(6)]
-        np.testing.assert_allclose(given.at(t), expected, rtol=1e-14, atol=1e-15)
-    assert not given.at(-0.1).any() and not given.at(3.0).any()
-    assert given.breaks() == (0.0, 1.0, 3.0)
 
 
 @pytest.mark.parametrize("frame", ["link", "world"])
