@@ -18,16 +18,14 @@ from ada_dynamics.constraints.constraint_set import characteristic_length
 from ada_dynamics.errors import InputError, IntegrationAccuracyWarning
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.context import SimulationContext
-from ada_dynamics.simulation.log import Log
 
 SIGNIFICANT_GAIN = 0.05  # relative to the energy in motion; larger than the bounded error of semi-implicit steps
 EVERY = 1000  # steps between two checks
-ROWS = 256  # rows of a log that are checked
 _TINY = 1e-300  # [J], avoids 0/0 at rest
 
 
 class EnergyMonitor:
-    """Monitors the energy of a batch of simulations with constant torques; warns once.
+    """Monitors the energy of one simulation or of a batch, with torques that are constant at times; warns once.
 
     Attributes:
         is_active: True while all sources of energy are known and no simulation has gained energy.
@@ -45,7 +43,8 @@ class EnergyMonitor:
         self._places = _positions(context.system.model)
         self._scale = _scale(context.system.model)
         self._others = np.flatnonzero(self._places < 0)  # velocities of unknown work
-        self.is_active = _has_known_work(context) and not context.inputs.changes
+        self.is_active = _has_known_work(context)
+        self._last = x
         self.restart(np.arange(len(x)), x)
 
     def restart(self, which: NDArray[np.intp], x: Array) -> None:
@@ -69,6 +68,12 @@ class EnergyMonitor:
             self._steps = 0
             self.check(after)
 
+    def follow(self, x: Array, tau: Array, steps: int) -> None:
+        """Add the work of constant torques (nv,) on one simulation since the start or the last call."""
+        if self.is_active:
+            before, self._last = self._last, x[None]
+            self.add_work(before, self._last, tau[None], steps)
+
     def check(self, x: Array) -> None:
         """Warn if a simulation has gained energy; failed simulations are ignored."""
         if not self.is_active:
@@ -83,22 +88,6 @@ class EnergyMonitor:
             worst = int(np.argmax(share))
             _warn(self._context, float(gain[worst]), float(share[worst]), self._context.t)
             self.is_active = False
-
-
-def warn_if_energy_rises(context: SimulationContext, log: Log) -> None:
-    """Warn if a log shows an energy gain; its rows must contain all torques, or the torques must be zero."""
-    if not _has_known_work(context) or not np.isfinite(log.q).all() or (context.log_every > 1 and log.tau.any()):
-        return
-    work = np.zeros(len(log.t))
-    mean = 0.5 * (log.v[1:] + log.v[:-1])
-    work[1:] = np.cumsum(np.diff(log.t) * (log.tau[:-1] * mean).sum(axis=1))
-    rows = np.unique(np.linspace(0, len(log.t) - 1, ROWS).astype(int))
-    kinetic, potential = _energy(context, np.hstack([log.q[rows], log.v[rows]]))
-    gain = kinetic + potential - (kinetic + potential)[0] - work[rows]
-    most = kinetic.max() + np.ptp(potential) + np.abs(work).max() + _scale(context.system.model)
-    worst = int(np.argmax(gain))
-    if gain[worst] > SIGNIFICANT_GAIN * most:
-        _warn(context, float(gain[worst]), float(gain[worst] / most), float(log.t[rows[worst]]))
 
 
 def _has_known_work(context: SimulationContext) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.simulation.accuracy_checks import EnergyMonitor
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.integrator import IntegrationError
@@ -27,14 +28,20 @@ class RunLoop:
     A row of the log contains the input that acts from its time on; it is written when that input is known.
     """
 
-    def __init__(self, context: SimulationContext, recorders: Sequence[Callable[[LogRows], None]] = ()) -> None:
+    def __init__(
+        self,
+        context: SimulationContext,
+        energy: EnergyMonitor,
+        recorders: Sequence[Callable[[LogRows], None]] = (),
+    ) -> None:
         """Initialize the loop.
 
         Args:
             context: context of the simulation.
+            energy: monitor of its energy.
             recorders: receivers of blocks of rows with their events, in this order.
         """
-        self.context, self.recorders = context, recorders
+        self.context, self.energy, self.recorders = context, energy, recorders
         self.progress: Callable[[float], None] | None = None  # called with the elapsed simulated time [s]
         self.integrator = context.integrator
         self.begin = context.t
@@ -61,7 +68,8 @@ class RunLoop:
             if whole < 1:
                 if left > ON_GRID:
                     self._update_input(context.t)
-                    self._log_present_if_due(context.t)
+                    if self._steps_here % context.log_every == 0:
+                        self._log_present(context.t)
                     if self._shorter_steps(end):
                         context.set_time(end)
                 break
@@ -70,13 +78,15 @@ class RunLoop:
                 self.progress(context.t - self.begin)
         self._log_present(context.t)
         self.flush()
+        self.energy.check(self.integrator.x[None])
 
     def _segment(self, most: int) -> None:
         """Take whole steps up to the next discontinuity of the input, or one step that contains a discontinuity."""
         context = self.context
         h, t = context.step, context.t
         self._update_input(t)
-        self._log_present_if_due(t)
+        if self._steps_here % context.log_every == 0:
+            self._log_present(t)
         to_break = (context.inputs.next_break(t) - t) / h
         steps = min(most, CHUNK_WITH_EVENTS if context.events else CHUNK)
         if to_break < 1.0 - ON_GRID:
@@ -109,10 +119,7 @@ class RunLoop:
             steps = self._locate_events(t, h, np.vstack([before, rows[:-1]]), rows)
             rows = rows[: max(steps, 0)]
         if self.recorders:
-            if every != context.log_every:
-                numbers = self._steps_here + 1 + np.arange(len(rows))
-            else:
-                numbers = (self._steps_here // every + 1 + np.arange(len(rows))) * every
+            numbers = (self._steps_here // every + 1 + np.arange(len(rows))) * every
             due = (numbers % context.log_every == 0) & (numbers < self._steps_here + steps)
             self._log_rows(origin + (first + numbers[due]) * h, rows[due])
         if lost is not None:
@@ -120,6 +127,7 @@ class RunLoop:
         if not self._ended:
             context.done += steps
             self._steps_here += steps
+        self.energy.follow(self.integrator.x, context.inputs.tau, steps)
 
     def _advance(self, origin: float, first: int, steps: int, h: float, every: int, phase: int) -> Array:
         if self.integrator.method.is_adaptive:
@@ -138,6 +146,7 @@ class RunLoop:
             self._advance(t, 0, 1, stop - t, 0, 0)
             if self.context.events:
                 self._locate_events(t, stop - t, before[None, :], self.integrator.x[None, :])
+            self.energy.follow(self.integrator.x, self.context.inputs.tau, 1)
             t = stop
         return not self._ended
 
@@ -152,10 +161,6 @@ class RunLoop:
         self._last_input = u
 
     # --- log ----------------------------------------------------------------------------------------------------
-    def _log_present_if_due(self, t: float) -> None:
-        if self._steps_here % self.context.log_every == 0:
-            self._log_present(t)
-
     def _log_present(self, t: float) -> None:
         if not self.recorders or t <= self._last_logged:
             return

@@ -24,7 +24,7 @@ from ada_dynamics.errors import AdaError, InputError, invalid
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.progress import reporting
-from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor, warn_if_energy_rises
+from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor
 from ada_dynamics.simulation.context import (
     SimulationContext,
     checked_start,
@@ -250,7 +250,7 @@ class Simulation(NotCopyable):
         if q is not None or v is not None:
             q0, v0 = closed_start(self.model, self.dynamics, *checked_start(self.model, q0 if q is None else q, v))
         self.context.restart(q0, v0, t)
-        self._gain: EnergyMonitor | None = None
+        self._energy = EnergyMonitor(self.context, self.context.integrator.x[None])
 
     # --- simulation ---------------------------------------------------------------------------------------------
     def run(
@@ -288,7 +288,8 @@ class Simulation(NotCopyable):
 
             recorder = McapRecorder(record, self.model, contact_frames=frames, info=info, dynamics=self.dynamics)
         # the recorder last, because a full disk ends the run
-        run = RunLoop(self.context, [buffer.append] if recorder is None else [buffer.append, recorder.append])
+        receivers = [buffer.append] if recorder is None else [buffer.append, recorder.append]
+        run = RunLoop(self.context, self._energy, receivers)
         try:
             with reporting(progress, f"simulating {self.model.name}", duration, "s") as run.progress:
                 run.until(self.t + duration)
@@ -301,35 +302,22 @@ class Simulation(NotCopyable):
         finally:
             if recorder is not None:
                 recorder.close(run.figures(began))
-        log = Log(**buffer.content(**run.figures(began)))
-        if keep:
-            warn_if_energy_rises(self.context, log)
-        return log
+        return Log(**buffer.content(**run.figures(began)))
 
     def step(self, n: int = 1) -> None:
         """Take n steps without a log."""
         n, context = whole_steps("n", n), self.context
-        before = context.done
         if context.inputs.is_steady and not context.events and not self.method.is_adaptive:
             u = context.inputs.at(self.t, _NOTHING, _NOTHING)  # without the overhead of `RunLoop`
             if u is not self._steady_input:
                 context.integrator.u = self._steady_input = u
-            context.integrator.advance(context.origin, context.done, n, context.step, 0)
+            before = context.done
+            context.integrator.advance(context.origin, before, n, context.step, 0)
             context.done += n
+            if before // EVERY != context.done // EVERY:
+                self._energy.follow(context.integrator.x, context.inputs.tau, EVERY)
         else:
-            RunLoop(context).until(self.t + n * self.step_length)
-        if before // EVERY != context.done // EVERY:
-            self._check_energy()
-
-    def _check_energy(self) -> None:
-        """Check for an energy gain between steps without joint torques."""
-        x = self.context.integrator.x[None]
-        if self.context.inputs.tau.any():
-            self._gain = None
-        elif self._gain is None:
-            self._gain = EnergyMonitor(self.context, x)
-        else:
-            self._gain.check(x)
+            RunLoop(context, self._energy).until(self.t + n * self.step_length)
 
     def rollout(
         self,
