@@ -292,7 +292,7 @@ def _base(motion: Any, name: str) -> list[Panel]:
     if not base:
         return []
     first = (motion.model.q_index(base) if attribute == "q" else motion.model.v_index(base)).start + offset
-    labels = _EULER if offset and _has_angles(motion.model) else _XYZ
+    labels: Sequence[str] = _EULER if offset and _has_angles(motion.model) else _XYZ
     if name == "base_orientation" and _has_angles(motion.model):
         rows, title, unit = np.degrees(rows), "Base angle", "deg"
     elif name == "base_orientation":

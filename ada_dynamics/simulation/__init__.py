@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ada_dynamics.simulation.control import CompiledController as CompiledController
     from ada_dynamics.simulation.control import ControllerError as ControllerError
     from ada_dynamics.simulation.events import Event as Event
-    from ada_dynamics.simulation.events import at_limits as at_limits
     from ada_dynamics.simulation.integrator import IntegrationError as IntegrationError
     from ada_dynamics.simulation.log import EventRecord as EventRecord
     from ada_dynamics.simulation.log import Log as Log
@@ -35,7 +34,7 @@ _LAZY = {
     "ada_dynamics.contact.geometry": ("Material",),
     "ada_dynamics.contact.stops": ("JointStops",),
     "ada_dynamics.simulation.control": ("CompiledController", "ControllerError"),
-    "ada_dynamics.simulation.events": ("Event", "at_limits"),
+    "ada_dynamics.simulation.events": ("Event",),
     "ada_dynamics.simulation.integrator": ("IntegrationError",),
     "ada_dynamics.simulation.log": ("EventRecord", "Log"),
     "ada_dynamics.simulation.profiles": ("WrenchProfile", "constant", "half_sine", "rectangle"),

@@ -128,18 +128,12 @@ def checked_start(
     if q is None or isinstance(q, Mapping):
         q0 = np.array(closed_configuration(model, q, list(q or ())))
     else:
-        q0 = _finite("q", model.as_positions(q))
-    v0 = np.zeros(model.nv) if v is None else _finite("v", model.as_velocities(v))
+        q0 = finite_array("q", model.as_positions(q), (model.nq,))
+    v0 = np.zeros(model.nv) if v is None else finite_array("v", model.as_velocities(v), (model.nv,))
     problems = model.position_problems(q0)
     if problems:
         raise InputError(f"q is not a configuration of model {model.name!r}: {'; '.join(problems)}.", field="q")
     return q0, v0
-
-
-def _finite(name: str, x: Array) -> Array:
-    if not np.isfinite(x).all():
-        raise InputError(f"{name}[{int(np.argmin(np.isfinite(x)))}] is not finite: {x}.", field=name)
-    return x.copy()
 
 
 def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Array, Array]:

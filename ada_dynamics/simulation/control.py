@@ -89,10 +89,6 @@ class CompiledController:
         key = hashlib.blake2b(python_source(function).encode(), digest_size=16).hexdigest()
         return Kernel(Signature.of(function), lambda: function, f"control law {key}", checked=False)
 
-    def tag(self, model: Model) -> str:
-        """Return a key that differs for any two laws."""
-        return self.kernel(model).key
-
 
 def continuous_law(
     controller: Controller | CompiledController | None, period: float | None, tau: ArrayLike | None

@@ -10,8 +10,6 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, invalid
-from ada_dynamics.model.elements import Bound
-from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.options import as_tuple
 
 RELATIVE = 4e-16  # relative tolerance of the time of an event
@@ -74,22 +72,6 @@ def checked_events(events: object) -> tuple[Event, ...]:
             raise invalid(f"events[{i}]", event, "an Event(name, function)")
         found.append(event)
     return tuple(found)
-
-
-def at_limits(model: Model, terminal: bool = False) -> list[Event]:
-    """Return an event for every finite limit, such as `joint upper`."""
-    events = []
-    for name in model.joint_names:
-        for bound in model.joints[name].bounds:
-            for side, limit, direction in (("lower", bound.lower, -1), ("upper", bound.upper, 1)):
-                if limit is not None:
-                    beyond = _beyond(bound, model.q_index(name), limit)
-                    events.append(Event(f"{name} {side}", beyond, terminal, direction))
-    return events
-
-
-def _beyond(bound: Bound, own: slice, limit: float) -> Callable[[float, Array, Array], float]:
-    return lambda t, q, v: float(bound.value(q[own].tolist()) - limit)
 
 
 def zero_between(function: Callable[[float], float], a: float, b: float, at_a: float, at_b: float) -> float:

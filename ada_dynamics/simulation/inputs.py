@@ -78,7 +78,7 @@ class Forces:
             friction_speed=self.friction_speed if has_friction(model) else None,
             servos=() if bank is None else bank.resolve(tree),
             law=None if law is None else law.law,
-            tag="" if law is None else law.tag(model),
+            tag="" if law is None else law.kernel(model).key,
         )
 
     def rates(self, model: Model, q: Array, bank: ServoBank | None = None) -> Rates:
@@ -100,11 +100,6 @@ class Push(NamedTuple):
 
     profile: WrenchProfile
     where: AppliedWrench
-
-    @property
-    def until(self) -> float:
-        """End [s]."""
-        return self.profile.start + self.profile.duration
 
 
 class Inputs:
@@ -176,7 +171,7 @@ class Inputs:
             self.tau = self._sampler.efforts(t, q, v)
             self._next_call = t + self._sampler.period
         if self._pushes:
-            self._pushes = [p for p in self._pushes if p.until > t + _SAME_TIME]
+            self._pushes = [p for p in self._pushes if p.profile.end > t + _SAME_TIME]
         kind = (self.servos.changes if self.servos else 0, self._next_call, len(self._pushes))
         if self._kept is not None and not self._pushes and not self._profiles and kind == self._kept_kind:
             return self._kept
@@ -188,7 +183,7 @@ class Inputs:
 
     def pushes_end(self, t: float) -> bool:
         """Return True if a push ends at t."""
-        return any(push.until <= t + _SAME_TIME for push in self._pushes)
+        return any(push.profile.end <= t + _SAME_TIME for push in self._pushes)
 
     def next_break(self, t: float) -> float:
         """Return the time of the next discontinuity of u."""
@@ -198,12 +193,12 @@ class Inputs:
             times += [float(later[0])] if len(later) else []
         if self._next_call is not None:
             times.append(self._next_call)
-        times += [min(p.until, t + TURNING) if p.where.is_world else p.until for p in self._pushes]
+        times += [min(p.profile.end, t + TURNING) if p.where.is_world else p.profile.end for p in self._pushes]
         return min(times, default=np.inf)
 
     def timing(self, t: float) -> dict[str, object]:
         """Return the control period and its start, and the times at which wrenches start and end, for the log."""
-        times = sorted({*self._breaks[self._breaks > t].tolist(), *(push.until for push in self._pushes)})
+        times = sorted({*self._breaks[self._breaks > t].tolist(), *(push.profile.end for push in self._pushes)})
         found: dict[str, object] = {"wrench_breaks": times} if times else {}
         if self._sampler is not None:
             found["control_period"] = float(self._sampler.period)

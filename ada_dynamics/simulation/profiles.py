@@ -64,16 +64,21 @@ class WrenchProfile:
             if not is_positive(self.duration):
                 raise invalid("duration", self.duration, "positive, in seconds", **facts)
 
+    @property
+    def end(self) -> float:
+        """Time at which the wrench ends [s]."""
+        return self.start + self.duration
+
     def breaks(self) -> tuple[float, ...]:
         """Times at which the wrench starts and ends [s]."""
-        return () if self.start == -np.inf else (self.start, self.start + self.duration)
+        return () if self.start == -np.inf else (self.start, self.end)
 
     def parameters(self, t: float) -> tuple[float, ...]:
         """Return the parameters of `applied_wrench.profile_wrench` at a time; at a break those from there on."""
         zero = (0.0,) * 6
         if not self.breaks():
             return (0.0, 0.0, *self.wrench, *zero)
-        if not self.start <= t < self.start + self.duration:
+        if not self.start <= t < self.end:
             return (0.0,) * PARAMETERS
         if self.is_half_sine:
             return (self.start, float(np.pi) / self.duration, *zero, *self.wrench)

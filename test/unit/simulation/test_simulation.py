@@ -21,7 +21,6 @@ from ada_dynamics.simulation import (
     Event,
     IntegrationError,
     Simulation,
-    at_limits,
     constant,
     half_sine,
     rectangle,
@@ -153,8 +152,9 @@ def test_impacts_give_their_impulse_whatever_the_grid(ball):
         assert np.max(log.external["ball"][:, 0]) > 2.0
 
 
-def test_limits_are_events_and_end_a_run_where_wanted(pendulum):
-    sim = Simulation(pendulum, [0.0], [5.0], events=at_limits(pendulum, terminal=True))
+def test_an_event_ends_a_run_where_wanted(pendulum):
+    reached = Event("swing upper", lambda t, q, v: q[0] - 1.2, terminal=True)
+    sim = Simulation(pendulum, [0.0], [5.0], events=[reached])
     log = sim.run(5.0)
     (event,) = log.events
     assert event.name == "swing upper"
