@@ -130,7 +130,7 @@ class RobotPair:
             point = at.pose.point(Vec3(*pose[:3, 3].tolist()))
             applied.append(AppliedWrench(at.body, at.pose.rotation.matrix(), point, True))
         hold = self.hold()
-        loads = Loads(applied=tuple(applied), law=hold.law, tag=hold.tag(self.model))
+        loads = Loads(applied=tuple(applied), law=hold.law, tag=hold.kernel(self.model).key)
         system = System(self.model, self.dynamics, loads)
         return system, Integrator(system, METHODS[_METHOD])
 
