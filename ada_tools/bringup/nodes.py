@@ -198,12 +198,7 @@ def dynamics_node(values: SetupValues, picture: str, parameters: Parameters) -> 
         "wrenches": Parameter(displayed_joints(picture)),
     }
     given = {name: one for name, one in common.items() if one.argument in values.given}
-    return _node("dynamics_node", values, {**common, **parameters, **given}, values.tf)
-
-
-def hardware_node(values: SetupValues, parameters: Parameters) -> Process:
-    """Hardware node with the robot or sensor; a required node."""
-    return _node("hardware_node", values, {**values.use_sim_time, **values.frames, **parameters}, values.tf)
+    return node_process("dynamics_node", values, {**common, **parameters, **given}, values.tf)
 
 
 def controller_node(values: SetupValues, parameters: Parameters) -> Process:
@@ -216,13 +211,7 @@ def controller_node(values: SetupValues, parameters: Parameters) -> Process:
     heard = [] if values.is_driven else [("state", "dynamics_node/state")]
     if "sensor" in values and not values.is_driven:
         heard.append(("wrench", f"dynamics_node/wrench/{_SENSOR_JOINT}"))
-    return _node("controller_node", values, own, heard)
-
-
-def loop_state_publisher(values: SetupValues, parameters: Parameters) -> Process:
-    """Publisher of complete states from those of a driver; a required node."""
-    own = {**values.use_sim_time, **values.prefix, "world_frame": Parameter("world"), **parameters}
-    return _node("loop_state_publisher", values, own, (*values.tf, ("motor_states", values["states"])))
+    return node_process("controller_node", values, own, heard)
 
 
 def target_node(values: SetupValues) -> list[Process]:
@@ -236,7 +225,7 @@ def target_node(values: SetupValues) -> list[Process]:
     elif "target" in values:
         angle = math.radians(float(values["target"] or 0.0))
         own = {"joints": ["joint_1"], "positions": values("target", [angle])}
-    return [_node("target_node", values, {**values.use_sim_time, **own}, is_optional=True)] if own else []
+    return [node_process("target_node", values, {**values.use_sim_time, **own}, is_optional=True)] if own else []
 
 
 def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameters | None = None) -> list[Process]:
@@ -251,7 +240,7 @@ def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameter
     found: list[Process] = []
     if values.flag("oracle"):
         own: Parameters = {**values.use_sim_time, "description_timeout": 0.0}  # the first start compiles
-        found.append(_node("oracle_node", values, own, is_optional=True))
+        found.append(node_process("oracle_node", values, own, is_optional=True))
     if values.shows_view:
         own = {
             **values.use_sim_time,
@@ -260,7 +249,7 @@ def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameter
             **({"plant": "hardware_node"} if values.is_driven else {}),
             **(view or {}),
         }
-        found.append(_node("view_node", values, own, values.tf, is_optional=True))
+        found.append(node_process("view_node", values, own, values.tf, is_optional=True))
     if values.shows_rviz:
         found.append(_rviz(values, picture, frame))
     return found
@@ -280,7 +269,7 @@ def _rviz(values: SetupValues, picture: str, frame: str) -> Process:
         raise InputError(problem, field="frame_prefix", value=prefix)
     if prefix:
         file = written(file.name, text.replace("TF Prefix: ''", f"TF Prefix: {prefix.rstrip('/')}"))
-    return _node(
+    return node_process(
         "rviz2",
         values,
         values.use_sim_time,
@@ -303,7 +292,7 @@ def displayed_joints(picture: str) -> list[str]:
     return [name.removeprefix(wrench) for name in topics(picture) if name.startswith(wrench)]
 
 
-def _node(
+def node_process(
     name: str,
     values: SetupValues,
     parameters: Parameters,

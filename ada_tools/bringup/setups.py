@@ -24,8 +24,7 @@ from ada_tools.bringup.nodes import (
     SetupValues,
     controller_node,
     dynamics_node,
-    hardware_node,
-    loop_state_publisher,
+    node_process,
     target_node,
     watchers,
 )
@@ -179,11 +178,15 @@ def _processes(setup: Setup, values: SetupValues) -> list[Process]:
         frame = values.get("frame", _HAND) or next(iter(devices))
         shown["frame"] = shown["frame"] or (frame if "frame" in values else "")
         own = {**device_parameters(values, devices, frame), **nodes.get("hardware_node", {})}
-        found.append(hardware_node(values, own))
+        found.append(node_process("hardware_node", values, {**values.use_sim_time, **values.frames, **own}, values.tf))
     elif "dynamics_node" in nodes:
         found.append(dynamics_node(values, picture, nodes["dynamics_node"]))
     if "loop_state_publisher" in nodes:
-        found.append(loop_state_publisher(values, nodes["loop_state_publisher"]))
+        own = {"world_frame": Parameter("world"), **nodes["loop_state_publisher"]}
+        remappings = (*values.tf, ("motor_states", values["states"]))
+        found.append(
+            node_process("loop_state_publisher", values, {**values.use_sim_time, **values.prefix, **own}, remappings)
+        )
     if "controller_node" in nodes:
         found.append(controller_node(values, nodes["controller_node"]))
         found += target_node(values)

@@ -101,19 +101,6 @@ def _swaying(**sizes: tuple[float, float]) -> Callable[[Model, Array], Targets]:
     return motion
 
 
-def _squatting(model: Model, start: Array) -> Targets:
-    """Squat: bend the knees with the centre of mass above the feet, and raise the arms."""
-
-    def targets(t: float) -> Mapping[str, float]:
-        bend = 0.3 * (1.0 - float(np.cos(1.2 * t)))
-        found = {f"{side}_shoulder_roll": sign * bend for side, sign in (("left", 1.0), ("right", -1.0))}
-        for side in ("left", "right"):
-            found |= {f"{side}_hip_pitch": -bend, f"{side}_knee": 2.0 * bend, f"{side}_ankle_pitch": -bend}
-        return found
-
-    return targets
-
-
 def _walking(model: Model, start: Array) -> Targets:
     """Repeat the recorded walk of the KHR-1."""
     files = [resources.find("config", name) for name in ("khr1_walk.csv", "khr1_angle_map.yaml")]
@@ -129,12 +116,26 @@ def _walking(model: Model, start: Array) -> Targets:
     return targets
 
 
+# Squat with the centre of mass above the feet, and raise the arms: strokes of the left and the right joint [rad].
+_SQUAT = {"hip_pitch": (-0.6, -0.6), "knee": (1.2, 1.2), "ankle_pitch": (-0.6, -0.6), "shoulder_roll": (0.6, -0.6)}
+_SIDES = ("left", "right")
+
 DEMOS = {
     one.robot: one
     for one in (
         DemoEntry("stewart", "Stewart platform: six legs carry one plate", _circling(0.06, 1.5)),
         DemoEntry("pa10", "arm PA-10: seven joints", _waving),
-        DemoEntry("hoap2", "humanoid HOAP-2: squats on the ground", _squatting),
+        DemoEntry(
+            "hoap2",
+            "humanoid HOAP-2: squats on the ground",
+            _swaying(
+                **{
+                    f"{side}_{joint}": (strokes[i], 1.2)
+                    for joint, strokes in _SQUAT.items()
+                    for i, side in enumerate(_SIDES)
+                }
+            ),
+        ),
         DemoEntry("five_bar", "five-bar linkage: two cranks, one tip", _circling(0.5, 1.5)),
         DemoEntry("khr1", "small humanoid KHR-1: walks", _walking),
         DemoEntry(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -30,26 +29,21 @@ _NS = 1e-9  # [s]
 _EARLY = 4.0  # [s] from the first marker, during which the world frame may be unknown
 
 
-class _Arrival(NamedTuple):
-    at: float  # [s], steady clock
-    data: bytes
-
-
 class MotionInbox:
     """Latest motion of a robot."""
 
     def __init__(self, node: Node, state_topic: str, complain: Callable[[str], None]) -> None:
         """Subscribe to the complete state; `complain` gets the problems of ignored messages."""
         self._node, self._complain = node, complain
-        self._raw: _Arrival | None = None
-        self._decoded: tuple[_Arrival, ObservedState | None] | None = None
+        self._received_at = -math.inf  # [s] arrival of the latest complete state, steady clock
+        self._state: ObservedState | None = None  # None if that state was ignored
         self._joints: ObservedJoints | None = None
         self._fallback: Inbox | None = None  # joint states
         self._states = Inbox(node, Float64MultiArray, state_topic, _STREAMS, raw=True)
 
     def discover(self) -> None:
         """Subscribe to joint states while no complete states arrive (spinning thread)."""
-        has_state = self._raw is not None and time.monotonic() - self._raw.at < _FRESH
+        has_state = time.monotonic() - self._received_at < _FRESH
         if has_state and self._fallback:
             inbox, self._fallback = self._fallback, None
             inbox.close()
@@ -58,33 +52,25 @@ class MotionInbox:
 
     def newest(self) -> Observation | None:
         """Latest complete state, or joint states without one."""
-        self._fetch()
-        raw, joints = self._raw, self._joints
-        if raw is not None and (joints is None or joints.arrived < raw.at + _FRESH):
-            if self._decoded is None or self._decoded[0] is not raw:
-                self._decoded = raw, self._state_of(raw)
-            if self._decoded[1] is not None:
-                return self._decoded[1]
-        return joints
+        if states := self._states.fetch():
+            self._received_at = time.monotonic()
+            self._state = self._state_of(states[-1])
+        if fallback := self._fallback:
+            for message in fallback.fetch():
+                self._take_joints(message)
+        joints = self._joints
+        is_outdated = joints is not None and joints.arrived >= self._received_at + _FRESH
+        return joints if self._state is None or is_outdated else self._state
 
-    def _state_of(self, raw: _Arrival) -> ObservedState | None:
+    def _state_of(self, raw: bytes) -> ObservedState | None:
         try:
-            message = decoded(raw.data, Float64MultiArray)
+            message = decoded(raw, Float64MultiArray)
             dimensions = message.layout.dim
             numbers = read_state([d.label for d in dimensions], [d.size for d in dimensions], message.data)
         except InputError as problem:
             self._complain(f"{self._states.topic}: {problem}")
             return None
-        return ObservedState(raw.at, numbers.t, numbers.q, numbers.v, numbers.tau)
-
-    def _fetch(self) -> None:
-        """Process the messages received since the last frame."""
-        states = self._states.fetch()
-        if states:
-            self._raw = _Arrival(time.monotonic(), states[-1])
-        if fallback := self._fallback:
-            for message in fallback.fetch():
-                self._take_joints(message)
+        return ObservedState(self._received_at, numbers.t, numbers.q, numbers.v, numbers.tau)
 
     def _take_joints(self, message: JointState) -> None:
         """Merge joint states: several nodes may publish parts of the joints."""
