@@ -3,15 +3,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError, InputError, ModelError
+from ada_dynamics.structured_text import files
 from ada_dynamics.structured_text.fields import Fields, placed
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, is_empty, kind_of, shortened
 from ada_tools.scenario.units import BadValue, split, value_in
 
+# Mappings by names of joints, links or arguments, which may contain dots.
+BY_NAME: Final = frozenset(
+    {
+        "model.masses.",
+        "start.joints.",
+        "start.velocity.",
+        "simulation.efforts.",
+        "controller.reference.joints.",
+        "controller.reference.velocity.",
+    }
+)
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
 
@@ -23,6 +37,18 @@ def refusal(file: str, field: str, problem: AdaError) -> ScenarioError:
     """Error in a part of a scenario, with the attributes of its cause."""
     facts = {name: getattr(problem, name) for name in ("joint", "link", "loop", "value", "allowed")}
     return ScenarioError(f"{file}: {field}: {problem}", file=file, line=problem.line, field=field, **facts)
+
+
+def parsed(path: Path) -> Node:
+    """Content of a YAML or JSON file.
+
+    Raises:
+        ScenarioError: the file cannot be read; the message names file and line.
+    """
+    try:
+        return files.parsed(path)
+    except ModelError as problem:
+        raise ScenarioError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
 
 
 def plain(node: Node) -> Any:
@@ -46,6 +72,11 @@ def plain(node: Node) -> Any:
         return to_float(node.text)
     except BadNumber:
         return node.text
+
+
+def keys_of(section: type[Any]) -> tuple[str, ...]:
+    """Keys of a section that are the fields of its dataclass."""
+    return tuple(one.name for one in dataclasses.fields(section))
 
 
 class Part(Fields):
@@ -134,3 +165,41 @@ class Part(Fields):
     def parts(self, key: str, known: Sequence[str]) -> list[Part]:
         """List of mappings."""
         return [Part(item, f"{self.full(key)}.{i}", self.file, known) for i, item in enumerate(self.items(key))]
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+def full_key(key: str) -> str:
+    """Complete key of `with_changes`: "step" is "simulation.step"."""
+    return key if "." in key else f"simulation.{key}"
+
+
+def replaced(node: Node, keys: list[str], value: Node, path: str, file: str) -> Node:
+    """Tree with one value replaced; missing mappings are created."""
+    if not keys:
+        return value
+    count = _pieces(node, keys, path)
+    key, rest = ".".join(keys[:count]), keys[count:]
+    if isinstance(node, ListNode):
+        if not key.isdecimal() or int(key) >= len(node.items):
+            text = f"{file}: the change of {path!r} requires an index from 0 to {len(node.items) - 1}, not {key!r}."
+            raise ScenarioError(text, file=file, field=path, value=key, allowed=range(len(node.items)))
+        items = list(node.items)
+        items[int(key)] = replaced(items[int(key)], rest, value, path, file)
+        return ListNode(node.line, tuple(items))
+    if not isinstance(node, MappingNode) and not is_empty(node):
+        words = f"{file}: the change of {path!r} addresses key {key!r} of a scalar value."
+        raise ScenarioError(words, file=file, field=path, value=key)
+    entries = dict(node.entries) if isinstance(node, MappingNode) else {}
+    line, inner = entries.get(key, (None, MappingNode(None, {})))
+    entries[key] = (line, replaced(inner, rest, value, path, file))
+    return MappingNode(node.line, entries)
+
+
+def _pieces(node: Node, keys: list[str], path: str) -> int:
+    """Number of path segments of the next key: the longest existing key with further levels, or a new name."""
+    if isinstance(node, MappingNode):
+        for count in range(len(keys), 0, -1):
+            _, inner = node.entries.get(".".join(keys[:count]), (None, None))
+            if inner is not None and (count == len(keys) or not isinstance(inner, ScalarNode)):
+                return count
+    return len(keys) if path.removesuffix(".".join(keys)) in BY_NAME else 1

@@ -26,7 +26,8 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
-from ada_tools.scenario.scenario import Relation, Scenario, packages
+from ada_tools.scenario.published import packages
+from ada_tools.scenario.scenario import Relation, Scenario
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log

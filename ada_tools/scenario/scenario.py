@@ -9,46 +9,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import BASES
-from ada_dynamics.resources import provided
 from ada_dynamics.simulation import profiles
 from ada_dynamics.simulation.methods import DEFAULT, METHODS
 from ada_dynamics.simulation.profiles import WrenchProfile
-from ada_dynamics.structured_text import files
-from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, from_object, is_empty
-from ada_tools.scenario.fields import Part, ScenarioError, plain
+from ada_dynamics.structured_text.nodes import Node, from_object
+from ada_tools.scenario.fields import Part, full_key, keys_of, parsed, plain, replaced
+from ada_tools.scenario.published import published
 
 Relation: TypeAlias = Literal["<=", ">=", "==", "~"]
 ENDINGS = (".yaml", ".yml", ".json")
-EXPERIMENTS = "ada_dynamics.experiments"  # group of entry points
 START: Final = "start."  # key prefix
-# Mappings by names of joints, links or arguments, which may contain dots.
-BY_NAME: Final = frozenset(
-    {
-        "model.masses.",
-        "start.joints.",
-        "start.velocity.",
-        "simulation.efforts.",
-        "controller.reference.joints.",
-        "controller.reference.velocity.",
-    }
-)
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "chapter2": ("T2.",),
-    "chapter3": ("T3.",),
-    "chapter4": ("T4.",),
-    "chapter5": ("T5.",),
-    "chapter6": ("T6.", "R"),
-    "chapter7": ("T7.",),
-    "pa10": ("Y",),
-}
-"""Groups of scenarios by name prefix; chapters are those of Takahashi 2012."""
-
 _TOP = (
     *("name", "title", "source", "model", "start", "simulation", "controller", "disturbances", "claims", "statements"),
     *("figures", "experiment", "settings", "captions", "notes", "full", "sweep", "alone"),
@@ -255,7 +231,7 @@ class Scenario:
         tree = self.tree
         for key, value in changes.items():
             path = full_key(key)
-            tree = _replaced(tree, path.split("."), from_object(value, key), path, self.file)
+            tree = replaced(tree, path.split("."), from_object(value, key), path, self.file)
         # Fast path: sweeps change the initial state a million times.
         if self.simulation is not None and all(key.startswith(START) for key in changes):
             return replace(self, tree=tree, start=_start(Part(tree, "", self.file, _TOP)))
@@ -269,28 +245,6 @@ class Scenario:
     def path(self, name: str) -> Path:
         """Path of a file relative to the scenario."""
         return Path(name) if self.folder is None else self.folder / name
-
-
-# --- published scenarios ----------------------------------------------------------------------------------------------
-def packages() -> tuple[Any, ...]:
-    """Packages of published experiments."""
-    return provided(EXPERIMENTS)
-
-
-def published() -> dict[str, Path]:
-    """Files of the published scenarios by name; empty if their distribution is not installed."""
-    folders = [Path(str(package.__file__)).with_name("data") for package in packages()]
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
-
-
-def names_in(group: str) -> list[str]:
-    """Scenarios of a group."""
-    return [name for name in names() if name.startswith(GROUPS[group])]
-
-
-def names() -> list[str]:
-    """Published scenarios; empty if the distribution of the experiments is not installed."""
-    return sorted(published())
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -319,18 +273,6 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
         raise unknown_name("scenario", text, sorted(known))
     path = known.get(text) or Path(text)
     return read_node(parsed(path), str(path), path.parent)
-
-
-def parsed(path: Path) -> Node:
-    """Content of a YAML or JSON file.
-
-    Raises:
-        ScenarioError: the file cannot be read; the message names file and line.
-    """
-    try:
-        return files.parsed(path)
-    except ModelError as problem:
-        raise ScenarioError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
 
 
 def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
@@ -376,15 +318,10 @@ def _refuse_incomplete(top: Part) -> None:
             raise top.problem(key, "it requires a simulation.")
 
 
-def _keys_of(section: type[Any]) -> tuple[str, ...]:
-    """Keys of a section that are the fields of its class."""
-    return tuple(one.name for one in fields(section))
-
-
 def _model(top: Part) -> ModelPart | None:
     if not top.has("model"):
         return None
-    part = top.part("model", _keys_of(ModelPart))
+    part = top.part("model", keys_of(ModelPart))
     masses = part.part("masses", None)
     for name, unit in (("rotor_inertia", "kg m^2, kg"), ("joint_friction", "N m, N")):
         if part.has(name) and part.quantity(name, unit) < 0.0:
@@ -414,7 +351,7 @@ def _start(top: Part) -> Part:
 def _simulation(top: Part) -> SimulationPart | None:
     if not top.has("simulation"):
         return None
-    part = top.part("simulation", _keys_of(SimulationPart))
+    part = top.part("simulation", keys_of(SimulationPart))
     step = part.positive("step", "s", 1e-3)
     duration = part.positive("duration", "s")
     if duration < step:
@@ -434,7 +371,7 @@ def _simulation(top: Part) -> SimulationPart | None:
 
 
 def _contact(simulation: Part) -> ContactPart:
-    part = simulation.part("contact", _keys_of(ContactPart))
+    part = simulation.part("contact", keys_of(ContactPart))
     links, friction = part.texts("links"), part.quantity("friction", "1", 0.8)
     if not links:
         raise part.problem("links", "missing; give the feet, such as [right_foot, left_foot].")
@@ -446,7 +383,7 @@ def _contact(simulation: Part) -> ContactPart:
 def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None:
     if not top.has("controller") or simulation is None:
         return None
-    part = top.part("controller", _keys_of(ControlPart))
+    part = top.part("controller", keys_of(ControlPart))
     reference = part.part("reference", ("joints", "velocity", "pose"))
     if reference.has("pose") and (reference.has("joints") or reference.has("velocity")):
         raise reference.problem("pose", "a reference has either a pose or joints.")
@@ -552,41 +489,3 @@ def settings_of(scenario: Scenario, known: Sequence[str]) -> Part:
         ScenarioError: there are other keys.
     """
     return Part(scenario.tree, "", scenario.file, None).part("settings", known)
-
-
-# --- changes ----------------------------------------------------------------------------------------------------------
-def full_key(key: str) -> str:
-    """Complete key of `with_changes`: "step" is "simulation.step"."""
-    return key if "." in key else f"simulation.{key}"
-
-
-def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) -> Node:
-    """Tree with one value replaced; missing mappings are created."""
-    if not keys:
-        return value
-    count = _pieces(node, keys, path)
-    key, rest = ".".join(keys[:count]), keys[count:]
-    if isinstance(node, ListNode):
-        if not key.isdecimal() or int(key) >= len(node.items):
-            text = f"{file}: the change of {path!r} requires an index from 0 to {len(node.items) - 1}, not {key!r}."
-            raise ScenarioError(text, file=file, field=path, value=key, allowed=range(len(node.items)))
-        items = list(node.items)
-        items[int(key)] = _replaced(items[int(key)], rest, value, path, file)
-        return ListNode(node.line, tuple(items))
-    if not isinstance(node, MappingNode) and not is_empty(node):
-        words = f"{file}: the change of {path!r} addresses key {key!r} of a scalar value."
-        raise ScenarioError(words, file=file, field=path, value=key)
-    entries = dict(node.entries) if isinstance(node, MappingNode) else {}
-    line, inner = entries.get(key, (None, MappingNode(None, {})))
-    entries[key] = (line, _replaced(inner, rest, value, path, file))
-    return MappingNode(node.line, entries)
-
-
-def _pieces(node: Node, keys: list[str], path: str) -> int:
-    """Number of path segments of the next key: the longest existing key with further levels, or a new name."""
-    if isinstance(node, MappingNode):
-        for count in range(len(keys), 0, -1):
-            _, inner = node.entries.get(".".join(keys[:count]), (None, None))
-            if inner is not None and (count == len(keys) or not isinstance(inner, ScalarNode)):
-                return count
-    return len(keys) if path.removesuffix(".".join(keys)) in BY_NAME else 1

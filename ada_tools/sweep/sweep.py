@@ -31,10 +31,10 @@ from ada_dynamics.structured_text.fields import placed
 from ada_dynamics.structured_text.lexical import near
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, from_object, kind_of, shortened
 from ada_tools.scenario import scenario as scenarios
-from ada_tools.scenario.fields import Part, ScenarioError, plain
+from ada_tools.scenario.fields import Part, ScenarioError, full_key, parsed, plain
 from ada_tools.scenario.registry import find_measure
 from ada_tools.scenario.run import believed_robot, build_model, efforts, start_state
-from ada_tools.scenario.scenario import START, Scenario, full_key
+from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.scenario.units import BadValue, split
 
 MOST_RUNS = 10_000_000
@@ -250,7 +250,7 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sweep:
     if path.suffix.lower() not in scenarios.ENDINGS:
         words = f"a sweep file has the extension {', '.join(scenarios.ENDINGS)}; {text!r} has not."
         raise InputError(words, file=text, allowed=scenarios.ENDINGS)
-    return _read(scenarios.parsed(path), str(path), path.parent, path.stem)
+    return _read(parsed(path), str(path), path.parent, path.stem)
 
 
 class _SweepPart(Part):

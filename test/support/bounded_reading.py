@@ -53,7 +53,7 @@ def _read_within_bounds(how: str, path: Path, answer: Connection) -> None:
     from ada_dynamics.errors import AdaError
     from ada_dynamics.resources import provided
     from ada_tools.commands import GROUP
-    from ada_tools.scenario.scenario import packages
+    from ada_tools.scenario.published import packages
     from trials.fuzz.fence import Escaped, fence
 
     read = READERS[how]

@@ -25,7 +25,8 @@ from ada_hardware.kondo.angle_map import AngleMap
 from ada_robot.node_state import read_hardware_state
 from ada_robot.ros.parameter_files import wildcard_parameters
 from ada_tools.bringup.nodes import unused_parameters
-from ada_tools.scenario.scenario import load, published
+from ada_tools.scenario.published import published
+from ada_tools.scenario.scenario import load
 from trials.fuzz.target import Target
 from trials.fuzz.targets.robots import PLAIN
 
