@@ -26,7 +26,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.structured_text.files import atomic_write, to_json
 from ada_tools.sweep.sweep import MOST_RUNS, Sweep, flat, number_and_unit
 
-FILE, LOGS, LOCK = "runs.jsonl", "logs", ".lock"
+FILE, LOCK = "runs.jsonl", ".lock"
 FORMAT = 1
 DONE, FAILED = "done", "failed"
 SYNC_AFTER = 1.0  # [s] interval of fsync; the operating system gets the rows immediately

@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics._version import __version__
-from ada_dynamics.errors import AdaError, InputError, RecordingError
+from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.progress import Progress
-from ada_dynamics.structured_text.files import atomic_write
 from ada_tools.scenario.run import checked_start, log_of, measure, set_up, simulation_of
 from ada_tools.scenario.scenario import START, Scenario
-from ada_tools.sweep.results import DONE, FAILED, LOGS, Store, SweepError, SweepResult
+from ada_tools.sweep.results import DONE, FAILED, Store, SweepError, SweepResult
 from ada_tools.sweep.sweep import Sweep, digest
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ class _Dispatch:
         tell: Tell,
     ) -> None:
         """`progress` counts the finished runs from before to after the dispatch."""
-        self._sweep, self._store, self._logs = sweep, store, (store.result.folder / LOGS).absolute()
+        self._sweep, self._store = sweep, store
         self._given = self._executor = executor
         self._count = jobs or int(getattr(executor, "_max_workers", 0)) or cores()
         self._wanted, self._progress, self._tell = wanted, progress, tell
@@ -203,7 +202,7 @@ class _Dispatch:
 
     def _submit(self, runs: tuple[int, ...]) -> None:
         try:
-            self._pending[self._executor.submit(work, self._sweep, self._logs, runs)] = runs
+            self._pending[self._executor.submit(work, self._sweep, runs)] = runs
         except BrokenExecutor:
             self._is_broken = True
             self._again.extendleft(reversed(() if self._suspects else runs))
@@ -223,7 +222,6 @@ class _Dispatch:
             if not is_trial:
                 self._suspects.extend(runs)
                 return
-            _log_path(self._logs, runs[0]).unlink(missing_ok=True)
             error = _error(WorkerDied(f"{type(problem).__name__}: {problem}"))
             changes = self._sweep.changes(runs[0])
             rows = [{"run": runs[0], "status": FAILED, "changes": changes, "error": error, "seconds": 0.0}]
@@ -265,43 +263,26 @@ def worker_version() -> str:
     return __version__
 
 
-def work(sweep: Sweep, logs: Path, runs: tuple[int, ...], seconds: float = CHUNK_SECONDS) -> list[Row]:
+def work(sweep: Sweep, runs: tuple[int, ...], seconds: float = CHUNK_SECONDS) -> list[Row]:
     """Execute runs, at least one, and none that would start after so many seconds."""
     began, rows = time.monotonic(), list[Row]()
     for run in runs:
-        rows.append(_row(sweep, logs, run))
+        rows.append(_row(sweep, run))
         if time.monotonic() - began > seconds:
             break
     return rows
 
 
-def _row(sweep: Sweep, logs: Path, run: int) -> Row:
+def _row(sweep: Sweep, run: int) -> Row:
     """Execute a run."""
-    began, log = time.monotonic(), None
+    began = time.monotonic()
     row: Row = {"run": run, "status": DONE, "changes": sweep.changes(run)}
     try:
         scenario = sweep.scenario.with_changes(row["changes"])
-        log = _simulated(sweep, scenario, row["changes"])
-        row["measures"] = measure(scenario, log, sweep.measures)
+        row["measures"] = measure(scenario, _simulated(sweep, scenario, row["changes"]), sweep.measures)
     except Exception as problem:  # a failure, including that of a user's measure, concerns this run only
-        log = getattr(problem, "log", log)
         row |= {"status": FAILED, "error": _error(problem)}
-    path = _log_path(logs, run)
-    try:
-        if log is not None and (sweep.keep == "all" or (sweep.keep == "failed" and row["status"] == FAILED)):
-            logs.mkdir(parents=True, exist_ok=True)
-            with atomic_write(path, RecordingError) as temporary:
-                log.to_mcap(temporary)
-        else:
-            path.unlink(missing_ok=True)
-    except (AdaError, OSError) as problem:
-        row["status"] = FAILED
-        row.setdefault("error", _error(problem))["text"] += f" (its log cannot be stored: {problem})"
     return row | {"seconds": round(time.monotonic() - began, 6)}
-
-
-def _log_path(logs: Path, run: int) -> Path:
-    return logs / f"run_{run:07d}.mcap"
 
 
 def _error(problem: BaseException) -> dict[str, str]:

@@ -38,14 +38,13 @@ from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.scenario.units import BadValue, split
 
 MOST_RUNS = 10_000_000
-KEEP = ("none", "failed", "all")
 UNIFORM, NORMAL = "uniform", "normal"
 # Parts of a scenario that do not affect motion or measures.
 IRRELEVANT = (
     *("name", "title", "source", "claims", "statements", "figures", "experiment"),
     *("captions", "notes", "full", "alone"),
 )
-_TOP = ("name", "scenario", "with", "parameters", "random", "measures", "keep")
+_TOP = ("name", "scenario", "with", "parameters", "random", "measures")
 _RANGE = ("from", "to", "count")
 _AXIS = (*_RANGE, UNIFORM, NORMAL)
 _VARIABLE = ("model", "start", "simulation", "controller", "disturbances")
@@ -157,7 +156,6 @@ class Sweep:
         draws: number of random draws; 1 without random parameters.
         seed: seed of the random parameters.
         measures: names of the measures of each run.
-        keep: which logs to keep: "none", "failed" or "all".
         robot: digest of the robot model and the files used.
     """
 
@@ -167,7 +165,6 @@ class Sweep:
     draws: int
     seed: int
     measures: tuple[str, ...]
-    keep: str
     robot: str
 
     def __len__(self) -> int:
@@ -214,7 +211,6 @@ class Sweep:
             "parameters": {axis.key: axis.data() for axis in self.axes},
             "random": {"count": self.draws, "seed": self.seed} if self._random else {},
             "measures": list(self.measures),
-            "keep": self.keep,
         }
 
     @cached_property
@@ -270,7 +266,6 @@ def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
         draws=draws,
         seed=seed,
         measures=_measures(top, scenario),
-        keep=top.choice("keep", KEEP, KEEP[0]),
         robot=_robot_digest(scenario, axes),
     )
     if len(found) > MOST_RUNS:

@@ -152,7 +152,6 @@ REFUSED: list[tuple[str, str, int, str | None]] = [
     ("[1 ms]", "{uniform: [1, 2]}\nrandom: {count: 0}", 4, "random.count"),
     ("step: [1 ms]", f"{{step: {LONG}, duration: {LONG}}}", 3, "parameters"),  # 10^8 runs
     ("energy_drift", "energy_drifd", 4, "measures"),
-    ("measures", "keep: some\nmeasures", 4, "keep"),
     ("measures", "with: {stepp: 1 ms}\nmeasures", 4, "with"),
     ("measures", "messures", 4, None),
 ]
