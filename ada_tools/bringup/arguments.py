@@ -21,19 +21,12 @@ _NAMESPACE = re.compile(r"/|/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
 
 @dataclass(frozen=True)
 class Argument:
-    """One launch argument.
+    """One launch argument."""
 
-    Attributes:
-        name: name, which also selects the check of values without choices.
-        default: default value.
-        description: one-sentence description.
-        choices: allowed values; empty for free text.
-    """
-
-    name: str
-    default: str
-    description: str
-    choices: tuple[str, ...] = ()
+    name: str  # name, which also selects the check of values without choices
+    default: str  # default value
+    description: str  # one-sentence description
+    choices: tuple[str, ...] = ()  # allowed values; empty for free text
 
     def checked(self, value: str) -> str:
         """Validated and normalized value.

@@ -24,33 +24,19 @@ ParameterValue = bool | int | float | str | list[str] | list[float]
 
 @dataclass(frozen=True)
 class Process:
-    """One process of a plan.
+    """One process of a plan."""
 
-    Attributes:
-        executable: as in `ros2 run PACKAGE EXECUTABLE`.
-        name: node name.
-        package: package of the executable.
-        namespace: absolute namespace of the node; "" for none.
-        parameters: parameters that a parameter file may override.
-        given: parameters from given arguments, with the highest priority.
-        params_file: parameter file of the user.
-        remappings: topic remappings.
-        arguments: command-line arguments before the ROS arguments.
-        optional: the other processes continue when it exits.
-        log_level: minimum severity of log messages; "" for the default of the node.
-    """
-
-    executable: str
-    name: str
-    package: str = PACKAGE
-    namespace: str = ""
-    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
-    given: Mapping[str, ParameterValue] = field(default_factory=dict)
-    params_file: Path | None = None
-    remappings: tuple[tuple[str, str], ...] = ()
-    arguments: tuple[str, ...] = ()
-    optional: bool = False
-    log_level: str = ""
+    executable: str  # as in `ros2 run PACKAGE EXECUTABLE`
+    name: str  # node name
+    package: str = PACKAGE  # package of the executable
+    namespace: str = ""  # absolute namespace of the node; "" for none
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)  # a parameter file may override them
+    given: Mapping[str, ParameterValue] = field(default_factory=dict)  # from given arguments, with priority over both
+    params_file: Path | None = None  # parameter file of the user
+    remappings: tuple[tuple[str, str], ...] = ()  # topic remappings
+    arguments: tuple[str, ...] = ()  # command-line arguments before the ROS arguments
+    optional: bool = False  # the other processes continue when it exits
+    log_level: str = ""  # minimum severity of log messages; "" for the default of the node
 
     @property
     def module(self) -> str:
@@ -114,19 +100,12 @@ def written(name: str, text: str) -> Path:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan of processes.
+    """A plan of processes."""
 
-    Attributes:
-        setup: name of the setup.
-        values: values of all arguments.
-        processes: processes in starting order.
-        notes: warnings for the user.
-    """
-
-    setup: str
-    values: Mapping[str, str]
-    processes: tuple[Process, ...]
-    notes: tuple[str, ...] = ()
+    setup: str  # name of the setup
+    values: Mapping[str, str]  # values of all arguments
+    processes: tuple[Process, ...]  # processes in starting order
+    notes: tuple[str, ...] = ()  # warnings for the user
 
     def process(self, executable: str) -> Process | None:
         """Process with an executable; None if not planned."""

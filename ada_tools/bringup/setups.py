@@ -45,21 +45,13 @@ _OF_DEVICES = ("url", "port", "activate", "angle_map", "sensor", "sensor_url")
 
 @dataclass(frozen=True)
 class Setup:
-    """A set of nodes started together.
+    """A set of nodes started together."""
 
-    Attributes:
-        name: as in NAME.launch.py and `ada up NAME`.
-        summary: one-line description.
-        arguments: all arguments.
-        shorthands: alternative names, with the argument values that they imply.
-        data: nodes with their parameters, cases, devices, picture and frame, as in the file.
-    """
-
-    name: str
-    summary: str
-    arguments: tuple[Argument, ...]
-    shorthands: Mapping[str, Mapping[str, str]]
-    data: Mapping[str, Any] = field(repr=False)
+    name: str  # as in NAME.launch.py and `ada up NAME`
+    summary: str  # one-line description
+    arguments: tuple[Argument, ...]  # all arguments
+    shorthands: Mapping[str, Mapping[str, str]]  # alternative names, with the argument values that they imply
+    data: Mapping[str, Any] = field(repr=False)  # nodes, cases, devices, picture and frame, as in the file
 
     @property
     def launch_file(self) -> str:

@@ -30,17 +30,11 @@ _REST = 0.5  # [s] pause between two walks
 
 
 class DemoEntry(NamedTuple):
-    """One robot of the demo.
+    """One robot of the demo."""
 
-    Attributes:
-        robot: name in the catalogue.
-        words: text shown in the selection list.
-        motion: creates the motor targets from the model and the initial configuration.
-    """
-
-    robot: str
-    words: str
-    motion: Callable[[Model, Array], Targets]
+    robot: str  # name in the catalogue
+    words: str  # text shown in the selection list
+    motion: Callable[[Model, Array], Targets]  # creates the motor targets from the model and the initial configuration
 
     def prepared(self) -> tuple[Simulation, Targets]:
         """Simulation of the robot, with pushes enabled, and its servo targets."""

@@ -50,23 +50,14 @@ _TINY = 1e-9  # [m] shorter sticks are omitted
 
 @dataclass(frozen=True, eq=False)
 class ShapePart:
-    """One solid fixed to a link.
+    """One solid fixed to a link."""
 
-    Attributes:
-        link: name of the link.
-        solid: box, cylinder, sphere, or the path of a mesh.
-        pose: homogeneous transform 4x4 in the link frame.
-        scale: scale of the unit solid along its axes.
-        rgba: colour; an opaque mesh with vertex colours keeps those.
-        mesh: triangles of a mesh.
-    """
-
-    link: str
-    solid: str
-    pose: Array
-    scale: Array
-    rgba: Colour
-    mesh: Mesh | None = None
+    link: str  # name of the link
+    solid: str  # box, cylinder, sphere, or the path of a mesh
+    pose: Array  # homogeneous transform 4x4 in the link frame
+    scale: Array  # scale of the unit solid along its axes
+    rgba: Colour  # colour; an opaque mesh with vertex colours keeps those
+    mesh: Mesh | None = None  # triangles of a mesh
 
     @property
     def surface(self) -> Any:

@@ -143,17 +143,11 @@ class ReceivedPositions(NamedTuple):
 
 
 class Wrench(NamedTuple):
-    """Reading of a force sensor.
+    """Reading of a force sensor."""
 
-    Attributes:
-        arrived: arrival time on the page clock [s].
-        frame: frame of the values.
-        values: force and moment [N, N m].
-    """
-
-    arrived: float
-    frame: str
-    values: Array
+    arrived: float  # arrival time on the page clock [s]
+    frame: str  # frame of the values
+    values: Array  # force and moment [N, N m]
 
 
 class RobotSource(Protocol):
@@ -264,15 +258,10 @@ class RobotNode(RobotSource, Protocol):
 
 # --- controllers ------------------------------------------------------------------------------------------------------
 class TargetPose(NamedTuple):
-    """Target pose of a link.
+    """Target pose of a link."""
 
-    Attributes:
-        frame: reference link, or the world frame.
-        pose: homogeneous transform 4x4 in that frame.
-    """
-
-    frame: str
-    pose: Array
+    frame: str  # reference link, or the world frame
+    pose: Array  # homogeneous transform 4x4 in that frame
 
 
 class Follower(Protocol):

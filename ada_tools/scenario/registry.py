@@ -49,33 +49,20 @@ class Claim:
     """A claim about an experiment, or a statement of a document about it, with the measured value that decides it.
 
     A violated claim of this project is a defect of the programs. A document may be refuted for a known reason.
-
-    Attributes:
-        text: the claim.
-        measured: measured value.
-        limit: limit of the measured value.
-        relation: "<=" for an upper limit, ">=" for a lower limit, "==" for counts, "~" for about.
-        unit: unit of both.
-        note: origin of the limit, or restrictions of the measurement.
-        within: tolerance of "~", such as half of the last printed digit.
-        document: cited document; "" for a claim of this project.
-        where: chapter, equation, figure or table of the document.
-        why: reason why the simulation does not confirm the document.
-        spread: range of a time measurement; a violated time limit is not a failure.
-        sweep: values by those of a parameter that the document does not print, such as "full_angle 0.2 rad".
     """
 
-    text: str
+    text: str  # the claim
     measured: float
-    limit: float
-    relation: Relation = "<="
-    unit: str = ""
-    note: str = ""
-    within: float | None = None
-    document: str = ""
-    where: str = ""
-    why: str = ""
-    spread: tuple[float, float] | None = None
+    limit: float  # limit of the measured value
+    relation: Relation = "<="  # "<=" for an upper limit, ">=" for a lower limit, "==" for counts, "~" for about
+    unit: str = ""  # unit of both
+    note: str = ""  # origin of the limit, or restrictions of the measurement
+    within: float | None = None  # tolerance of "~", such as half of the last printed digit
+    document: str = ""  # cited document; "" for a claim of this project
+    where: str = ""  # chapter, equation, figure or table of the document
+    why: str = ""  # reason why the simulation does not confirm the document
+    spread: tuple[float, float] | None = None  # range of a time measurement; a violated time limit is not a failure
+    # Values by those of a parameter that the document does not print, such as "full_angle 0.2 rad".
     sweep: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -128,19 +115,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A value found by an experiment, for the statements about it.
-
-    Attributes:
-        value: measured value.
-        unit: unit of the value.
-        spread: range of repeated time measurements, which depend on the machine load.
-        sweep: values by those of a parameter that the document does not print; a statement about it shows the first
-            value that confirms it.
-    """
+    """A value found by an experiment, for the statements about it."""
 
     value: float
     unit: str = ""
-    spread: tuple[float, float] | None = None
+    spread: tuple[float, float] | None = None  # range of repeated time measurements, which depend on the machine load
+    # Values by those of a parameter that the document does not print; a statement shows the first one that confirms it.
     sweep: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -156,25 +136,15 @@ class Table:
 
 @dataclass
 class Outcome:
-    """Results of an experiment.
+    """Results of an experiment."""
 
-    Attributes:
-        claims: claims with their measured values.
-        figures: pictures (PNG), in the order of the report.
-        tables: tables of numbers.
-        notes: assumptions, and differences from the document.
-        captions: captions by figure file name.
-        quantities: values by name, for the statements of the scenario.
-        statements: statements of the document with measured values and verdicts.
-    """
-
-    claims: list[Claim] = field(default_factory=list)
-    figures: list[Path] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    captions: dict[str, str] = field(default_factory=dict)
-    quantities: dict[str, Quantity] = field(default_factory=dict)
-    statements: list[Claim] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)  # claims with their measured values
+    figures: list[Path] = field(default_factory=list)  # pictures (PNG), in the order of the report
+    tables: list[Table] = field(default_factory=list)  # tables of numbers
+    notes: list[str] = field(default_factory=list)  # assumptions, and differences from the document
+    captions: dict[str, str] = field(default_factory=dict)  # captions by figure file name
+    quantities: dict[str, Quantity] = field(default_factory=dict)  # values by name, for the statements of the scenario
+    statements: list[Claim] = field(default_factory=list)  # of the document, with measured values and verdicts
 
     @property
     def holds(self) -> bool:
@@ -186,17 +156,11 @@ class Outcome:
 # --- registry ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Measure:
-    """A quantity of a simulated motion.
+    """A quantity of a simulated motion."""
 
-    Attributes:
-        name: name used in scenarios.
-        unit: unit of the value.
-        function: (scenario, log) -> value, or values by name.
-    """
-
-    name: str
-    unit: str
-    function: MeasureFunction
+    name: str  # name used in scenarios
+    unit: str  # unit of the value
+    function: MeasureFunction  # (scenario, log) -> value, or values by name
 
 
 _measures: dict[str, Measure] = {}

@@ -44,40 +44,24 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class ModelPart:
-    """Robot of a scenario.
+    """Robot of a scenario."""
 
-    Attributes:
-        robot: catalogue name, or file path relative to the scenario.
-        base: "fixed", "floating" or "floating_euler"; None for the default of the catalogue.
-        loops: file of loop joints, relative to the scenario.
-        gravity: [m/s²]; None for the value of the robot file.
-        masses: replaced link masses, with proportional inertias [kg].
-        rotor_inertia: replaced reflected rotor inertia of each motor [kg m², kg]; None to keep it.
-        joint_friction: replaced Coulomb friction of each motor [N m, N]; None to keep it.
-    """
-
-    robot: str
-    base: str | None
-    loops: str | None
-    gravity: tuple[float, ...] | None
-    masses: Mapping[str, float]
-    rotor_inertia: float | None
-    joint_friction: float | None
+    robot: str  # catalogue name, or file path relative to the scenario
+    base: str | None  # "fixed", "floating" or "floating_euler"; None for the default of the catalogue
+    loops: str | None  # file of loop joints, relative to the scenario
+    gravity: tuple[float, ...] | None  # [m/s²]; None for the value of the robot file
+    masses: Mapping[str, float]  # replaced link masses, with proportional inertias [kg]
+    rotor_inertia: float | None  # replaced reflected rotor inertia of each motor [kg m², kg]; None to keep it
+    joint_friction: float | None  # replaced Coulomb friction of each motor [N m, N]; None to keep it
 
 
 @dataclass(frozen=True)
 class ContactPart:
-    """Contact of soles with the ground at height 0.
+    """Contact of soles with the ground at height 0."""
 
-    Attributes:
-        links: feet; the lowest boxes of each are its sole.
-        stiffness: of each corner of a sole [N/m]; None for the stiffest that suits weight and step.
-        friction: friction coefficient.
-    """
-
-    links: tuple[str, ...]
-    stiffness: float | None
-    friction: float
+    links: tuple[str, ...]  # feet; the lowest boxes of each are its sole
+    stiffness: float | None  # of each corner of a sole [N/m]; None for the stiffest that suits weight and step
+    friction: float  # friction coefficient
 
 
 @dataclass(frozen=True)
@@ -98,56 +82,32 @@ class SimulationPart:
 
 @dataclass(frozen=True)
 class ControlPart:
-    """Controller of the motors.
+    """Controller of the motors."""
 
-    Attributes:
-        name: controller name, see `ada_controllers.registry`.
-        settings: controller settings.
-        period: control period [s].
-        robot: catalogue name of the robot model of the controller; None for the simulated robot.
-        reference: reference; the initial state if empty.
-    """
-
-    name: str
-    settings: Mapping[str, Any]
-    period: float
-    robot: str | None
-    reference: Part
+    name: str  # controller name, see `ada_controllers.registry`
+    settings: Mapping[str, Any]  # controller settings
+    period: float  # control period [s]
+    robot: str | None  # catalogue name of the robot model of the controller; None for the simulated robot
+    reference: Part  # reference; the initial state if empty
 
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """A claim, or a statement of a document: a measure of the motion or a quantity of the experiment, and its limit.
+    """A claim, or a statement of a document: a measure of the motion or a quantity of the experiment, and its limit."""
 
-    Attributes:
-        text: the claim.
-        measure: measure of the motion; "" for a quantity.
-        quantity: quantity of the experiment; "" for a measure.
-        limit: limit of the value.
-        relation: relation of value and limit.
-        within: tolerance of "~".
-        units: units of limit and tolerance as written; "" for those of the measure.
-        changes: variant of the scenario.
-        note: origin of the limit, or restrictions of the measurement.
-        place: file and line, for messages.
-        document: cited document; "" for claims.
-        where: chapter, equation, figure or table; "" for claims.
-        why: reason why the simulation does not confirm a statement; empty if it does.
-    """
-
-    text: str
-    measure: str
-    quantity: str
-    limit: float
-    relation: Relation
-    within: float | None
-    units: tuple[str, str]
-    changes: Mapping[str, Any]
-    note: str
-    place: str
-    document: str = ""
-    where: str = ""
-    why: str = ""
+    text: str  # the claim
+    measure: str  # measure of the motion; "" for a quantity
+    quantity: str  # quantity of the experiment; "" for a measure
+    limit: float  # limit of the value
+    relation: Relation  # relation of value and limit
+    within: float | None  # tolerance of "~"
+    units: tuple[str, str]  # units of limit and tolerance as written; "" for those of the measure
+    changes: Mapping[str, Any]  # variant of the scenario
+    note: str  # origin of the limit, or restrictions of the measurement
+    place: str  # file and line, for messages
+    document: str = ""  # cited document; "" for claims
+    where: str = ""  # chapter, equation, figure or table; "" for claims
+    why: str = ""  # reason why the simulation does not confirm a statement; empty if it does
 
 
 @dataclass(frozen=True)
@@ -166,53 +126,29 @@ class FigurePart:
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """One experiment.
+    """One experiment."""
 
-    Attributes:
-        name: short name such as "T3.1".
-        title: title.
-        source: document, section and figures.
-        file: source file, for messages.
-        folder: base of relative paths; None for data without a file.
-        model: robot; None if the experiment provides one.
-        start: initial state, evaluated with the model by `run.start_state`.
-        simulation: None without a simulation.
-        control: None without a controller.
-        disturbances: wrenches on links.
-        claims: claims of this project.
-        statements: statements of the document, confirmed or not.
-        figures: figures to draw.
-        experiment: name of an experiment function, see `registry`.
-        settings: settings of that function.
-        captions: captions of the experiment's figures, by file name.
-        notes: notes for the report.
-        full: changes for all cases, where the scenario has a subset that takes less time.
-        sweep: key and values of a parameter that the document does not print, for statements about the simulation.
-        alone: whether it measures times, which other experiments would disturb.
-        tree: parsed source.
-    """
-
-    name: str
+    name: str  # short name such as "T3.1"
     title: str
-    source: str
-    file: str
-    folder: Path | None
-    model: ModelPart | None
-    start: Part
-    simulation: SimulationPart | None
-    control: ControlPart | None
-    disturbances: tuple[WrenchProfile, ...]
-    claims: tuple[ClaimPart, ...]
-    statements: tuple[ClaimPart, ...]
-    figures: tuple[FigurePart, ...]
-    experiment: str | None
-    settings: Mapping[str, Any]
-    captions: Mapping[str, Any]
-    notes: tuple[str, ...]
-    full: Mapping[str, Any]
-    sweep: Mapping[str, Sequence[Any]]
-    alone: bool
-    tree: Node
+    source: str  # document, section and figures
+    file: str  # source file, for messages
+    folder: Path | None  # base of relative paths; None for data without a file
+    model: ModelPart | None  # robot; None if the experiment provides one
+    start: Part  # initial state, evaluated with the model by `run.start_state`
+    simulation: SimulationPart | None  # None without a simulation
+    control: ControlPart | None  # None without a controller
+    disturbances: tuple[WrenchProfile, ...]  # wrenches on links
+    claims: tuple[ClaimPart, ...]  # claims of this project
+    statements: tuple[ClaimPart, ...]  # statements of the document, confirmed or not
+    figures: tuple[FigurePart, ...]  # figures to draw
+    experiment: str | None  # name of an experiment function, see `registry`
+    settings: Mapping[str, Any]  # settings of that function
+    captions: Mapping[str, Any]  # captions of the experiment's figures, by file name
+    notes: tuple[str, ...]  # notes for the report
+    full: Mapping[str, Any]  # changes for all cases, where the scenario has a subset that takes less time
+    sweep: Mapping[str, Sequence[Any]]  # values of a parameter that the document does not print, by its key
+    alone: bool  # whether it measures times, which other experiments would disturb
+    tree: Node  # parsed source
 
     def with_changes(self, changes: Mapping[str, Any]) -> Scenario:
         """Copy with changed values, validated like the original.

@@ -53,17 +53,11 @@ _UNIT_INTERVAL = 2.0**-53  # spacing of the 2^53 numbers in [0, 1)
 
 @dataclass(frozen=True)
 class ListAxis:
-    """A parameter with listed values.
+    """A parameter with listed values."""
 
-    Attributes:
-        key: full scenario key.
-        place: file and line, for messages.
-        samples: values as in the scenario file.
-    """
-
-    key: str
-    place: str
-    samples: tuple[Any, ...]
+    key: str  # full scenario key
+    place: str  # file and line, for messages
+    samples: tuple[Any, ...]  # values as in the scenario file
 
     def data(self) -> Any:
         """Data for the header of the results."""
@@ -72,23 +66,14 @@ class ListAxis:
 
 @dataclass(frozen=True)
 class RandomAxis:
-    """A parameter with random values.
+    """A parameter with random values."""
 
-    Attributes:
-        key: full scenario key.
-        place: file and line, for messages.
-        kind: distribution: "uniform" or "normal".
-        first: minimum, or mean.
-        second: maximum, or standard deviation.
-        unit: unit of both, as written.
-    """
-
-    key: str
-    place: str
-    kind: str
-    first: float
-    second: float
-    unit: str
+    key: str  # full scenario key
+    place: str  # file and line, for messages
+    kind: str  # distribution: "uniform" or "normal"
+    first: float  # minimum, or mean
+    second: float  # maximum, or standard deviation
+    unit: str  # unit of both, as written
 
     def value(self, seed: int, draw: int) -> Any:
         """Value of a draw."""
@@ -148,24 +133,15 @@ class Sweep:
 
     All combinations of the listed values occur, each with the same `draws` of the random ones. Runs that differ only in
     the initial state are consecutive, since they share a simulation.
-
-    Attributes:
-        name: short name, for folders and messages.
-        scenario: scenario to run.
-        axes: parameters.
-        draws: number of random draws; 1 without random parameters.
-        seed: seed of the random parameters.
-        measures: names of the measures of each run.
-        robot: digest of the robot model and the files used.
     """
 
-    name: str
-    scenario: Scenario
-    axes: tuple[Axis, ...]
-    draws: int
-    seed: int
-    measures: tuple[str, ...]
-    robot: str
+    name: str  # short name, for folders and messages
+    scenario: Scenario  # scenario to run
+    axes: tuple[Axis, ...]  # parameters
+    draws: int  # number of random draws; 1 without random parameters
+    seed: int  # seed of the random parameters
+    measures: tuple[str, ...]  # names of the measures of each run
+    robot: str  # digest of the robot model and the files used
 
     def __len__(self) -> int:
         """Number of runs."""
