@@ -159,9 +159,6 @@ class NameDict(dict[str, T]):
     def __missing__(self, name: object) -> NoReturn:
         raise unknown_name(self.kind, name, self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.kind, dict(self))
-
 
 CHANGED_COPIES = (
     "ada_dynamics.model.edit makes changed copies, such as with_gravity(model, (x, y, z)), remove_loop, or "
@@ -177,6 +174,9 @@ class FrozenNameDict(NameDict[T]):
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, dict(self))
 
 
 class LoopWarning(UserWarning):

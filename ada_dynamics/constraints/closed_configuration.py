@@ -15,7 +15,7 @@ from ada_dynamics.constraints.closure import closed_near, free_velocities, initi
 from ada_dynamics.constraints.constraint_set import ConstraintSet, characteristic_length
 from ada_dynamics.constraints.rank import ROUNDED_GAP
 from ada_dynamics.display import NotebookDisplay
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.model.model import Model
 
 
@@ -134,12 +134,7 @@ def closed_configuration(
 ) -> ClosedConfiguration:
     """Close all loops near one configuration; arguments, result and errors are those of `ada.close_loops`."""
     if not isinstance(model, Model):
-        raise InputError(
-            f"model is {model!r:.100}; close_loops needs a Model, such as ada.load returns.",
-            field="model",
-            value=model,
-            allowed=Model,
-        )
+        raise invalid("model", model, "a Model, such as ada.load returns", allowed=Model)
     q = initial_configuration(model, guess)
     start = q.copy()
     if model.loops:

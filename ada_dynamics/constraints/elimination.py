@@ -1,278 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elimination plans of mechanisms with loops: orders by pivots in samples, and combinations of constraints.
-
-A multiplier may be eliminated early, before the joints around it, if its pivot does not vanish in general. That keeps
-the matrix sparse: eliminated last, the multipliers of loops that share ancestors are all coupled.
-
-Orders are found by one numerical elimination: on the joint-space matrix, or along the tree, from the leaves inward. The
-latter takes linear time and memory and is the only one for mechanisms with hundreds of joints, where singular values
-and joint-space matrices would take the cube and the square of the number of joints.
-"""
+"""Elimination plans of mechanisms with loops: constraints in use or their combinations, with orders and scales."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
 
-from ada_dynamics.algorithms.aba import articulated_bodies, eliminate_joint
-from ada_dynamics.algorithms.closed_aba import Sweep
 from ada_dynamics.algorithms.closure import ConstraintRow, combined
-from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import AWAY, ConstraintAnalysis, analyse, nontrivial_constraints
 from ada_dynamics.constraints.closure import CLOSED, closed_near
 from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.elimination_orders import (
+    RowsAt,
+    Samples,
+    TreeSearch,
+    last_first,
+    late,
+    least_coupled,
+    sparsest,
+)
 from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial.motion import NO_FORCE, Force
-
-EARLY_PIVOT = 1e-4  # smallest pivot of an early multiplier, relative to its diagonal entry of J M⁻¹ Jᵀ
-
-
-class Samples:
-    """The symmetric system [M Jᵀ; J 0] in sample configurations, reduced step by step."""
-
-    def __init__(self, masses: Sequence[Array], jacobians: Sequence[Array]) -> None:
-        """Args: mass matrix and J of the constraints in use, by sample."""
-        count, self.nv = jacobians[0].shape
-        self.size = self.nv + count
-        self.systems: list[Array] = []
-        self.whole: list[Array] = []  # diagonals of J M⁻¹ Jᵀ
-        for M, J in zip(masses, jacobians, strict=True):
-            self.whole.append(np.einsum("ij,ji->i", J, np.linalg.solve(M, J.T)))
-            K = np.zeros((self.size, self.size))
-            K[: self.nv, : self.nv], K[self.nv :, : self.nv], K[: self.nv, self.nv :] = M, J, J.T
-            self.systems.append(K)
-        self.pattern = np.any([K != 0.0 for K in self.systems], axis=0)
-
-    def copy(self) -> Samples:
-        """A copy to be reduced in another order."""
-        other = copy.copy(self)
-        other.systems, other.pattern = [K.copy() for K in self.systems], self.pattern.copy()
-        return other
-
-    @property
-    def typical(self) -> Array:
-        """Smallest diagonal entry of J M⁻¹ Jᵀ by constraint over the samples."""
-        return np.asarray(np.min(self.whole, axis=0))
-
-    def usual_determinant(self, scales: Array) -> float:
-        """Median absolute determinant of the systems, rows and columns divided by the roots of the scales."""
-        roots = np.sqrt(scales)
-        return float(np.median([abs(np.linalg.det(K / np.outer(roots, roots))) for K in self.systems]))
-
-    def can_eliminate(self, unknown: int) -> bool:
-        """True for velocities, and for multipliers whose pivot is far from zero in all samples."""
-        if unknown < self.nv:
-            return True
-        c = unknown - self.nv
-        return all(
-            -K[unknown, unknown] > EARLY_PIVOT * whole[c] for K, whole in zip(self.systems, self.whole, strict=True)
-        )
-
-    def best(self, unknowns: Sequence[int]) -> int:
-        """The multiplier with the largest relative pivot."""
-
-        def share(u: int) -> float:
-            pairs = zip(self.systems, self.whole, strict=True)
-            return min(float(-K[u, u] / whole[u - self.nv]) for K, whole in pairs)
-
-        return max(unknowns, key=share)
-
-    def eliminate(self, unknown: int) -> None:
-        """Eliminate an unknown."""
-        coupled = np.flatnonzero(self.pattern[unknown])
-        coupled = coupled[coupled != unknown]
-        block = coupled[:, None], coupled
-        self.pattern[block] = True
-        self.pattern[unknown] = self.pattern[:, unknown] = False
-        for K in self.systems:
-            K[block] -= np.outer(K[coupled, unknown], K[unknown, coupled]) / K[unknown, unknown]
-
-
-def late(nv: int, constraints: int) -> tuple[int, ...]:
-    """All velocities, leaves first, then the multipliers: pivots vanish in singular configurations only."""
-    return (*range(nv - 1, -1, -1), *range(nv, nv + constraints))
-
-
-def sparsest(samples: Samples) -> tuple[int, ...]:
-    """Order by the fewest couplings; among equals multipliers first, then later velocities."""
-    left = set(range(samples.size))
-    order: list[int] = []
-    while left:
-        allowed = [u for u in left if samples.can_eliminate(u)] or [samples.best(sorted(left))]
-
-        couplings = samples.pattern.sum(axis=1).tolist()
-
-        def rank(u: int, couplings: list[int] = couplings) -> tuple[int, int, int]:
-            is_velocity = u < samples.nv
-            return couplings[u], int(is_velocity), -u if is_velocity else u
-
-        chosen = min(allowed, key=rank)
-        samples.eliminate(chosen)
-        left.discard(chosen)
-        order.append(chosen)
-    return tuple(order)
-
-
-# --- along the tree ---------------------------------------------------------------------------------------------------
-RowsAt = Callable[[Array], Sequence[ConstraintRow]]
-
-# Number of constraints on one body beyond which they are eliminated early. A waiting constraint costs a wrench (6
-# numbers) and is coupled to all others that wait; a pair of coupled bodies costs 36 numbers. One closed loop has up to
-# 6 constraints that wait until its two ends meet.
-CROWDED = 8
-
-
-class TreeSearch:
-    """Elimination along the tree in several sample configurations at once.
-
-    A constraint is eliminated as soon as it acts on one body and its pivot has not cancelled. If more than `CROWDED`
-    constraints act on one body, as along two rails with rungs, they are eliminated earlier: that couples the bodies on
-    which they act, but the work stays linear in the number of joints.
-
-    Attributes:
-        order: of the unknowns eliminated so far.
-        waiting: constraints that are not eliminated; in the end those that depend on others in the samples.
-        typical: the pivot of each constraint by sample, if it were the only one.
-    """
-
-    def __init__(self, tree: Tree, samples: Sequence[Array], rows_at: RowsAt) -> None:
-        """Begin with no unknown eliminated.
-
-        Args:
-            tree: the mechanism.
-            samples: configurations in which no pivot may vanish. The first closes the loops; the last is in general
-                position, and its couplings are those of the symbolic system.
-            rows_at: returns the constraints in use in a configuration.
-        """
-        self.tree = tree
-        rows = [rows_at(q) for q in samples]
-        self.sweeps = [_sweep(tree, q, own) for q, own in zip(samples, rows, strict=True)]
-        self.general = self.sweeps[-1]
-        count = len(self.general.touched)
-        self.order: list[int] = []
-        self.waiting = set(range(count))
-        self.typical = np.array([_pivots_alone(tree, q, own) for q, own in zip(samples, rows, strict=True)])
-
-    def run(self, joints: Callable[[TreeSearch], Iterable[Body]]) -> None:
-        """Eliminate joints in an order that may depend on the couplings."""
-        for body in joints(self):
-            felt = sorted(self.general.columns[body.index])
-            for sweep in self.sweeps:
-                sweep.eliminate_joint_of(body, [0.0] * body.joint.nv)
-            self.order.extend(range(body.v.stop - 1, body.v.start - 1, -1))
-            for c in felt:
-                bodies = self.general.touched[c]
-                if len(bodies) <= 1 or any(len(self.general.columns[b]) > CROWDED for b in bodies):
-                    self._try_to_solve(c)
-        while self.waiting and self._try_to_solve(max(sorted(self.waiting), key=self._share)):
-            pass
-
-    def coupled(self, i: int) -> int:
-        """Number of unknowns that the elimination of joint i couples."""
-        return 6 * len(self.general.cross[i]) + len(self.general.columns[i])
-
-    def _try_to_solve(self, c: int) -> bool:
-        """Eliminate a constraint unless its pivot has cancelled in some sample."""
-        if c not in self.waiting or not self._share(c) > EARLY_PIVOT:
-            return False
-        for sweep in self.sweeps:
-            sweep.eliminate_multiplier(c)
-        self.waiting.discard(c)
-        self.order.append(self.tree.nv + c)
-        return True
-
-    def _share(self, c: int) -> float:
-        """Smallest share of a constraint's pivot that has not cancelled, over the samples."""
-        pivots = [-float(sweep.coupling.diagonal(c)) for sweep in self.sweeps]
-        pairs = zip(pivots, self.typical[:, c].tolist(), strict=True)
-        return min(pivot / whole if whole > 0.0 else 0.0 for pivot, whole in pairs)
-
-
-def _sweep(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Sweep:
-    positions = q.tolist()
-    sweep = Sweep(tree, transforms(tree, positions), positions, len(rows))
-    for c, row in enumerate(rows):
-        sweep.right[c] = 0.0
-        for i, column in row.wrenches.items():
-            sweep.add_column(i, c, column)
-    return sweep
-
-
-def _pivots_alone(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> list[float]:
-    """Pivot of each constraint after the joints of its loop, if it were the only one."""
-    positions = q.tolist()
-    X, inertia = transforms(tree, positions), articulated_bodies(tree)
-    columns: list[dict[int, Force]] = [{} for _ in tree.bodies]
-    for c, row in enumerate(rows):
-        for i, wrench in row.wrenches.items():
-            columns[i][c] = wrench
-    found = [0.0] * len(rows)
-    for body in reversed(tree.bodies):
-        i, own = body.index, body.positions(positions)
-        free = eliminate_joint(body, own, [0.0] * body.joint.nv, inertia[i], NO_FORCE)
-        if body.parent != WORLD:
-            inertia[body.parent] = inertia[body.parent] + X[i].to_parent(free.inertia)
-        for c, column in columns[i].items():
-            for s, pivot, inverse_D in zip(body.joint.subspace(own), free.pivots, free.inverse_D, strict=True):
-                felt = s @ column
-                found[c] += float(inverse_D * felt * felt)
-                column = column - felt * pivot.U_over_D
-            if body.parent != WORLD and columns[body.parent].pop(c, None) is None:  # else both branches end here
-                columns[body.parent][c] = X[i].to_parent(column)
-    return found
-
-
-def _last_first(search: TreeSearch) -> Iterable[Body]:
-    return reversed(search.tree.bodies)
-
-
-def _least_coupled(search: TreeSearch) -> Iterable[Body]:
-    """Leaves in the order of their couplings; among equals the deepest."""
-    bodies = search.tree.bodies
-    depth = [0] * len(bodies)
-    children = [0] * len(bodies)
-    for body in bodies:
-        if body.parent != WORLD:
-            depth[body.index] = depth[body.parent] + 1
-            children[body.parent] += 1
-    seen = [-1] * len(bodies)  # couplings at the time of the entry, which others make obsolete
-
-    def entry(i: int) -> tuple[int, int, int]:
-        seen[i] = search.coupled(i)
-        return seen[i], -depth[i], -i
-
-    queue = [entry(i) for i, count in enumerate(children) if count == 0]
-    heapify(queue)
-    freed: set[int] = set()
-    while queue:
-        coupled, _, negative = heappop(queue)
-        i = -negative
-        if i in freed:
-            continue
-        if coupled != search.coupled(i):
-            heappush(queue, entry(i))
-            continue
-        freed.add(i)
-        near = [b for b in search.general.cross[i] if children[b] == 0]
-        yield bodies[i]
-        parent = bodies[i].parent
-        if parent != WORLD:
-            children[parent] -= 1
-            near += [parent] if children[parent] == 0 else []
-        for b in near:
-            if b not in freed and search.coupled(b) != seen[b]:
-                heappush(queue, entry(b))
-
 
 # --- combinations -----------------------------------------------------------------------------------------------------
 # Smallest det(J M⁻¹ Jᵀ) relative to that of new combinations: the error of a stage that violates the constraints grows
@@ -459,12 +213,12 @@ def _candidates(analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows
     along: dict[str, Plan] = {}
     if not model.has_mimics:
         search = TreeSearch(analysis.constraints.tree, [*analysis.configurations, _beside(analysis)], rows_at)
-        search.run(_last_first)
+        search.run(last_first)
         if not search.waiting:
             along["aba early"] = replace(last, order=tuple(search.order))
         if along and model.nv > LONG:
             return along  # joint-space matrices are too dense
-    return {"kkt late": last, "kkt sparse": replace(last, order=sparsest(samples.copy())), **along}
+    return {"kkt late": last, "kkt sparse": replace(last, order=sparsest(samples)), **along}
 
 
 def _beside(analysis: ConstraintAnalysis) -> Array:
@@ -548,7 +302,7 @@ def _along_the_tree(analysis: ConstraintAnalysis) -> tuple[tuple[int, ...], tupl
     """The order by the fewest couplings, or with the last joints first; the typical pivots."""
     constraints, chosen = analysis.constraints, analysis.independent
     samples = analysis.configurations[0], _beside(analysis)
-    for joints in (_least_coupled, _last_first):
+    for joints in (least_coupled, last_first):
         search = TreeSearch(constraints.tree, samples, lambda q: _equations(constraints, q, chosen))
         search.run(joints)
         if not search.waiting:

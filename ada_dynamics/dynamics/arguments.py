@@ -13,15 +13,14 @@ import numpy as np
 
 from ada_dynamics.algorithms import crba
 from ada_dynamics.algorithms.assembly_order import ORDERS
+from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
 from ada_dynamics.hybrid.partition import cut_joints
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
-from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Scalar
 
 LARGEST_ANGLE = 1.6e9  # [rad], where the kernels' sine and cosine end
@@ -31,13 +30,8 @@ def as_array(name: str, value: Any, size: int, model: Model) -> Array:
     """One state (size,) or a batch of states (N, size) of float64."""
     x = value if isinstance(value, np.ndarray) and value.dtype == np.float64 else _converted(name, value, size, model)
     if x.ndim not in (1, 2) or x.shape[-1] != size:
-        raise InputError(
-            f"{name} has shape {x.shape}; model {model.name!r} needs ({size},), or (N, {size}) for a batch of N "
-            "states.",
-            field=name,
-            value=x.shape,
-            allowed=((size,), ("N", size)),
-        )
+        wanted = f"({size},), or (N, {size}) for a batch of N states, for model {model.name!r}"
+        raise invalid(name, x.shape, wanted, "the shape of ", allowed=((size,), ("N", size)))
     return x
 
 
@@ -50,12 +44,8 @@ def _converted(name: str, value: Any, size: int, model: Model) -> Array:
         message = f"{name} is ragged; model {model.name!r} needs {size} numbers."
         raise InputError(message, field=name, value="ragged", allowed=((size,), ("N", size))) from None
     if raw.dtype.kind not in "fiub":
-        raise InputError(
-            f"{name} holds values of type {raw.dtype}; model {model.name!r} needs {size} real numbers (float64).",
-            field=name,
-            value=str(raw.dtype),
-            allowed="float64",
-        )
+        wanted = f"float64, or another type of real numbers, for model {model.name!r}"
+        raise invalid(name, str(raw.dtype), wanted, "the type of ", allowed="float64")
     return raw.astype(np.float64)
 
 
@@ -81,7 +71,8 @@ def refusal(model: Model, arrays: Mapping[str, Array]) -> InputError:
             state = f" of state {row}" if x.ndim == 2 else ""
             value = np.atleast_2d(x)[row, column]
             more = f" ({len(bad)} such values)" if len(bad) > 1 else ""
-            joint = _owner(model, name, column)
+            find = model.joint_of_position if name == "q" else model.joint_of_velocity
+            joint = None if name == "wrenches" else find(column)
             where = f" (external wrench on body {column // 6})" if name == "wrenches" else f" (joint {joint!r})"
             message = f"{name}[{column}]{state} is {value}{where}; finite numbers are needed.{more}"
             field = f"{name}[{row}, {column}]" if x.ndim == 2 else f"{name}[{column}]"
@@ -103,7 +94,7 @@ def _problem_of_position(model: Model, q: Array, row: str) -> tuple[str, dict[st
     """Message and facts; None for a usable position."""
     far = np.flatnonzero(np.abs(q) > LARGEST_ANGLE)
     if len(far):
-        k, value, joint = int(far[0]), float(q[far[0]]), _owner(model, "q", int(far[0]))
+        k, value, joint = int(far[0]), float(q[far[0]]), model.joint_of_position(int(far[0]))
         text = f"q[{k}] is {value:g} (joint {joint!r}); angles beyond {LARGEST_ANGLE:g} rad have no digits left."
         return text, {"joint": joint, "field": f"q[{row}{k}]", "value": value, "allowed": LARGEST_ANGLE}
     problems = model.position_problems(q)
@@ -114,19 +105,7 @@ def _problem_of_position(model: Model, q: Array, row: str) -> tuple[str, dict[st
     loose = loose_joint(model.tree, q.tolist())
     if loose is None:
         return None
-    text = (
-        f"the mass matrix of model {model.name!r} is singular: nothing resists joint {loose!r} in this position, so "
-        "its acceleration is undefined. Give the links that it carries inertia, or the joint an armature."
-    )
-    return text, {"joint": loose, "field": "inertia"}
-
-
-def _owner(model: Model, name: str, column: int) -> str | None:
-    """Joint of a position or a velocity; None for components of wrenches."""
-    if name == "wrenches":
-        return None
-    find = model.q_index if name == "q" else model.v_index
-    return next((j for j in model.joint_names if find(j).start <= column < find(j).stop), None)
+    return f"model {model.name!r}: {unresisted(loose, 'in this position')}", {"joint": loose, "field": "inertia"}
 
 
 def flat_wrenches(model: Model, tree: Tree, external: Mapping[str, Any]) -> Array:
@@ -135,12 +114,7 @@ def flat_wrenches(model: Model, tree: Tree, external: Mapping[str, Any]) -> Arra
     Each wrench is (6,) or, in a batch, (N, 6). The tree is the one that the kernel works on: body axes depend on it.
     """
     if not isinstance(external, Mapping):
-        raise InputError(
-            f"external is {external!r:.100}; it must be a dict from link names to wrenches of 6 numbers.",
-            field="external",
-            value=external,
-            allowed=dict,
-        )
+        raise invalid("external", external, "a dict from link names to wrenches of 6 numbers", allowed=dict)
     given: dict[str, Array] = {}
     for link, wrench in external.items():
         if link not in model.links:
@@ -177,6 +151,7 @@ LoopSolver: TypeAlias = Literal["auto", "robust", "rank-revealing"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 # Resistance under this share of the carried inertia is rounding.
 NEGLIGIBLE = 1e-14
+LARGEST_CHECKED = 1000  # velocities of a model whose inertias are checked when its dynamics are created
 # Of a diagonal entry of the mass matrix, elimination must leave this share; less is rounding.
 SMALLEST_PIVOT = 1e-12
 # Algorithms of forward dynamics that close loops.
@@ -186,110 +161,67 @@ CLOSES_LOOPS = ("auto", "aba", "ada", "crba", "dca", "lagrange")
 def refuse_options(model: Any, algorithm: str, kernel: str, solver: str, order: Any, hybrid: Any) -> None:
     """Raise InputError if options of `Dynamics` are unknown, or do not fit together or to the model."""
     if not isinstance(model, Model):
-        raise InputError(
-            f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.",
-            field="model",
-            value=model,
-            allowed=Model,
-        )
+        raise invalid("model", model, "a Model, such as ada.load('pa10') returns", allowed=Model)
     choice("algorithm", algorithm, ALGORITHMS)
     choice("kernel", kernel, get_args(KernelKind))
     choice("solver", solver, get_args(LoopSolver))
     if solver != "auto" and not model.loops:
-        message = f"solver={solver!r} is for loop constraints; model {model.name!r} has no loops."
-        raise InputError(message, field="solver", value=solver, allowed=("auto",))
+        raise invalid("solver", solver, f"'auto', as model {model.name!r} has no loops", allowed=("auto",))
     if model.nv == 0:
         message = f"model {model.name!r} has no joint that moves; there are no dynamics to compute."
         raise InputError(message, field="nv", value=0)
     if order is not None:
         if algorithm not in ("ada", "dca"):
-            message = f"order is for the algorithms 'ada' and 'dca', not for {algorithm!r}."
-            raise InputError(message, field="order", value=order, allowed=("ada", "dca"))
+            raise invalid(
+                "order", order, f"None for algorithm={algorithm!r}, unlike 'ada' and 'dca'", allowed=("ada", "dca")
+            )
         choice("assembly order", str(order), tuple(ORDERS))
     if hybrid != "auto":
         if algorithm != "hybrid":
-            message = f"hybrid={hybrid!r} is for the algorithm 'hybrid', not for {algorithm!r}."
-            raise InputError(message, field="hybrid", value=hybrid, allowed=("hybrid",))
+            raise invalid("hybrid", hybrid, f"'auto' for algorithm={algorithm!r}, unlike 'hybrid'", allowed=("hybrid",))
         cut_joints(model.tree, hybrid)  # raises for names that no joint has
 
 
 def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:
     """Raise InputError if an algorithm, or the generic kernels, do not support a model."""
+    where = f"model {model.name!r}: "
     if model.has_mimics and algorithm not in ("auto", "crba"):
-        raise InputError(
-            f"model {model.name!r} has mimic joints; algorithm {algorithm!r} cannot couple them. Use 'auto' or "
-            "'crba', or load the model with mimic='free'.",
-            field="algorithm",
-            value=algorithm,
-            allowed=("auto", "crba"),
-        )
-    if model.loops and generic:
-        message = f"model {model.name!r} has loops, which the generic kernels cannot close; use kernel='auto'."
-        raise InputError(message, field="kernel", value="generic", allowed=("auto", "specialised"))
+        wanted = "'auto' or 'crba' for mimic joints, which others cannot couple; or load the model with mimic='free'"
+        raise invalid("algorithm", algorithm, wanted, where, allowed=("auto", "crba"))
+    if generic and (model.loops or model.has_mimics):
+        wanted = "'auto' or 'specialised' for loops and mimic joints, which generic kernels cannot couple"
+        raise invalid("kernel", "generic", wanted, where, allowed=("auto", "specialised"))
     if model.loops and algorithm not in CLOSES_LOOPS:
-        raise InputError(
-            f"model {model.name!r} has loops, which algorithm {algorithm!r} cannot close; use one of "
-            f"{', '.join(map(repr, CLOSES_LOOPS))}.",
-            field="algorithm",
-            value=algorithm,
-            allowed=CLOSES_LOOPS,
-        )
+        wanted = f"one of {', '.join(map(repr, CLOSES_LOOPS))} for a model with loops"
+        raise invalid("algorithm", algorithm, wanted, where, allowed=CLOSES_LOOPS)
     if generic and algorithm not in ("auto", "aba"):
-        raise InputError(
-            f"generic kernels run the algorithm 'aba', not {algorithm!r}; use kernel='specialised'.",
-            field="algorithm",
-            value=algorithm,
-            allowed=("auto", "aba"),
-        )
+        raise invalid("algorithm", algorithm, "'aba' or 'auto' for generic kernels", where, allowed=("auto", "aba"))
 
 
-def refuse_unusable(model: Model, tree: Tree) -> None:
-    """Raise ModelError if a joint at the end of a branch carries no inertia about its axis.
+def refuse_unusable(model: Model) -> None:
+    """Raise ModelError if nothing that a joint carries resists it in a random configuration, and so in nearly all.
 
-    The mass matrix is then singular in every configuration. Only outermost joints are checked: the bodies behind other
-    joints add inertia through them.
+    Trees with more than LARGEST_CHECKED velocities are not checked.
     """
-    columns = tree.columns
-    mass, _, about = columns.inertias
-    size = mass + about[:, 0, 0] + about[:, 1, 1] + about[:, 2, 2]
-    armature = columns.loads[:, 0]
-    outermost = np.ones(len(size), dtype=bool)
-    outermost[[parent for parent in columns.parents if parent != WORLD]] = False
-    for i in np.flatnonzero(outermost & (armature == 0.0)).tolist():
-        if _resistance(columns.kinds[i], columns.inertia(i)) <= NEGLIGIBLE * size[i]:
-            carried = [f.link for f in tree.frames.values() if f.body == i]
-            links = ", ".join(map(repr, carried))
-            raise ModelError(
-                f"model {model.name!r}: joint {tree.bodies[i].name!r} carries no mass or inertia that resists it (link "
-                f"{links}), so its acceleration is undefined. Give the link an inertia about the joint's axis, give "
-                "the joint an armature, or make the joint fixed.",
-                joint=tree.bodies[i].name,
-                link=carried[0] if carried else None,
-                field="inertia",
-            )
-    _refuse_massless_subtrees(model, tree, (size + armature).tolist())
+    tree = model.tree
+    if model.nv > LARGEST_CHECKED or not has_singular_inertias(tree):
+        return
+    q = model.random_state(0)[0].tolist()
+    for body, carried in zip(tree.bodies, crba.composite_inertias(tree, transforms(tree, q)), strict=True):
+        size = carried.mass + sum(carried.about_origin[i][i] for i in range(3))
+        resistance = min(float(s @ (carried @ s)) for s in body.joint.subspace(body.positions(q)))
+        if not body.armature and resistance <= NEGLIGIBLE * size:
+            text = f"model {model.name!r}: {unresisted(body.name, 'in any position')}"
+            raise ModelError(text, joint=body.name, link=model.joints[body.name].child, field="inertia")
 
 
-def _resistance(joint: JointType, inertia: RigidInertia) -> float:
-    """Smallest Sᵀ I S over the velocities of the joint, at the zero position."""
-    q = joint.neutral().tolist()
-    smallest: float = min(s @ (inertia @ s) for s in joint.subspace(q))
-    return smallest
-
-
-def _refuse_massless_subtrees(model: Model, tree: Tree, size: list[float]) -> None:
-    """Raise ModelError if a joint and its whole subtree have neither inertia nor armature; `size` is per body."""
-    for i in reversed(range(len(size))):
-        if not size[i]:
-            raise ModelError(
-                f"model {model.name!r}: nothing that joint {tree.bodies[i].name!r} carries has mass, so its "
-                "acceleration is undefined. Give a link mass, give the joint an armature, or make the joint fixed.",
-                joint=tree.bodies[i].name,
-                field="mass",
-            )
-        parent = tree.columns.parents[i]
-        if parent != WORLD:
-            size[parent] += size[i]
+def unresisted(joint: str | None, where: str) -> str:
+    """Message for a joint of which the mass matrix has a pivot of zero."""
+    return (
+        f"nothing resists joint {joint!r} {where}, so its acceleration is undefined: the links that it carries have no "
+        "mass, or no inertia that another joint does not move as well. Give them inertia, give the joint an armature, "
+        "or make it fixed."
+    )
 
 
 # --- in one configuration ---------------------------------------------------------------------------------------------

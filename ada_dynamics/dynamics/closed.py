@@ -111,15 +111,21 @@ class ClosedDynamics:
         """The same analysis and plans, or those with the axes of the other sides of the loop joints, and a plan."""
         if len(plans.candidates) <= 1:
             return analysis, plans, next(iter(plans.candidates), "late")
+
+        def traced(found: ConstraintAnalysis, of: EliminationPlans, names: Iterable[str]) -> dict[str, expr.Function]:
+            tree = found.constraints.tree
+            solvers = {name: closed_quantities.elimination(tree, of, name) for name in names}
+            return {name: closed_quantities.forward(tree, of, one, False).trace() for name, one in solvers.items()}
+
         names = [name for name in plans.candidates if name != "kkt late" or self.model.nv <= LATE_UP_TO]
-        functions = _forward_functions(analysis, plans, names)
+        functions = traced(analysis, plans, names)
         costs = self.kernels.costs(functions)
         name = min(names, key=costs.__getitem__)
         near = [other for other in names if costs[other] <= (1.0 + TURNED_SAVES) * costs[name]]
         turned = analyse_turned(analysis)
         if any(loop.is_turned for loop in turned.constraints.tree.loops):
             turned_plans = make_plans(turned)
-            others = _forward_functions(turned, turned_plans, [x for x in near if x in turned_plans.candidates])
+            others = traced(turned, turned_plans, [x for x in near if x in turned_plans.candidates])
             other_costs = self.kernels.costs(others)
             best = min(other_costs, key=other_costs.__getitem__, default=name)
             if other_costs.get(best, inf) < costs[name]:
@@ -174,10 +180,9 @@ class ClosedDynamics:
         if name == ALL:
             solver = closed_quantities.all_constraints(tree, plans, *self._softness)
         elif name in closed_quantities.ASSEMBLIES:
-            pivots = np.min(
-                self._pivots_of(closed_quantities.assembly(tree, plans, name, self.kernels.order, ())), axis=0
-            )
-            solver = closed_quantities.assembly(tree, plans, name, self.kernels.order, pivots.tolist())
+            samples = self._pivots_of(closed_quantities.assembly(tree, plans, name, self.kernels.order, ()))
+            typical = np.min(samples, axis=0).tolist()
+            solver = closed_quantities.assembly(tree, plans, name, self.kernels.order, typical)
         else:
             solver = closed_quantities.elimination(tree, plans, name)
         return closed_quantities.forward(tree, plans, solver, external, multipliers)
@@ -474,12 +479,3 @@ class ClosedDynamics:
     @cached_property
     def _violation(self) -> Kernel:
         return self.constraint_kernel("constraint_violation")
-
-
-def _forward_functions(
-    analysis: ConstraintAnalysis, plans: EliminationPlans, names: Iterable[str]
-) -> dict[str, expr.Function]:
-    """Forward dynamics by candidates of the plans."""
-    tree = analysis.constraints.tree
-    solvers = {name: closed_quantities.elimination(tree, plans, name) for name in names}
-    return {name: closed_quantities.forward(tree, plans, solver, False).trace() for name, solver in solvers.items()}

@@ -22,7 +22,8 @@ from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.constraints.analysis import ConstraintAnalysis
 from ada_dynamics.constraints.constraint_set import ConstraintSet, carried_forces, dense_rows, loop_equations
 from ada_dynamics.constraints.coordinates import SUSPICIOUS, MapOrder, velocities_of
-from ada_dynamics.constraints.elimination import EliminationPlans, late
+from ada_dynamics.constraints.elimination import EliminationPlans
+from ada_dynamics.constraints.elimination_orders import late
 from ada_dynamics.dynamics.quantities import (
     Order,
     Outputs,
@@ -41,7 +42,7 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Traced, minimum
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.tree import Tree, for_efforts
-from ada_dynamics.spatial.vector import ZERO, Scalar
+from ada_dynamics.spatial.vector import ZERO, Scalar, product
 
 SOLVERS: dict[str, Callable[..., ConstrainedSolution]] = {
     "kkt": kkt.forward_dynamics,
@@ -285,7 +286,7 @@ def projected(tree: Tree, solver: Solver, q: Vector, v: Vector) -> Traced:
     if correct is None:
         raise ModelError(f"{solver.tag} does not close gaps; eliminations do")
     X = transforms(tree, q)
-    gaps = plan.in_use(tree, solver.weights, lambda loop, own: closure.closure_error(tree, X, loop, own), _weighted_sum)
+    gaps = plan.in_use(tree, solver.weights, lambda loop, own: closure.closure_error(tree, X, loop, own), product)
     of_position, of_velocity = correct(q, gaps), correct(q, speeds(tree, solver, q, v))
     moved = position_rates(tree, q, of_position.accelerations)
     kept = [a + b for a, b in zip(v, of_velocity.accelerations, strict=True)]
@@ -298,10 +299,6 @@ def speeds(tree: Tree, solver: Solver, q: Vector, v: Vector) -> list[Scalar]:
     X, rest = transforms(tree, q), no_velocity(tree)
     rows = planned_rows(tree, X, q, rest, standing_still(tree), solver.plan, solver.weights)
     return [sum((row.columns.get(k, 0.0) * x for k, x in enumerate(v)), ZERO) for row in rows]
-
-
-def _weighted_sum(weights: Vector, items: Vector) -> Scalar:
-    return sum((w * x for w, x in zip(weights, items, strict=True)), ZERO)
 
 
 # --- efforts of the motors, and the tangent map -----------------------------------------------------------------------

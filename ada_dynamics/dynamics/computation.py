@@ -153,7 +153,7 @@ class Computation:
         generic = kernel == "generic" or (kernel == "auto" and large)
         refuse_algorithm(model, algorithm, generic)
         if not model.loops:  # which may hold what nothing else resists
-            refuse_unusable(model, model.uniform_tree if generic else model.tree)
+            refuse_unusable(model)
         cuts = order if hybrid == "auto" else tuple(hybrid)  # one of the two is given at most
         self.model = model
         self._options: dict[str, Any] = {
@@ -198,9 +198,9 @@ class Computation:
                 raise unknown_name("link", name, self._tree.frames)
 
     def _arguments(self, given: Mapping[str, Any]) -> dict[str, Array]:
-        sizes = {"q": self.model.nq}
+        model = self.model
         return {
-            name: value if name == "wrenches" else as_array(name, value, sizes.get(name, self.model.nv), self.model)
+            name: value if name == "wrenches" else as_array(name, value, model.nq if name == "q" else model.nv, model)
             for name, value in given.items()
         }
 
@@ -228,10 +228,14 @@ class Computation:
         rescue: Rescue | None = None,
     ) -> Callable[..., Any]:
         """Computation of a quantity, found by its name from now on; `rescue` takes states that its kernel refuses."""
-        kernel = self._kernels.get(name, make)
+        kernel, names = self._kernels.get(name, make), tuple(arguments)
         if name in self._entries:
             kernel.connect(self._entries[name])
-        call = self._calls[name] = self._call(kernel, tuple(arguments), rescue)
+
+        def general(*values: Any) -> Any:  # for arguments other than plain arrays
+            return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))), rescue)
+
+        call = self._calls[name] = kernel.python_call(general, names)
         return call
 
     def _on_numbers(self, name: str, compute: Rescue, names: Sequence[str]) -> Callable[..., Any]:
@@ -244,14 +248,6 @@ class Computation:
 
         self._calls[name] = call
         return call
-
-    def _call(self, kernel: Kernel, names: Sequence[str], rescue: Rescue | None) -> Callable[..., Any]:
-        """Return a function that calls a kernel; arguments other than plain arrays are converted one by one."""
-
-        def general(*values: Any) -> Any:
-            return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))), rescue)
-
-        return kernel.python_call(general, names)
 
     def _run(self, kernel: Kernel, arrays: Mapping[str, Array], rescue: Rescue | None = None) -> Any:
         inputs, is_batch = common_batch(arrays)
@@ -271,10 +267,9 @@ class Computation:
 
     def _check_state(self, arrays: Mapping[str, Array]) -> None:
         positions = self._kernels.positions
-        usable = all(np.isfinite(x).all() for x in arrays.values())
-        if usable and positions is not None:
-            usable = positions.batch_status(np.atleast_2d(arrays["q"]))[1] == 0
-        if not usable:
+        if not all(np.isfinite(x).all() for x in arrays.values()) or (
+            positions is not None and positions.batch_status(np.atleast_2d(arrays["q"]))[1]
+        ):
             raise refusal(self.model, arrays)
 
 

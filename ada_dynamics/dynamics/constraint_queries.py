@@ -31,7 +31,7 @@ from ada_dynamics.dynamics.computation import QueryGroup
 from ada_dynamics.dynamics.loop_closure import LoopClosure
 from ada_dynamics.dynamics.loop_warnings import level_of_caller
 from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.errors import InputError, LostDigitsWarning, SingularConfigurationError
+from ada_dynamics.errors import LostDigitsWarning, SingularConfigurationError, invalid
 
 _CHUNK = 1024  # states whose matrices are in memory at the same time
 
@@ -168,23 +168,14 @@ class ConstraintQueries(QueryGroup):
         """
         return state_map_and_nearness(self, q, v, coordinates)[0]
 
-    def _turning(self, q: Array, T: Array, coordinates: Coordinates) -> tuple[Array, Array]:
-        """Rates of T while q moves along each of its columns, (..., m, nv, m), and what `_map_rate_least` has."""
-        nv, m = T.shape[-2:]
-        poses = np.broadcast_to(q[..., None, :], (*T.shape[:-2], m, q.shape[-1])).reshape(-1, q.shape[-1])
-        _, rates, least = self._map_rate_least(poses, T.swapaxes(-1, -2).reshape(-1, nv), coordinates)
-        return rates.reshape(*T.shape[:-2], m, nv, m), least
-
     def state(self, q: ArrayLike, v: ArrayLike | None = None) -> ConstraintState:
         """Constraint violation, its rate, and the distance from a singular configuration, of one state."""
         arrays = self._dynamics._arguments({"q": q} if v is None else {"q": q, "v": v})
         self._dynamics._check_state(arrays)
-        if any(x.ndim == 2 for x in arrays.values()):
-            raise InputError(
-                "state computes one state; call it row by row, or use closure_error(q) for a batch.",
-                field=next(name for name, x in arrays.items() if x.ndim == 2),
-                allowed=(self._dynamics.model.nq,),
-            )
+        for name, x in arrays.items():
+            if x.ndim == 2:
+                wanted = "one state; call state row by row, or use closure_error(q) for a batch"
+                raise invalid(name, x.shape, wanted, "the shape of ", allowed=(self._dynamics.model.nq,))
         if self._closed is None:
             return ConstraintState({}, {}, 1.0, self._dynamics.model.nv)
         return constraint_state(self._closed.analysis, arrays["q"], arrays.get("v"))
@@ -303,14 +294,16 @@ def state_map_and_nearness(
 ) -> tuple[Array, NDArray[np.bool_]]:
     """`ConstraintQueries.state_map`, and the states near a singular configuration, whose derivatives may be inexact."""
     T = constraints.tangent_map(q, coordinates)
-    arrays = constraints._dynamics._arguments({"q": q, "v": v})
-    rates, least = constraints._turning(arrays["q"], T, coordinates)
-    turning = (rates @ arrays["v"][..., None, list(constraints.indices(coordinates)), None])[..., 0]
-    nv, m = T.shape[-2:]
-    C = np.zeros((*T.shape[:-2], 2 * nv, 2 * m))
+    positions, speeds = constraints._dynamics._arguments({"q": q, "v": v}).values()
+    (*states, nv, m), nq = T.shape, positions.shape[-1]
+    # rates of T while q moves along each of its columns
+    poses = np.broadcast_to(positions[..., None, :], (*states, m, nq)).reshape(-1, nq)
+    _, rates, least = constraints._map_rate_least(poses, T.swapaxes(-1, -2).reshape(-1, nv), coordinates)
+    y = speeds[..., None, list(constraints.indices(coordinates)), None]
+    C = np.zeros((*states, 2 * nv, 2 * m))
     C[..., :nv, :m] = C[..., nv:, m:] = T
-    C[..., nv:, :m] = turning.swapaxes(-1, -2)
-    nearest = least.reshape(*T.shape[:-2], m).min(axis=-1, initial=1.0)
+    C[..., nv:, :m] = (rates.reshape(*states, m, nv, m) @ y)[..., 0].swapaxes(-1, -2)
+    nearest = least.reshape(*states, m).min(axis=-1, initial=1.0)
     return C, np.asarray(~(nearest >= NEAR_BY_PIVOTS))
 
 

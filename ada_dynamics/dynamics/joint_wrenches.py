@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ada_dynamics.errors import NameDict
 from ada_dynamics.model.model import Model
 
 
-class JointWrenches(Mapping[str, Array]):
+class JointWrenches(NameDict[Array]):
     """Wrenches by joint, [fx, fy, fz, nx, ny, nz] on its child; (N, 6) for a batch.
 
     The wrench of a tree joint is about the origin of its child link, in the axes of that link; that of a loop joint is
@@ -31,26 +31,13 @@ class JointWrenches(Mapping[str, Array]):
 
     def __init__(self, model: Model, stacked: Array, unique: UniqueComponents, tier: str, moment_length: float) -> None:
         """Args are those of `Dynamics.joint_wrenches`, without checks."""
-        names = joints_with_wrenches(model)
-        self._wrenches = NameDict("joint", ((name, stacked[..., i, :]) for i, name in enumerate(names)))
+        super().__init__("joint", ((name, stacked[..., i, :]) for i, name in enumerate(joints_with_wrenches(model))))
         self.unique: UniqueComponents = NameDict("joint", unique)
         self.tier = tier
         self.moment_length = moment_length
 
-    def __getitem__(self, joint: str) -> Array:
-        return self._wrenches[joint]
-
-    def __contains__(self, joint: object) -> bool:
-        return joint in self._wrenches
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._wrenches)
-
-    def __len__(self) -> int:
-        return len(self._wrenches)
-
     def __repr__(self) -> str:
-        shape = next(iter(self._wrenches.values())).shape
+        shape = next(iter(self.values())).shape
         states = f" in {shape[0]} states" if len(shape) == 2 else ""
         unique = sum(bool(flags.all()) for flags in self.unique.values())
         return f"<JointWrenches of {len(self)} joints{states}: {unique} of them unique, tier {self.tier!r}>"

@@ -14,7 +14,6 @@ from ada_dynamics.dynamics.closed import ROBUST, ClosedDynamics
 from ada_dynamics.dynamics.closed_quantities import joint_wrenches
 from ada_dynamics.dynamics.kernel_store import KernelStore
 from ada_dynamics.dynamics.quantities import Order, Quantity
-from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.jit import Kernel
@@ -30,13 +29,7 @@ SPECIALISE_UP_TO = 60
 # deeper ones are not worth tracing twice.
 COMPARE_UP_TO_DEPTH = 16
 # Algorithms of mechanisms with loops, and the plan of elimination that each follows.
-CLOSED_ALGORITHMS = {
-    "aba": "aba early",
-    "crba": "kkt sparse",
-    "lagrange": "lagrange",
-    "ada": "ada",
-    "dca": "dca",
-}
+CLOSED_ALGORITHMS = {"aba": "aba early", "crba": "kkt sparse", **{name: name for name in ("lagrange", "ada", "dca")}}
 
 
 def is_long(model: Model) -> bool:
@@ -144,14 +137,6 @@ class Kernels(KernelStore):
     @pause_garbage_collection()
     def loop(self, name: str, external: bool) -> GenericKernel:
         """The generic kernel of "forward" or "inverse"."""
-        if self.model.has_mimics:
-            raise InputError(
-                f"model {self.model.name!r} has mimic joints, which the generic loop kernels cannot couple; "
-                "use kernel='specialised', or load it with mimic='free'.",
-                field="kernel",
-                value="generic",
-                allowed=("specialised",),
-            )
         if (name, external) not in self._loops:
             made = loop_programs.kernel(self.model.uniform_tree, name, external)
             self._loops.setdefault((name, external), made)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-import numpy as np
-
 from ada_dynamics.algorithms import (
     aba,
     ada,
@@ -30,7 +28,7 @@ from ada_dynamics.algorithms import (
 )
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.ldl import factorise
-from ada_dynamics.dynamics.arguments import loose_joint, pivot_guards
+from ada_dynamics.dynamics.arguments import loose_joint, pivot_guards, unresisted
 from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Function, Traced, directional, minimum, trace
 from ada_dynamics.hybrid import cut_selection as hybrid
@@ -44,7 +42,6 @@ Outputs = Mapping[str, Any]
 Vector = Sequence[Scalar]
 Frame: TypeAlias = Literal["local_world_aligned", "local", "world"]
 FRAMES: tuple[Frame, ...] = get_args(Frame)
-MASS_MATRIX_METHODS = ("crba", "unit_vector", "jacobian")
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,8 @@ def quantity(
         try:
             return trace(name, wanted, guarded, tuple(shapes))
         except ZeroDivisionError:
-            raise ModelError(_singular_everywhere(tree)) from None
+            neutral = [x for body in tree.bodies if body.is_independent for x in body.joint.neutral().tolist()]
+            raise ModelError(unresisted(loose_joint(tree, neutral), "in any position")) from None
 
     return Quantity(name, wanted, shapes, traced, guarded)
 
@@ -149,18 +147,6 @@ def judged(of: Quantity) -> Quantity:
 def tag_of(*what: object) -> str:
     """A part of a name: differs where the texts of these do."""
     return hashlib.blake2b(repr(what).encode(), digest_size=6).hexdigest()
-
-
-def _singular_everywhere(tree: Tree) -> str:
-    """Message for a division by a constant zero: a pivot that vanishes in every position."""
-    neutral = np.zeros(tree.nq)
-    for body in tree.bodies:
-        neutral[body.q] = body.joint.neutral()
-    joint = loose_joint(tree, neutral.tolist())
-    return (
-        f"nothing resists joint {joint!r} in any position: the links that it carries have no mass, or no inertia that "
-        "another joint does not move as well. Give them inertia, give the joint an armature, or make it fixed."
-    )
 
 
 def position_guards(tree: Tree, q: Vector) -> list[Scalar]:
@@ -255,8 +241,6 @@ TABLE: dict[str, Row] = {
     "inverse": Row(("q", "v", "a"), {"tau": ("nv",)}, rnea.inverse_dynamics, True),
     "pulled": Row(("q",), {"efforts": ("nv",), "dq": _SQUARE}, _pulled),  # with external wrenches
     "mass_matrix": Row(("q",), {"M": _SQUARE}, lambda tree, q: crba.mass_matrix(tree, q).dense(), True),
-    "mass_matrix_unit_vector": Row(("q",), {"M": _SQUARE}, crba.mass_matrix_by_unit_vectors, True),
-    "mass_matrix_jacobian": Row(("q",), {"M": _SQUARE}, crba.mass_matrix_by_jacobians, True),
     "inverse_mass_matrix": Row(("q",), {"M_inv": _SQUARE}, _inverse_mass_matrix, True, True),
     "coriolis_matrix": Row(("q", "v"), {"C": _SQUARE}, _coriolis_matrix),
     "bias": Row(("q", "v"), {"h": ("nv",)}, lambda tree, q, v: rnea.inverse_dynamics(tree, q, v, None), True),

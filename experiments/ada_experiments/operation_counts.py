@@ -26,7 +26,7 @@ from ada_dynamics.expr import Cost, Function, cost, trace
 from ada_dynamics.model import chain_3d
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import Tree
+from ada_dynamics.model.tree import Tree, for_efforts
 from ada_dynamics.robots.load import load
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
@@ -227,7 +227,11 @@ def _table() -> Table:
 
 
 ROBOTS = ("planar_3r", "planar_7r", "pa10", "floating_6", "khr1")
-METHODS = {"crba": "composite bodies", "unit_vector": "unit vectors", "jacobian": "Jacobians"}
+METHODS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "crba": ("composite bodies", lambda tree, q: crba.mass_matrix(tree, q).dense()),
+    "unit_vector": ("unit vectors", crba.mass_matrix_by_unit_vectors),
+    "jacobian": ("Jacobians", crba.mass_matrix_by_jacobians),
+}
 STATES = 64
 
 
@@ -242,7 +246,7 @@ def inertia_matrices(scenario: Scenario, output: Path, progress: Progress) -> Ou
         errors.append(difference(model))
         operations = {method: _operations(model, method) for method in METHODS}
         direct.append(operations["jacobian"] / operations["unit_vector"])
-        for method, text in METHODS.items():
+        for method, (text, _) in METHODS.items():
             ratio = operations[method] / operations["crba"]
             rows.append((name, model.nv, text, operations[method], f"{ratio:.2f}"))
             ratios += [ratio] if method != "crba" else []
@@ -264,10 +268,12 @@ def difference(model: Model) -> float:
     """
     rng = np.random.default_rng(0)
     states = np.array([model.random_state(rng)[0] for _ in range(STATES)])
-    matrices = {method: Dynamics(model).mass_matrix(states, method=method) for method in METHODS}
+    results = {name: [function(model.tree, q.tolist()) for q in states] for name, (_, function) in METHODS.items()}
+    matrices = {name: np.array(result) for name, result in results.items()}
     return max(float(np.abs(M - matrices["crba"]).max() / np.abs(matrices["crba"]).max()) for M in matrices.values())
 
 
 def _operations(model: Model, method: str) -> int:
-    name = "mass_matrix" if method == "crba" else f"mass_matrix_{method}"
-    return cost(quantities.of_tree(model.tree, name).trace()).flops
+    tree = for_efforts(model.tree)
+    body = lambda q: {"M": METHODS[method][1](tree, q)}  # noqa: E731
+    return cost(quantities.quantity(method, tree, ("q",), {"M": (tree.nv, tree.nv)}, body).trace()).flops
