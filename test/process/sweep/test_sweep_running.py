@@ -195,21 +195,23 @@ def test_a_worker_hands_over_what_it_has_when_its_time_is_over() -> None:
     assert [row["run"] for row in work(found, (1, 2, 3), 60.0)] == [1, 2, 3]
 
 
-def test_a_run_that_fails_is_a_row_with_its_error(tmp_path: Path) -> None:
-    found = starts(scenario="T3.3", parameters={J1: ["135 deg", "20 deg"]})
-    result = run(found, tmp_path)
+ARM = {"name": "arm", "model": {"robot": "pa10"}, "simulation": {"duration": "2 ms"}}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "key", "values", "words"),
+    [
+        ("T3.3", J1, ["135 deg", "20 deg"], "loops"),  # which are open there
+        (ARM, "start.joints.s2", ["10 deg", "100 deg"], "'s2'"),  # beyond its stop, as in a single simulation
+    ],
+)
+def test_a_start_that_fails_is_a_row_with_its_error(
+    tmp_path: Path, scenario: Any, key: str, values: list[str], words: str
+) -> None:
+    result = run(starts(scenario=scenario, parameters={key: values}, measures=["end_positions"]), tmp_path)
     good, bad = result.rows()
-    assert (good["status"], bad["status"]) == ("done", "failed")
-    assert bad["error"]["type"] == "ScenarioError"
-    assert result.summary()["errors"][0]["runs"] == 1
-
-
-def test_a_start_beyond_the_stops_fails_as_that_of_a_single_simulation(tmp_path: Path) -> None:
-    arm = {"name": "arm", "model": {"robot": "pa10"}, "simulation": {"duration": "2 ms"}}
-    found = starts(scenario=arm, parameters={"start.joints.s2": ["10 deg", "100 deg"]}, measures=["end_positions"])
-    good, bad = run(found, tmp_path).rows()
-    assert (good["status"], bad["status"]) == ("done", "failed")
-    assert "'s2'" in bad["error"]["text"]
+    assert (good["status"], bad["status"], bad["error"]["type"]) == ("done", "failed", "ScenarioError")
+    assert words in bad["error"]["text"] and result.summary()["errors"][0]["runs"] == 1
 
 
 def test_any_error_of_a_measure_fails_its_run_alone(tmp_path: Path, measure: Any) -> None:

@@ -13,12 +13,7 @@ from ada_tools import cli
 # Motions and motors as the mechanisms are known for.
 MOTIONS = {
     "four_bar": (1, 3),
-    "slider_crank": (1, 1),
     "five_bar": (2, 2),
-    "bennett": (1, 3),
-    "parallel_gripper": (1, 1),
-    "delta": (3, 3),
-    "stewart": (6, 6),
     "cassie_leg": (7, 5),
 }
 

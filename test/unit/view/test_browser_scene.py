@@ -17,7 +17,7 @@ from ada_tools.browser.overlays import KINDS, inertias
 from ada_tools.browser.parts import AROUND, parts_of, unit_solid
 from ada_tools.browser.playback import PlaybackPage, Recording
 from ada_tools.browser.pose_page import PosePage
-from ada_tools.browser.scene import Scene
+from ada_tools.browser.scene import MouseDrag, Scene
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +228,37 @@ def test_a_push_is_a_force_at_the_centre_of_mass_that_ends(page, pendulum):
     energy = sum(shown.scene.dynamics.energy(simulation.q, simulation.v))
     simulation.step(50)
     assert sum(shown.scene.dynamics.energy(simulation.q, simulation.v)) == pytest.approx(energy, abs=1e-9)
+
+
+def test_a_drag_holds_the_link_of_the_part_under_the_pointer(page):
+    scene, pulls = Scene(page.server, ada.load("planar_3r")), []
+    scene.on_mouse(pulls.append)
+    batch, places = scene.batches.each[-1], ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    for i in range(len(batch.links)):
+        batch.node.act("drag", phase="start", instance_index=i, start_position=places[0], end_position=places[1])
+    assert [pull.link for pull in pulls] == batch.links and len(batch.links) > 1
+    np.testing.assert_array_equal([pulls[0].grabbed, pulls[0].pointer], places)
+
+
+def test_a_pull_that_is_refused_is_said_once_however_long_it_is_dragged(page, pendulum):
+    simulation, _ = pushable(pendulum)
+    shown, said = live_page(page, simulation), page.server.said
+
+    def refuse(link, wrench, duration, **options):
+        raise ada.InputError("not now")
+
+    simulation.push = refuse
+    shown.toggle()
+
+    def drags(phase):
+        shown.pushes.drag(MouseDrag("bob", phase, np.zeros(3), np.ones(3)))
+        shown.tick()
+
+    for phase in ("start", *["update"] * 5, "end"):
+        drags(phase)
+    assert said == ["not now"]
+    drags("start")
+    assert said == ["not now"] * 2
 
 
 def test_a_simulation_that_fails_is_paused_and_the_page_stays(page, pendulum):
