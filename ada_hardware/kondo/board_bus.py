@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from ada_hardware.transport.framing import FrameParser
@@ -18,18 +19,14 @@ R = TypeVar("R")
 _PAUSE = 0.010  # [s] before a retry, in which stale replies are discarded
 
 
-class Request(Generic[R]):
-    """Request frame and the parser of its reply.
+@dataclass(frozen=True)
+class BoardRequest(Generic[R]):
+    """Request frame and the parser of its reply."""
 
-    Attributes:
-        frame: bytes to be sent.
-        parser: factory of a parser for the reply.
-        wire_time: transmission time of request and reply [s].
-        name: name of the command for messages.
-    """
-
-    def __init__(self, frame: bytes, parser: Callable[[], FrameParser[R]], wire_time: float, name: str) -> None:
-        self.frame, self.parser, self.wire_time, self.name = frame, parser, wire_time, name
+    frame: bytes  # bytes to be sent
+    parser: Callable[[], FrameParser[R]]  # factory of a parser for the reply
+    wire_time: float  # transmission time of request and reply [s]
+    name: str  # name of the command for messages
 
 
 class BoardBus(ABC, Generic[C, R]):
@@ -70,10 +67,10 @@ class BoardBus(ABC, Generic[C, R]):
         self._problem = ""
 
     @abstractmethod
-    def _request(self, command: C) -> Request[R]:
+    def _request(self, command: C) -> BoardRequest[R]:
         """Encode a command; raises InputError."""
 
-    def _until_answered(self, command: C, retries: int | None = None) -> R:
+    def ask(self, command: C, retries: int | None = None) -> R:
         """Send a command until a reply is received.
 
         Args:
@@ -90,7 +87,9 @@ class BoardBus(ABC, Generic[C, R]):
         for attempt in range(tries):
             if attempt:
                 self.counts.retries += 1
-                self._drain(_PAUSE)
+                resumed = self._clock() + _PAUSE
+                while (left := resumed - self._clock()) > 0.0:
+                    self._wire.receive(left)
             reply = self._try(request)
             if reply is not None:
                 return reply
@@ -109,7 +108,7 @@ class BoardBus(ABC, Generic[C, R]):
         """
         return self._try(self._request(command))
 
-    def _try(self, request: Request[R]) -> R | None:
+    def _try(self, request: BoardRequest[R]) -> R | None:
         parser = request.parser()
         self._wire.discard_input()  # stale replies
         self._wire.send(request.frame)
@@ -131,9 +130,3 @@ class BoardBus(ABC, Generic[C, R]):
             self._problem = "no byte received"
         self.counts.last_problem = f"{request.name}: {self._problem}"
         return None
-
-    def _drain(self, duration: float) -> None:
-        """Read and discard input for `duration` seconds."""
-        deadline = self._clock() + duration
-        while (left := deadline - self._clock()) > 0.0:
-            self._wire.receive(left)

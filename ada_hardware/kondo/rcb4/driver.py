@@ -18,7 +18,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board
-from ada_hardware.kondo.board_bus import BoardBus, Request
+from ada_hardware.kondo.board_bus import BoardBus, BoardRequest
 from ada_hardware.kondo.rcb4 import codec as c
 from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, NACK, CommandFrame, Reply, ReplyParser, code_of, wire_time
 from ada_hardware.kondo.servo_driver import ServoDriver, ServoSettings, fixed, servo_readings
@@ -46,27 +46,20 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
             f"({', '.join(map(str, COM_SPEEDS))} can be set in HeartToHeart4)."
         )
 
-    def ask(self, command: CommandFrame, *, retries: int | None = None) -> bytes:
-        """Send a command until a reply is received, and return the data of the reply.
-
-        Raises:
-            InputError: a value is out of range; no data were sent.
-            NoAnswer: no reply was received.
-            DeviceAlarm: the board refused the command (NACK).
-            TransportError: the line failed.
-        """
-        reply = self._until_answered(command, retries)
+    def ask(self, command: CommandFrame, retries: int | None = None) -> Reply:
+        """Send a command until a reply is received; raises DeviceAlarm if the board refuses it (NACK)."""
+        reply = super().ask(command, retries)
         if not reply.is_ack:
             text = (
                 f"khr3: {self.url}: the board refused {code_of(command).name} (NACK, {NACK:#04x}); check that it is an "
                 "RCB-4 and that the angle map has the right ids and sios."
             )
             raise DeviceAlarm(text, field="command", value=code_of(command).name)
-        return reply.data
+        return reply
 
-    def _request(self, command: CommandFrame) -> Request[Reply]:
+    def _request(self, command: CommandFrame) -> BoardRequest[Reply]:
         name = f"{code_of(command).name} ({code_of(command):#04x})"
-        return Request(
+        return BoardRequest(
             c.encode_command(command), lambda: ReplyParser(command), wire_time(command, self._com_speed), name
         )
 
@@ -138,7 +131,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._readings.forget()
         self._battery_time = -math.inf
         self.bus.ask(c.AckCheck())
-        self.version = self.bus.ask(c.Version()).decode("ascii", errors="replace").strip("\0 ")
+        self.version = self.bus.ask(c.Version()).data.decode("ascii", errors="replace").strip("\0 ")
         self._read_until_accepted()
 
     def _send_first_command(self, angles: Array) -> None:
@@ -172,7 +165,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
 
     def _stop_program(self) -> None:
         """Stop the program in ROM and unrequested messages; switch the servo bus on."""
-        config = int.from_bytes(self.bus.ask(c.ReadRam(c.CONFIG, 2)), "little")
+        config = int.from_bytes(self.bus.ask(c.ReadRam(c.CONFIG, 2)).data, "little")
         config &= ~(c.Config.RUN_PROGRAM | c.Config.VECTOR_JUMP | c.Config.SERVO_RESPONSE)
         config |= c.Config.ICS
         self.bus.ask(c.WriteRam(c.CONFIG, (config & 0xFFFF).to_bytes(2, "little")))
