@@ -77,7 +77,7 @@ class ControlServer:
         """
         self._host = host
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.path = folder(make=True) / f"{device}.{os.getpid()}{_ENDING}"
+        self.path = folder() / f"{device}.{os.getpid()}{_ENDING}"
         try:
             self.path.unlink(missing_ok=True)  # left by an earlier process with the same number
             self._socket.bind(str(self.path))
@@ -109,11 +109,8 @@ class ControlServer:
         self.path.unlink(missing_ok=True)
 
 
-def folder(*, make: bool = False) -> Path:
-    """Return the folder of this user's control sockets, in XDG_RUNTIME_DIR or the folder for temporary files.
-
-    Args:
-        make: create the folder if missing.
+def folder() -> Path:
+    """Create if missing the folder of this user's control sockets, in XDG_RUNTIME_DIR or the one for temporary files.
 
     Raises:
         TransportError: it is a link, belongs to or is accessible to another user, or cannot be created.
@@ -122,11 +119,8 @@ def folder(*, make: bool = False) -> Path:
     if len(str(place)) > _LONGEST_FOLDER or not os.environ.get("XDG_RUNTIME_DIR"):
         place = Path(tempfile.gettempdir(), f"ada_dynamics_emulators_{os.getuid()}")
     try:
-        if make:
-            place.mkdir(mode=0o700, exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)
         found = place.lstat()
-    except FileNotFoundError:
-        return place
     except OSError as problem:
         raise TransportError(
             f"{place}: cannot create control sockets of emulators: {problem.strerror or problem}.",

@@ -275,12 +275,9 @@ class EmulatedLink(WireFaults):
         """Active faults with their values."""
         found = {name: value for name, value in self.emulator.faults.items() if value}
         found |= {"disconnect": 1.0} if self.is_disconnected else {}
-        for name in WIRE_FAULTS:
-            there, back = self.commands.values.get(name, 0.0), self.answers.values.get(name, 0.0)
-            if name == "silence" or there == back:
-                found |= {name: back} if back else {}
-            else:
-                found |= {name + way: one for way, one in ((COMMANDS, there), (ANSWERS, back)) if one}
+        for way, suffix in ((self.commands, COMMANDS), (self.answers, ANSWERS)):
+            for name, value in way.values.items():
+                found |= {name if name == "silence" else name + suffix: value} if value else {}
         return found
 
     def clear(self) -> None:

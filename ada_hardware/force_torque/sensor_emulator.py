@@ -103,10 +103,6 @@ class SensorEmulator(Emulator[S]):
     def _records(self, due: int) -> list[Reply]:
         """Return the next `due` records of a stream."""
 
-    @property
-    def _is_frozen(self) -> bool:
-        return self.faults["frozen"] != 0.0
-
     def fault(self, name: str, value: float) -> None:
         """Set or clear a fault, or set an axis of the load."""
         super().fault(name, value)

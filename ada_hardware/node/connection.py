@@ -18,13 +18,7 @@ from ada_dynamics.robots.load import load
 from ada_dynamics.simulation.record import messages
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.tool import SensorGravity
-from ada_hardware.node.device_status import (
-    RobotReport,
-    newest_refusal,
-    robot_state,
-    sensor_report,
-    sensor_state,
-)
+from ada_hardware.node.device_status import RobotReport, newest_refusal, robot_state, sensor_report, sensor_state
 from ada_hardware.node.devices import Devices
 from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings
 from ada_robot.contract import Reason
@@ -47,7 +41,6 @@ class SensorTopics:
 
     Attributes:
         sensor: the sensor.
-        sent: number of messages sent.
         withheld: number of invalid readings, which were not sent.
         topic: full name of the topic.
     """
@@ -62,7 +55,7 @@ class SensorTopics:
             frame: frame of the wrenches.
         """
         self.sensor = sensor
-        self.sent = self.withheld = 0
+        self.withheld = 0
         self._node, self._stamps = node, Stamps.of(node.get_clock())
         self._publisher = node.create_publisher(WrenchStamped, topic, qos.STATES)
         self.topic: str = self._publisher.topic_name
@@ -79,7 +72,6 @@ class SensorTopics:
             self.withheld += 1
             return
         self._publisher.publish(self._message.fill_one(self._stamps.at(reading.time), reading.wrench))
-        self.sent += 1
 
     def close(self) -> None:
         """Remove the publisher; call it on the thread that spins the node."""

@@ -18,7 +18,7 @@ from ada_robot.ros.status import Level, Status, period_values
 from ada_robot.safety.phases import Phase
 
 _FEW_ANSWERS = 0.95  # fraction of answers below which a warning is reported
-_TELLING = 20  # exchanges needed to compute the fraction
+_TELLING = 20  # requests since the last report needed to compute the fraction of answers
 
 
 class RobotReport:
@@ -35,7 +35,10 @@ class RobotReport:
     def __call__(self) -> Status:
         """Return the diagnostics."""
         status, commands = self._robot.status(), self._commands
-        share = self._share_of(status.counts)
+        (received, missed), counts = self._counts_before, status.counts
+        self._counts_before = counts.received, counts.missed
+        came, asked = counts.received - received, counts.received - received + counts.missed - missed
+        share = came / asked if asked >= _TELLING else None
         publishers = self._lease.senders()
         refused = refusals(status, commands)
         count = sum(count for reason, count in refused.items() if reason != Reason.NOT_ACTIVE)
@@ -67,12 +70,6 @@ class RobotReport:
         if self._whole is not None and self._whole.missing:
             values["motors of the model that the device lacks"] = ", ".join(self._whole.missing)
         return Status(*self._verdict(status, share, publishers, is_new=is_new), values)
-
-    def _share_of(self, counts: LinkCounts) -> float | None:
-        """Fraction of requests that were answered since the last report; None after too few."""
-        (received, missed), self._counts_before = self._counts_before, (counts.received, counts.missed)
-        came, lost = counts.received - received, counts.missed - missed
-        return came / (came + lost) if came + lost >= _TELLING else None
 
     def _verdict(
         self, status: RobotStatus, share: float | None, publishers: Sequence[str], *, is_new: bool
@@ -172,9 +169,7 @@ def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]
         "armed": status.is_armed,
         "operating_mode": status.operating_mode,
         "tool_speed": _finite(status.tool_speed),
-        "alarms": [
-            {"code": one.code, "text": one.text, "joint": one.joint, "is_stop": one.is_stop} for one in status.alarms
-        ],
+        "alarms": [alarm._asdict() for alarm in status.alarms],
         "last_refusal": newest_refusal(status, commands),
         "modes": sorted(mode.value for mode in robot.modes),
         "period": robot.period,

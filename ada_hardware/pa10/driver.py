@@ -76,6 +76,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         )
         hardest = self._bounds.velocity / WITHIN
         self._ramp = SpeedBounds(self._bounds, hardest, hardest, settings.period)  # for stops
+        self._still = np.zeros(len(self.joints))
         self._mode: Mode | None = None  # mode of the last command since the start
         self._is_started = self._is_starting = False
         self._silent = 0  # successive idle cycles without a response
@@ -175,10 +176,6 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         if not self._is_started:
             raise Refused("pa10: commands need a started driver.", field="state", value="not started")
         return self._feedback(session.drive(*self._translated(demand, session.speeds)), is_driven=True)
-
-    @property
-    def _still(self) -> Array:
-        return np.zeros(len(self._arm.joints))
 
     def _translated(self, demand: Demand, last_speeds: Array) -> tuple[int, Array, Array]:
         """Convert a command, which the safety cycle has checked, to mode bits, torques and speeds."""

@@ -40,14 +40,7 @@ class EmulatedArm:
         torques: commanded joint torques [N m].
     """
 
-    def __init__(
-        self,
-        model: str,
-        start: Array,
-        lower: Array,
-        upper: Array,
-        time_constant: float,
-    ) -> None:
+    def __init__(self, model: str, start: Array, lower: Array, upper: Array, time_constant: float) -> None:
         """Start at rest with brakes on.
 
         Args:

@@ -105,13 +105,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._names = tuple(one.name for one in bounds)
         self._bounds = bounds
         start = np.where(self._has_axis, np.array(settings.start), 0.0)
-        self.arm = EmulatedArm(
-            self._variant.model,
-            start,
-            self._lower,
-            self._upper,
-            settings.speed_time_constant,
-        )
+        self.arm = EmulatedArm(self._variant.model, start, self._lower, self._upper, settings.speed_time_constant)
         self._stuck_at = start
         self._watchdog = settings.watchdog or self._variant.watchdog
         self._parser = PacketParser(self._variant, HOST)

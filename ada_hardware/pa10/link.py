@@ -115,7 +115,9 @@ class Link:
             data = self._wire.receive(max(end - self._clock(), 0.0))
             if data is None:
                 break
-            self._refuse_late(data)
+            for answer in self._parsed(data):
+                self._check_unexpected(answer)
+                self._refuse(f"answer {chr(answer.type)} number {answer.sequence} came too late")
         for data in self._wire.overheard():
             self._check_outgoing(data)
 
@@ -159,11 +161,6 @@ class Link:
             self._refuse(self.parser.last_problem)
         self._received += len(found)
         return found
-
-    def _refuse_late(self, data: bytes) -> None:
-        for answer in self._parsed(data):
-            self._check_unexpected(answer)
-            self._refuse(f"answer {chr(answer.type)} number {answer.sequence} came too late")
 
     def _refuse(self, problem: str) -> None:
         self._counts.refused += 1

@@ -41,27 +41,25 @@ _WINDOW = 4  # cycles over which an unreported speed is computed
 _OLDEST = 0.02  # [s] longest interval of angles for the computation of a speed
 
 
-class AnglePlausibility:
-    """Checks angles against earlier ones."""
+class AnglePlausibility(PlausibilityCheck):
+    """Checks angles against earlier ones, and against the reported speeds."""
 
     def __init__(self, limits: Sequence[JointLimit]) -> None:
         """Args: limits of the axes."""
         fastest = _FASTER * np.array([limit.velocity for limit in limits])
-        self._readings = PlausibilityCheck(fastest, _NEAR, in_a_row=_TIMES, accepts_first=True)
+        super().__init__(fastest, _NEAR, in_a_row=_TIMES, accepts_first=True)
         self._gone = np.zeros(len(limits))  # [rad] integrated speed since the angle last changed
         self._before: tuple[float, Array] | None = None
 
     def forget(self) -> None:
         """Restart: accept the next angles."""
-        self._readings.forget()
+        super().forget()
         self._before = None
         self._gone[:] = 0.0
 
     def accepts(self, time: float, angles: Array, speeds: Array | None) -> bool:
         """Return True if angles [rad] at a time [s] are plausible; `speeds`: reported speeds [rad/s] or None."""
-        if speeds is not None and self._stand_still(time, angles, speeds):
-            return False
-        return self._readings.take(angles, time)
+        return (speeds is None or not self._stand_still(time, angles, speeds)) and self.take(angles, time)
 
     def _stand_still(self, time: float, angles: Array, speeds: Array) -> bool:
         """Return True if an axis reports a speed but a constant angle for too long."""

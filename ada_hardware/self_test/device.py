@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_hardware.emulation.emulated_link import base_name, fault_names
@@ -122,17 +122,12 @@ def _sorted(
     return found[""], found[own], found[EMULATOR_PREFIX]
 
 
-class Plugged:
-    """Device ready to be opened.
+class Plugged(NamedTuple):
+    """Device ready to be opened."""
 
-    Attributes:
-        target: description of the device.
-        settings: settings of its driver, with the address.
-        emulator: emulator started for it, or None.
-    """
-
-    def __init__(self, target: Target, settings: Any, emulator: EmulatorProcess | None) -> None:
-        self.target, self.settings, self.emulator = target, settings, emulator
+    target: Target  # description of the device
+    settings: Any  # settings of its driver, with the address
+    emulator: EmulatorProcess | None  # emulator started for it
 
     @property
     def where(self) -> str:

@@ -18,14 +18,7 @@ from ada_hardware.robot import Robot
 from ada_hardware.self_test.checks import Check, Checks, Finding, TestEnded
 from ada_hardware.self_test.device import Plugged, Target, plugged
 from ada_hardware.self_test.motion_checks import MotionChecks
-from ada_hardware.self_test.robot_checks import (
-    alarms,
-    feedback,
-    find_robot,
-    free_again,
-    period,
-    wire,
-)
+from ada_hardware.self_test.robot_checks import alarms, feedback, find_robot, free_again, period, wire
 from ada_hardware.self_test.sensor_checks import check_sensor
 from ada_robot.errors import HardwareError
 from ada_robot.safety.joint_rules import JointRules

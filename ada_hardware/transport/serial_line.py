@@ -121,10 +121,8 @@ def open_port(path: str, serial: Serial) -> SerialPort:
 
 def ports() -> list[str]:
     """Return the serial ports of this machine."""
-    try:
-        from serial.tools import list_ports
-    except ImportError:
-        return sorted(str(path) for kind in ("ttyUSB*", "ttyACM*") for path in Path("/dev").glob(kind))
+    from serial.tools import list_ports
+
     return sorted(str(one.device) for one in list_ports.comports())
 
 

@@ -34,12 +34,6 @@ class Record(NamedTuple):
         return min(self.counts) <= 0 or max(self.counts) >= TOP
 
 
-class Text(NamedTuple):
-    """Any other line of printable characters: a reply, or noise."""
-
-    text: str  # the line without its terminator
-
-
 class DynPickParser:
     """Incremental parser of records and text replies.
 
@@ -54,10 +48,10 @@ class DynPickParser:
         self._rest = b""
         self._is_skipping = False
 
-    def feed(self, data: bytes) -> list[Record | Text]:
+    def feed(self, data: bytes) -> list[Record | str]:
         """Return the records and texts completed by `data`, in order."""
         *lines, rest = (self._rest + data).split(END)
-        found: list[Record | Text] = []
+        found: list[Record | str] = []
         for line in lines:
             one = None if self._is_skipping else decode_line(line)
             self._is_skipping = False
@@ -77,13 +71,13 @@ class DynPickParser:
         self._rest, self._is_skipping = b"", False
 
 
-def decode_line(line: bytes) -> Record | Text | None:
-    """Decode a line without its CR LF; return None if it is neither a record nor text."""
+def decode_line(line: bytes) -> Record | str | None:
+    """Decode a line without its CR LF: a record, or printable text (a reply, or noise); None if it is neither."""
     if len(line) == RECORD_SIZE - len(END) and line[:1].isdigit() and _HEX.issuperset(line[1:]):
         counts = tuple(int(line[i : i + 4], 16) for i in range(1, 25, 4))
         return Record(line[0] - 0x30, counts) if max(counts) <= TOP else None
     if len(line) <= _LONGEST_LINE and all(0x20 <= one < 0x7F for one in line):
-        return Text(line.decode("ascii"))
+        return line.decode("ascii")
     return None
 
 

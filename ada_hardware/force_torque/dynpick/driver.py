@@ -13,7 +13,7 @@ import numpy as np
 
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.dynpick import codec
-from ada_hardware.force_torque.dynpick.codec import DynPickParser, Record, Text
+from ada_hardware.force_torque.dynpick.codec import DynPickParser, Record
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SensorSettings
 from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.errors import NoAnswer
@@ -160,8 +160,8 @@ class DynPickDriver(SensorDriver[DynPickSettings, Record]):
     def _feed(self, data: bytes) -> int:
         before, now = self._parser.refused, self._clock()
         for one in self._parser.feed(data):
-            if isinstance(one, Text):
-                self._texts.append(one.text)
+            if isinstance(one, str):
+                self._texts.append(one)
             else:
                 self._records.append((now, one))
         return self._parser.refused - before

@@ -83,7 +83,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         return [reply for _ in range(min(due, _MOST_AT_ONCE)) for reply in self._record(0.0)]
 
     def _record(self, delay: float) -> list[Reply]:
-        if self._is_frozen:
+        if self.faults["frozen"]:
             return []
         counts = self._counts(-codec.CENTRE, codec.TOP - codec.CENTRE)[0]
         data = codec.encode_record(self._number, [one + codec.CENTRE for one in counts])

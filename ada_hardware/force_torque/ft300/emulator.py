@@ -45,7 +45,7 @@ class Ft300Emulator(SensorEmulator[SensorEmulatorSettings]):
         return replies
 
     def _records(self, due: int) -> list[Reply]:
-        if self._is_frozen:
+        if self.faults["frozen"]:
             return []
         measured = (self._counts(codec.LOWEST, codec.HIGHEST)[0] for _ in range(min(due, _MOST_AT_ONCE)))
         return [Reply(codec.encode_frame(counts)) for counts in measured]

@@ -98,7 +98,7 @@ class _RdtEmulator(SensorEmulator[E]):
             counts, status = self._measure()
             status |= int(self.faults["status"])
             records.append(Record(self._number, (self._sample - k + 1) % _WRAP, status, counts))
-        if self._is_frozen:
+        if self.faults["frozen"]:
             return []
         return [Reply(codec.encode_records(record)) for record in records]
 

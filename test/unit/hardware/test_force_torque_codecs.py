@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_hardware.force_torque.dynpick import codec as dynpick
-from ada_hardware.force_torque.dynpick.codec import DynPickParser, Text
+from ada_hardware.force_torque.dynpick.codec import DynPickParser
 from ada_hardware.force_torque.ft300 import codec as ft300
 from ada_hardware.force_torque.rdt import codec as rdt
 from ada_hardware.force_torque.rdt.codec import Record, Request
@@ -108,7 +108,7 @@ def test_the_commands_and_answers_of_a_dynpick_are_the_published_ones() -> None:
     data = c.encode_sensitivity(scales)
     assert data == b"24.900,24.600,24.500,1664.70,1639.70,1638.00\r\n" and len(data) == 46
     (one,) = DynPickParser().feed(data)
-    assert isinstance(one, Text) and c.decode_sensitivity(one.text) == scales
+    assert isinstance(one, str) and c.decode_sensitivity(one) == scales
     for end in ("", "1,2,3", "6,7", "x", "0", "-6", "nan", "inf"):
         assert c.decode_sensitivity(f"1,2,3,4,5,{end}") is None
 
