@@ -7,12 +7,12 @@ velocities, those of a state are [d_q; d_v].
 
 The derivatives of the quantities of a step are taken from the expression graph of the equations of motion. They have
 the arguments (x, u, t) of the quantities, so that the same integration loops evaluate them, with one direction in each
-vector lane.
+vector lane. Explicit steps without loads besides the torques are differentiated with matrices (`derivative_matrices`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -25,8 +25,12 @@ from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.expr import Expr, Function, Traced, directional
 from ada_dynamics.expr.evaluation import expand, substitute
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.context import SimulationContext, closed_states
+from ada_dynamics.simulation.derivative_matrices import (
+    StepMatrices,
+    position_rate_blocks,
+    velocities_of,
+)
 from ada_dynamics.simulation.integrator import Integrator, KernelExecutor
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.options import finite_array, whole_steps
@@ -34,6 +38,8 @@ from ada_dynamics.simulation.system import System
 from ada_dynamics.spatial.vector import Scalar
 
 BLOCK_SIZE = 512  # states times directions per block
+BLOCK_NUMBERS = 2**15  # in the derivatives of the states of a block, by matrices
+MATRICES_FROM = 2000  # states times squared velocities from which matrices are faster (measured)
 
 
 class StepDerivatives(NamedTuple):
@@ -125,17 +131,10 @@ def _tangent_quantity(of: Quantity) -> Quantity:
     return Quantity(name, inputs, {result: (2 * size,)}, traced, body)
 
 
-def position_rate_blocks(tree: Tree, X: Array) -> Iterator[tuple[slice, slice, Array]]:
-    """Return q and v of each independent joint, and its q̇ for each unit velocity, (N, nq, nv)."""
-    for body in tree.bodies:
-        if not body.is_independent:
-            continue
-        q = list(X[:, body.q].T)
-        block = np.zeros((len(X), body.joint.nq, body.joint.nv))
-        for j, unit in enumerate(np.eye(body.joint.nv).tolist()):
-            for i, rate in enumerate(body.joint.position_rate(q, unit)):
-                block[:, i, j] = rate
-        yield body.q, body.v, block
+def _side_by_side(x: Array, changes: Array) -> Array:
+    """Return columns [x; change] of all changes (N, n, m) of all rows of x (N, n)."""
+    count, n, m = changes.shape
+    return np.concatenate([np.repeat(x.T, m, axis=1), changes.transpose(1, 0, 2).reshape(n, count * m)])
 
 
 class _LinearMap(NamedTuple):
@@ -153,6 +152,8 @@ class LinearizedSteps:
         self.system, self.method, self.h = system, context.method, context.step
         self.model, self.tree = system.model, system.equations.tree
         self._depends_on_time = context.law is not None
+        serves = StepMatrices.serve(system, self.method)
+        self._matrices = StepMatrices(system, self.method, self.h) if serves else None
 
     def derivatives(self, X: Array, tau: Array, steps: int, T: Array) -> _LinearMap:
         """Linearize a number of steps of each state, from the times T on."""
@@ -163,41 +164,54 @@ class LinearizedSteps:
                 found = _LinearMap(later.after, later.A @ found.A, later.A @ found.B + later.B)
             return found
         U = self.inputs(X, tau)
-        together = max(1, BLOCK_SIZE // (3 * self.model.nv))
-        if self._depends_on_time and np.ptp(T):
+        advance, together = self._advance_directions, max(1, BLOCK_SIZE // (3 * self.model.nv))
+        if self._matrices is not None and len(X) * self.model.nv**2 > MATRICES_FROM:
+            advance = self._advance_matrices
+            together = max(8, BLOCK_NUMBERS // (3 * self.model.nv * self.system.size))
+        elif self._depends_on_time and np.ptp(T):
             together = 1
         parts = []
         for begin in range(0, len(X), together):
             block = slice(begin, begin + together)
-            parts.append(self._advance_directions(X[block], U[block], steps, T[block], begin))
+            parts.append(advance(X[block], U[block], steps, T[block], begin))
         after, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
-        inverse = np.zeros((len(after), 2 * self.model.nv, self.system.size))
-        inverse[:, self.tree.nv :, self.tree.nq :] = np.eye(self.tree.nv)
+        nv, moved = self.model.nv, np.empty((len(after), 2 * self.model.nv, 3 * self.model.nv))
+        moved[:, nv:] = changes[:, self.tree.nq :]
         for q, v, rates in position_rate_blocks(self.tree, after):
-            turned = rates.swapaxes(-1, -2)
-            inverse[:, v, q] = np.linalg.solve(turned @ rates, turned)
-        return _LinearMap(after, *np.split(inverse @ changes, [2 * self.model.nv], axis=-1))
+            moved[:, v] = changes[:, q] if rates is None else velocities_of(rates) @ changes[:, q]
+        return _LinearMap(after, *np.split(moved, [2 * nv], axis=-1))
 
     def inputs(self, X: Array, tau: Array) -> Array:
         """Return rows of u, with combinations of redundant constraints for the states X."""
-        U = np.array([self.system.inputs(one, h=self.h) for one in tau])
+        U = np.tile(self.system.inputs(tau[0], h=self.h), (len(tau), 1))
+        U[:, : self.model.nv] = tau
         chosen = self.system.chosen(X)
         if chosen is not None:
             U[:, self.system.equations.chosen] = chosen
         return U
 
-    def _advance_directions(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> tuple[Array, Array]:
-        """Return the states after some steps and their derivatives in each direction, (N, n, directions)."""
-        n, nq, nv, (N, m) = self.system.size, self.model.nq, self.model.nv, U.shape
-        directions = 3 * nv
-        dX, dU = np.zeros((N, n, directions)), np.zeros((N, m, directions))
-        dX[:, nq:, nv : 2 * nv] = dU[:, :nv, 2 * nv :] = np.eye(nv)
+    def _directions(self, X: Array) -> Array:
+        """Return changes of states, (N, n, 3 nv): with each velocity d_q, each d_v, and each torque (zeros)."""
+        nq, nv = self.model.nq, self.model.nv
+        dX = np.zeros((len(X), self.system.size, 3 * nv))
+        dX[:, nq:, nv : 2 * nv] = np.eye(nv)
         for q, v, rates in position_rate_blocks(self.tree, X):
-            dX[:, q, v] = rates
-        x, u = (
-            np.concatenate([np.repeat(one.T, directions, axis=1), d.transpose(1, 0, 2).reshape(-1, N * directions)])
-            for one, d in ((X, dX), (U, dU))
-        )
+            dX[:, q, v] = np.eye(v.stop - v.start) if rates is None else rates
+        return dX
+
+    def _advance_matrices(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> tuple[Array, Array]:
+        """Return the states after some steps and their derivatives in each direction, (N, n, 3 nv)."""
+        assert self._matrices is not None
+        found = self._matrices.advance(X, U, steps, self._directions(X))
+        return found or self.raise_failure(X, U, steps, T, begin)
+
+    def _advance_directions(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> tuple[Array, Array]:
+        """Return the same for any steps."""
+        n, nv, (N, m) = self.system.size, self.model.nv, U.shape
+        directions = 3 * nv
+        dU = np.zeros((N, m, directions))
+        dU[:, :nv, 2 * nv :] = np.eye(nv)
+        x, u = (_side_by_side(one, d) for one, d in ((X, self._directions(X)), (U, dU)))
         kernels = lambda: self.system.step_kernels(self.method.is_direct, _tangent_quantity)  # noqa: E731
         executor = KernelExecutor(kernels, self.method, x, u, self.h, origin=float(T[0]))
         if executor.advance(0, steps) < steps:

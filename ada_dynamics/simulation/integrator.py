@@ -194,6 +194,14 @@ class KernelExecutor:
         self._u = np.ascontiguousarray(u)
         self.s.u = self._u.ctypes.data
 
+    def points(self, steps: int) -> Array:
+        """Allocate memory for the points of the stages of some steps, one row per step."""
+        return np.zeros((steps, self.method.stages + 1, *self._x.shape))
+
+    def use_points(self, points: Array) -> None:
+        """Let steps forwards fill this memory, and steps backwards read it."""
+        self.s.points = points.ctypes.data
+
     def rows(self, count: int) -> Array:
         """Allocate rows for `count` states."""
         return np.zeros((count, *self._x.shape))

@@ -27,7 +27,8 @@ from ada_dynamics.jit.integrator import backward_table
 from ada_dynamics.jit.scalar import SINGLE
 from ada_dynamics.simulation.context import SimulationContext, closed_states
 from ada_dynamics.simulation.control import Vector
-from ada_dynamics.simulation.derivatives import LinearizedSteps, position_rate_blocks, require_derivatives
+from ada_dynamics.simulation.derivative_matrices import position_rate_blocks, velocities_of
+from ada_dynamics.simulation.derivatives import LinearizedSteps, require_derivatives
 from ada_dynamics.simulation.integrator import IntegrationError, KernelExecutor, padded
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.options import finite_array, whole_steps
@@ -131,14 +132,6 @@ class AdjointExecutor(KernelExecutor):
         self._u = np.ascontiguousarray(u)
         self.s.u, self.s.next_u = self._u.ctypes.data, self._u.shape[1] if len(u) > 1 else 0
 
-    def points(self, steps: int) -> Array:
-        """Allocate memory for the points of the stages of some steps, one row per step."""
-        return np.zeros((steps, (self.method.stages + 1) * self._x.size))
-
-    def use_points(self, points: Array) -> None:
-        """Let steps forwards fill this memory, and steps backwards read it."""
-        self.s.points = points.ctypes.data
-
     def adjoint(self, first: int, steps: int, by_x: Array, by_u: Array, added: Array) -> bool:
         """Propagate a gradient back through steps; return True if no kernel failed.
 
@@ -218,7 +211,7 @@ class RecordedTrajectory:
             end = first
         nq, x, dq = self.system.model.nq, by_x[: self.system.size], np.zeros(self.nv)
         for q, v, rates in position_rate_blocks(self._steps.tree, self.states[:1]):
-            dq[v] = x[q] @ rates[0]
+            dq[v] = x[q] if rates is None else x[q] @ rates[0]
         return TrajectoryGradient(dq, x[nq:], by_u[:, : self.nv].reshape(-1, self._rows_each, self.nv).sum(axis=1))
 
     def _weights(self, by_q: ArrayLike | None, by_v: ArrayLike | None) -> Array:
@@ -234,8 +227,8 @@ class RecordedTrajectory:
         pulled = np.zeros((len(weighted), self.system.size))
         pulled[:, nq:] = given[weighted, nv:]
         for q, v, rates in position_rate_blocks(self._steps.tree, states[weighted]):
-            turned = rates.swapaxes(-1, -2)
-            pulled[:, q] = (given[weighted, None, v] @ np.linalg.solve(turned @ rates, turned))[:, 0]
+            own = given[weighted, v]
+            pulled[:, q] = own if rates is None else (own[:, None] @ velocities_of(rates))[:, 0]
         found[weighted * self._rows_each, : self.system.size] = pulled
         return found
 

@@ -44,6 +44,14 @@ def test_they_are_those_of_a_reference_for_every_type_of_joint(base: str, integr
     assert_like_the_reference(*moving(random_tree(5, KINDS, base), integrator=integrator))
 
 
+@pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
+def test_batches_by_matrices_have_the_derivatives_of_single_states(base: str) -> None:
+    sim, q, v, tau = moving(random_tree(5, KINDS, base), integrator="rk4")
+    many = sim.step_derivatives(np.tile(q, (100, 1)), v, tau, steps=3)
+    for one, batch in zip(sim.step_derivatives(q, v, tau, steps=3), many, strict=True):
+        assert np.allclose(batch, one, rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
+
+
 @pytest.mark.parametrize(("name", "integrator"), zip(CLOSED, FIXED_STEPS * 2, strict=False))
 def test_with_loops_too_projection_included(name: str, integrator: str) -> None:
     assert_like_the_reference(*moving(*mechanism(name), integrator=integrator))
