@@ -245,7 +245,16 @@ def module(function: Function, target: Target, checked: bool = True) -> str:
     moves += [columns_out(size, lanes, together) for size in sizes_out]
     check = _input_check(function, target) if checked else ""
     loops = [_blocks_loop(function, name, lanes, together, code, bool(check)) for name in (ROWS, COLUMNS)]
-    return "".join([*moves, code.text, check, *loops, _DECLARATIONS, preamble(code.called, target, [Lanes(lanes)])])
+    return "".join(
+        [
+            *moves,
+            code.text,
+            check,
+            *loops,
+            _DECLARATIONS,
+            preamble(code.called, target, map(Lanes, {lanes, *code.widths})),
+        ]
+    )
 
 
 def effort(function: Function, target: Target) -> int:

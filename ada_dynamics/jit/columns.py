@@ -14,6 +14,7 @@ from ada_dynamics.expr.function import COLUMN, Columns, Function
 from ada_dynamics.expr.graph import NEG, VAR, Expr, Scalar
 from ada_dynamics.jit.expressions import Call, Emitter, NotFinite, either, lane_stores, store_lanes
 from ada_dynamics.jit.lowering import Body, Lanes, double, spread
+from ada_dynamics.jit.segments import opaque_false
 from ada_dynamics.jit.target import Target
 
 WIDEST = 8  # columns at a time
@@ -111,15 +112,6 @@ def _loop(
     body.do(f"ret i1 {bad.get()}")
     head = f"define internal i1 {name}(ptr %shared, ptr %rows, ptr %out) noinline #0"
     return f"{head} {{\n{body}\n}}\n", emitter.called
-
-
-def opaque_false(body: Body, pointer: str) -> str:
-    """An i1 that is false, as LLVM cannot know: `leave_if` with it ends a basic block.
-
-    LLVM schedules all instructions of a block together. In long blocks it loads operands long before their use and
-    spills them, and its compile time grows faster than their length.
-    """
-    return body.emit(f"icmp eq ptr {pointer}, null")
 
 
 def _pieces(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:

@@ -154,6 +154,12 @@ class Emitter:
         if node.op is not ops.CONST and node.index not in self.names:
             self.names[node.index] = self._instruction(node)
 
+    def forget(self) -> None:
+        """Discard all values but sines and cosines: those of earlier basic blocks."""
+        self.names.clear()
+        self.spread.clear()
+        self.variables.clear()
+
     def forget_variables(self) -> None:
         """Discard the loaded variables; later nodes load them again."""
         for index in self.variables:

@@ -7,29 +7,25 @@ is available.
 
 Columns of a function are loops (`columns`).
 
-Long code is split into parts, functions with the values between them in memory. In the code for W states a part fits
-into the instruction cache, and several blocks pass each part before the next one: code from the second-level cache runs
-at a third of the speed (measured on an Intel Emerald Rapids processor). In the code for one state parts keep
-the compile time proportional to the length: LLVM takes 5 s for a function of 30 000 operations, 1 s for its parts.
+Long code consists of segments (`segments`). In the code for W states these form parts, functions that fit into the
+instruction cache, and several blocks of states pass each part before the next one: code from the second-level cache
+runs at a third of the speed (measured on an Intel Emerald Rapids processor).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from itertools import pairwise
+from functools import partial
 from math import prod
 from typing import NamedTuple
 
-from ada_dynamics.expr.evaluation import without_lanes
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import CONST, VAR, Expr, Scalar, live_nodes
+from ada_dynamics.expr.graph import CONST, Expr, Scalar, live_nodes
 from ada_dynamics.jit.columns import (
     call_loops,
     call_with_operands,
     loop_functions,
-    opaque_false,
     operand_values,
     operands,
 )
@@ -39,7 +35,6 @@ from ada_dynamics.jit.expressions import (
     LaneStore,
     NotFinite,
     either,
-    first_angles,
     lane_stores,
     preamble,
     store_lanes,
@@ -47,7 +42,8 @@ from ada_dynamics.jit.expressions import (
 )
 from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.lowering import Body, Lanes, padded
-from ada_dynamics.jit.schedule import critical_first, hungriest_first, part_starts
+from ada_dynamics.jit.schedule import critical_first, hungriest_first
+from ada_dynamics.jit.segments import Segments, angles_first
 from ada_dynamics.jit.target import Target
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
@@ -81,21 +77,18 @@ def module(function: Function, target: Target, checked: bool = True) -> str:
 def single_kernel(function: Function, target: Target, checked: bool) -> str:
     """Definition of `i32 @kernel(in..., out...)` of a fused function, with the functions that it calls."""
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
-    if is_long(function, target):
-        text, called = _kernel_in_parts(without_lanes(function), target, checked)
-        return text + preamble(called, target, [Lanes(1)])
-    text, called, widths = kernel(function, target, Lanes(1), checked)
+    write = _kernel_in_parts if is_long(function, target) else partial(kernel, lanes=Lanes(1))
+    text, called, widths = write(function, target, checked=checked)
     return text + preamble(called, target, map(Lanes, {1, *widths}))
 
 
 def is_long(function: Function, target: Target) -> bool:
-    """Return True if the code for one state is split into parts; columns are loops, which are short.
+    """Return True if the code for one state consists of segments; its results are stored as they are computed.
 
-    Parts have no lanes of one state, so that functions with lanes are split only if they are longer.
+    The compile time of other code is quadratic in the number of results.
     """
-    nodes = function.nodes()
-    long = target.limits.long * (4 if any(node.lanes > 1 for node in nodes) else 1)
-    return not function.columns and len(nodes) > long
+    results, limits = sum(map(len, function.outputs.values())), target.limits
+    return len(function.nodes()) > (limits.part if function.columns else limits.registers) or results > WIDE
 
 
 def effort(function: Function, target: Target) -> int:
@@ -132,14 +125,8 @@ def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> t
     results = {name: lane_stores(elements) for name, elements in function.outputs.items()}
     of_columns, called, widths = loop_functions(function, target, lanes)
     wanted = [*(run.value for one in results.values() for run in one), *operand_values(function), *function.guards]
+    emitter.emit(_order(wanted, many))
     # All stores follow all loads, so that an output may alias an input.
-    if not many and sum(map(len, function.outputs.values())) > WIDE:
-        order = live_nodes([x for x in wanted if isinstance(x, Expr)])
-        emitter.emit([node for node in order if node.op is VAR])
-        emitter.emit(order, _EarlyStores(emitter, results, watch).store)
-        results = {name: [run for run in one if not isinstance(run.value, Expr)] for name, one in results.items()}
-    else:
-        emitter.emit(_order(wanted, many))
     flags = call_with_operands(body, function, emitter)
     status = status_word(function, results, emitter, watch, flags) if checked else "0"
     for name, one in results.items():
@@ -150,27 +137,6 @@ def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> t
     # LLVM does not align spill slots by itself: every other vector would cross a cache line
     aligned = f" alignstack({8 * lanes.width})" if lanes.width > 2 else ""
     return f"{of_columns}{head} noinline{aligned} #0 {{\n{body}\n}}\n", emitter.called | called, widths
-
-
-class _EarlyStores:
-    """Stores results as soon as they are computed: the compile time is quadratic in the number of live results."""
-
-    def __init__(self, emitter: Emitter, results: Mapping[str, Sequence[LaneStore]], watch: NotFinite) -> None:
-        self._emitter, self._watch = emitter, watch
-        self._left: dict[int, list[tuple[str, LaneStore]]] = {}
-        for name, one in results.items():
-            for run in one:
-                if isinstance(run.value, Expr):
-                    self._left.setdefault(run.value.index, []).append((f"%out_{name}", run))
-
-    def store(self, node: Expr) -> None:
-        """Store the results that a node is the value of."""
-        places = self._left.pop(node.index, ())
-        for pointer, run in places:
-            store_lanes(self._emitter, [run], pointer)
-        if places:
-            kind = self._emitter.kind(node)
-            self._watch.watch(kind, self._emitter.value(node, kind))
 
 
 def _order(wanted: Sequence[Scalar], many: bool) -> list[Expr]:
@@ -256,6 +222,7 @@ declare void @PyMem_RawFree(ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 _LINE = 64  # bytes of a cache line
+_KEPT = "%kept"  # memory of slots and operands
 
 
 class Code(NamedTuple):
@@ -263,31 +230,31 @@ class Code(NamedTuple):
 
     text: str
     names: list[str]
-    kept: int  # values per state that are in memory between parts; without any, the functions have no such argument
+    kept: int  # values per state that are in memory; without any, the functions have no such argument
     called: set[Call]
+    widths: set[int]  # of vectors
 
 
 def block_code(function: Function, target: Target, checked: bool) -> Code:
     """Code for a block of W states; `function` has no lanes of one state."""
     lanes = Lanes(target.lanes)
-    parts = _Parts(function, target, lanes, checked)
-    if len(parts.nodes) == 1:
-        text, called, _ = kernel(function, target, lanes, checked)
-        return Code(text, [LANES], 0, called)
-    return parts.code()
+    if len(function.nodes()) > 1.5 * target.limits.part:
+        return _Parts(function, target, lanes, checked).code()
+    text, called, widths = kernel(function, target, lanes, checked)
+    return Code(text, [LANES], 0, called, widths)
 
 
-def _kernel_in_parts(function: Function, target: Target, checked: bool) -> tuple[str, set[Call]]:
+def _kernel_in_parts(function: Function, target: Target, checked: bool) -> tuple[str, set[Call], set[int]]:
     """Kernel for one state that calls parts. Inputs are copied first, so that an output may alias an input."""
     code = _Parts(function, target, Lanes(1), checked).code()
     body, split = Body(), len(function.inputs)
     sizes, pointers = sizes_of(function)[:split], pointers_of(function)
-    memory, buffer = allocate(body, sum(sizes) + code.kept)
-    inputs = []
+    memory, kept = allocate(body, sum(sizes) + code.kept)
+    inputs, place = [], body.element(kept, code.kept)
     for pointer, size in zip(pointers[:split], sizes, strict=True):
-        inputs.append(buffer)
-        copy(body, buffer, pointer, size)
-        buffer = body.element(buffer, size)
+        inputs.append(place)
+        copy(body, place, pointer, size)
+        place = body.element(place, size)
     watch, status = NotFinite(body, target), "0"
     if checked:
         unobserved = unobserved_inputs(function)
@@ -295,13 +262,13 @@ def _kernel_in_parts(function: Function, target: Target, checked: bool) -> tuple
             if unobserved[name]:
                 watch.watch_vector(place, function.inputs[name])
         status = body.emit(f"zext i1 {either(body, watch.flags())} to i32")
-    arguments = ", ".join(f"ptr {place}" for place in (*inputs, *pointers[split:], buffer))
+    arguments = ", ".join(f"ptr {place}" for place in (*inputs, *pointers[split:], kept))
     for name in code.names:
         status = body.emit(f"or i32 {status}, {body.emit(f'call i32 @{name}({arguments})')}")
     body.do(f"call void @PyMem_RawFree(ptr {memory})")
     body.do(f"ret i32 {status}")
     head = f"define i32 @{SINGLE}({parameters(function)}) noinline #0"
-    return f"{MEMORY_DECLARATIONS}{code.text}{head} {{\n{body}\n}}\n", code.called
+    return f"{MEMORY_DECLARATIONS}{code.text}{head} {{\n{body}\n}}\n", code.called, code.widths
 
 
 def allocate(body: Body, numbers: int) -> tuple[str, str]:
@@ -318,151 +285,88 @@ def copy(body: Body, target: str, source: str, numbers: int) -> None:
 
 
 class _Parts:
-    """Splits a function without lanes of one state into parts, and writes them."""
+    """Code in segments. For W states some segments each are a part, a function that fits into the instruction cache.
+
+    Results and operands of columns are stored as soon as they are computed.
+    """
 
     def __init__(self, function: Function, target: Target, lanes: Lanes, checked: bool) -> None:
         self.function, self.target, self.lanes, self.checked = function, target, lanes, checked
+        runs = [(f"%out_{name}", run) for name, elements in function.outputs.items() for run in lane_stores(elements)]
+        wanted = [*(run.value for _, run in runs), *operand_values(function), *function.guards]
+        computed = [x for x in wanted if isinstance(x, Expr) and x.op is not CONST]
+        indices = {x.index for x in computed}
+        if function.columns:  # which have many operands, each of which is computed for itself
+            order, size = hungriest_first(computed), target.limits.segment
+        else:
+            order, size = live_nodes(computed), target.limits.part
+        self.segments = Segments(angles_first(order) if lanes.width == 1 else order, indices, size)
+        self.buffers: dict[tuple[Scalar, ...], int] = {}  # first slots of the operands of columns
+        self.kept = self.segments.slot_count
+        for values in operands(function):
+            self.buffers[values] = self.kept
+            runs += [(_KEPT, run._replace(position=self.kept + run.position)) for run in lane_stores(values)]
+            self.kept += len(values)
+        self.constants: list[tuple[str, LaneStore]] = []
+        self.stores: dict[int, list[tuple[str, LaneStore]]] = {index: [] for index in indices}
+        for pointer, run in runs:
+            of_node = self.stores.get(run.value.index) if isinstance(run.value, Expr) else None
+            (self.constants if of_node is None else of_node).append((pointer, run))
 
     def code(self) -> Code:
         """All parts, and one that calls the loops over columns."""
-        names = [f"{LANES}_{k}" for k in range(len(self.nodes))]
-        found = [self.part(k, name) for k, name in enumerate(names)]
+        count = len(self.segments.nodes)
+        step = (
+            count
+            if self.lanes.width == 1
+            else max(1, count * self.target.limits.part // max(1, sum(map(len, self.segments.nodes))))
+        )
+        starts = range(0, count, step)
+        names = [f"{LANES}_{start}" for start in starts]
+        found = [self._part(range(k, min(k + step, count)), name) for k, name in zip(starts, names, strict=True)]
+        widths = set[int]()
         if self.function.columns:
             names.append(f"{LANES}_columns")
-            found.append(self.columns_part(names[-1]))
+            text, called, widths = self._columns_part(names[-1])
+            found.append((text, called))
         texts, calls = zip(*found, strict=True)
-        numbers = len(self.kept) + sum(map(len, self.buffers))
-        return Code("".join(texts), names, numbers, set().union(*calls))
+        return Code("".join(texts), names, max(1, self.kept), set().union(*calls), widths)
 
-    @cached_property
-    def nodes(self) -> list[list[Expr]]:
-        """Nodes of each part in traced order, in which fewer values are live than in the order for fewest spills.
-
-        Columns have many operands, and the traced order may have had lanes; then each operand is computed for itself.
-        """
-        outputs = {x.index for x in self.function.values if isinstance(x, Expr)}
-        order = self.function.nodes()
-        if self.function.columns:
-            order = hungriest_first([x for x in self.function.values if isinstance(x, Expr)])
-        nodes = [x for x in order if x.op is not CONST and (x.op is not VAR or x.index in outputs)]
-        positions = {node.index: i for i, node in enumerate(nodes)}
-        last_uses = list(range(len(nodes)))
-        for i, node in enumerate(nodes):
-            for arg in node.args:
-                if arg.index in positions:
-                    last_uses[positions[arg.index]] = i
-        limits = self.target.limits
-        length = limits.part if self.lanes.width > 1 else limits.single_part
-        starts = [0, *part_starts(last_uses, length), len(nodes)]
-        return [nodes[first:after] for first, after in pairwise(starts)]
-
-    @cached_property
-    def kept(self) -> dict[int, int]:
-        """Slots of values that a later part uses. Inputs are in memory anyway."""
-        part = {node.index: k for k, nodes in enumerate(self.nodes) for node in nodes if node.op is not VAR}
-        args = ((k, arg.index) for k, nodes in enumerate(self.nodes) for node in nodes for arg in node.args)
-        needed = dict.fromkeys(index for k, index in args if part.get(index, k) < k)
-        return {index: place for place, index in enumerate(needed)}
-
-    @cached_property
-    def buffers(self) -> dict[tuple[Scalar, ...], int]:
-        """First slots of the operands of columns, after those of `kept`; constant operands need none."""
-        found: dict[tuple[Scalar, ...], int] = {}
-        place = len(self.kept)
-        for values in operands(self.function):
-            found[values] = place
-            place += len(values)
-        return found
-
-    @cached_property
-    def operands(self) -> dict[int, list[int]]:
-        """Slots of each node among the operands of columns."""
-        places: dict[int, list[int]] = {}
-        for values, first in self.buffers.items():
-            for i, x in enumerate(values, first):
-                if isinstance(x, Expr):
-                    places.setdefault(x.index, []).append(i)
-        return places
-
-    @cached_property
-    def results(self) -> dict[int, list[tuple[str, int]]]:
-        """Positions of the results of each node."""
-        places: dict[int, list[tuple[str, int]]] = {}
-        for name, elements in self.function.outputs.items():
-            for i, x in enumerate(elements):
-                if isinstance(x, Expr):
-                    places.setdefault(x.index, []).append((name, i))
-        return places
-
-    def part(self, k: int, name: str) -> tuple[str, set[Call]]:
-        """Text of a part, and the functions that it calls. Values are stored as soon as they are computed."""
+    def _part(self, segments: range, name: str) -> tuple[str, set[Call]]:
+        """Text of a part, and the functions that it calls."""
         body, lanes = Body(), self.lanes
         emitter = Emitter(body, lanes, self.target, lambda x, i: body.load(lanes.real, f"%in_{x}", i * lanes.width))
         watch, failed = NotFinite(body, self.target), list[str]()
         guards = {guard.index for guard in self.function.guards}
-        if k == 0:
-            self._store_constants(emitter)
-        if lanes.width == 1:
-            self._gather_angles(self.nodes[k], emitter)
-        never = opaque_false(body, pointers_of(self.function)[0])
-        for turn, node in enumerate(self.nodes[k]):
-            if turn % BLOCK == BLOCK - 1:
-                body.leave_if(never, "0")
-            self._add(node, emitter)
-            value = emitter.value(node)
-            slots = [self.kept[node.index]] if node.index in self.kept else []
-            for slot in (*slots, *self.operands.get(node.index, ())):
-                body.store(lanes.real, value, "%kept", slot * lanes.width)
+
+        def finish(node: Expr) -> None:
+            kind = emitter.kind(node)
+            for pointer, run in self.stores.get(node.index, ()):
+                store_lanes(emitter, [run], pointer)
+                if pointer != _KEPT:
+                    watch.watch(kind, emitter.value(node, kind))
             if node.index in guards:
                 failed.append(guard_flag(emitter, node))
-            for result, i in self.results.get(node.index, ()):
-                body.store(lanes.real, value, f"%out_{result}", i * lanes.width)
-                watch.watch(lanes, value)
-        for kind, sine in emitter.sines:
-            watch.watch(kind, sine)
+            while emitter.sines:
+                watch.watch(*emitter.sines.pop())
+
+        if segments.start == 0:
+            for pointer, run in self.constants:
+                store_lanes(emitter, [run], pointer)
+        self.segments.emit(segments, emitter, _KEPT, finish)
         status = status_of(body, either(body, watch.flags()), either(body, failed) if failed else None)
         body.do(f"ret i32 {status if self.checked else 0}")
-        head = f"define internal i32 @{name}({parameters(self.function, 'ptr %kept')})"
         aligned = f" alignstack({8 * lanes.width})" if lanes.width > 1 else ""
-        return f"{head} noinline{aligned} #0 {{\n{body}\n}}\n", emitter.called
+        return f"{self._head(name)}{aligned} #0 {{\n{body}\n}}\n", emitter.called
 
-    def columns_part(self, name: str) -> tuple[str, set[Call]]:
-        """Text of the function that computes all columns."""
+    def _columns_part(self, name: str) -> tuple[str, set[Call], set[int]]:
+        """Text of the function that computes all columns, the functions that it calls, and their vector widths."""
         body = Body()
-        text, called, _ = loop_functions(self.function, self.target, self.lanes)
-        places = {x: body.element("%kept", i * self.lanes.width) for x, i in self.buffers.items()}
+        text, called, widths = loop_functions(self.function, self.target, self.lanes)
+        places = {x: body.element(_KEPT, i * self.lanes.width) for x, i in self.buffers.items()}
         flags = call_loops(body, self.function, self.lanes, places)
         body.do(f"ret i32 {status_of(body, either(body, flags), None) if self.checked else 0}")
-        head = f"define internal i32 @{name}({parameters(self.function, 'ptr %kept')}) noinline #0"
-        return f"{text}{head} {{\n{body}\n}}\n", called
+        return f"{text}{self._head(name)} #0 {{\n{body}\n}}\n", called, widths
 
-    def _gather_angles(self, nodes: Sequence[Expr], emitter: Emitter) -> None:
-        angles, needed = first_angles(nodes)
-        for node in needed:
-            self._add(node, emitter)
-        for angle in angles:
-            self._load(angle, emitter)
-        emitter.sincos_of(angles)
-
-    def _add(self, node: Expr, emitter: Emitter) -> None:
-        """Emit a node with its operands from inputs and from earlier parts."""
-        for arg in node.args:
-            self._load(arg, emitter)
-        emitter.add(node)
-
-    def _load(self, node: Expr, emitter: Emitter) -> None:
-        if node.op is VAR:
-            emitter.add(node)
-        elif node.index in self.kept and node.index not in emitter.names:
-            place = self.kept[node.index] * self.lanes.width
-            emitter.names[node.index] = emitter.body.load(self.lanes.real, "%kept", place)
-
-    def _store_constants(self, emitter: Emitter) -> None:
-        for name, elements in self.function.outputs.items():
-            for i, x in enumerate(elements):
-                if not isinstance(x, Expr) or x.op is CONST:
-                    emitter.body.store(self.lanes.real, emitter.value(x), f"%out_{name}", i * self.lanes.width)
-        for values, first in self.buffers.items():
-            for i, x in enumerate(values, first):
-                if not isinstance(x, Expr) or x.op is CONST:
-                    emitter.body.store(self.lanes.real, emitter.value(x), "%kept", i * self.lanes.width)
+    def _head(self, name: str) -> str:
+        return f"define internal i32 @{name}({parameters(self.function, f'ptr {_KEPT}')}) noinline"

@@ -14,9 +14,9 @@ from ada_dynamics.errors import InputError
 class Limits:
     """Sizes that bound generated code and its memory."""
 
+    registers: int = 10_000  # operations of a function without columns above which values of a state are in memory
+    segment: int = 128  # operations of a segment of a function with columns, whose values are in memory after it
     part: int = 2700  # operations of a part of the code for a block of states, some 25 kB
-    long: int = 12_000  # operations above which the code for one state is split into parts; with SIMD lanes four times
-    single_part: int = 1000  # operations of such a part
     huge: int = 100_000  # operations above which batches run state by state
     blocks: int = 8  # blocks of states that are in memory together
     near: int = 1 << 14  # numbers of these blocks; the first two cache levels have buffer for more

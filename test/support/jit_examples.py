@@ -96,7 +96,7 @@ def kernel_of(function: Function, target: str | Target = "host", **options) -> K
 def parts_of(function: Function, target: str | Target = "host", part: int = 20, **options) -> Kernel:
     """Kernel whose codes for one state and for batches are split into parts of so many operations."""
     target = Target.named(target) if isinstance(target, str) else target
-    return kernel_of(function, replace(target, limits=Limits(long=0, single_part=part, part=part)), **options)
+    return kernel_of(function, replace(target, limits=Limits(registers=0, segment=part, part=part)), **options)
 
 
 def close(found, expected, tolerance: float = 1e-14) -> None:

@@ -62,7 +62,7 @@ def test_columns_are_read_and_written_wherever_they_begin_and_nothing_beside_the
 @pytest.mark.parametrize("near", [1 << 14, 700, 1])
 @pytest.mark.parametrize("checked", [True, False])
 def test_code_in_parts_gives_the_bits_of_the_whole(lanes, order, near, checked):
-    target = host(lanes, part=10, near=near)
+    target = host(lanes, registers=0, segment=3, part=5, near=near)
     parts = scalar.block_code(FUNCTION, target, checked)
     assert len(parts.names) > 2 and parts.kept > 0
     kernel = kernel_of(FUNCTION, target, checked=checked)

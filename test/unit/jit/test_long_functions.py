@@ -19,7 +19,7 @@ FUNCTION = mixed()
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_batches_of_huge_functions_run_state_by_state_with_the_same_bits(order):
     batch = [np.asarray(x, order=order) for x in states(FUNCTION, 23)]
-    huge = kernel_of(FUNCTION, replace(Target.host(), limits=Limits(long=0, single_part=20, huge=0)))
+    huge = kernel_of(FUNCTION, replace(Target.host(), limits=Limits(registers=0, segment=20, huge=0)))
     for found, expected in zip(huge.batch(*batch), kernel_of(FUNCTION).batch(*batch), strict=True):
         assert np.array_equal(found, expected)
 
