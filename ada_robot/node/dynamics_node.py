@@ -23,6 +23,7 @@ from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.node.command_inputs import CommandInputs
 from ada_robot.node.plant_loop import PhysicsStatus, PlantLoop, done, loop_status
+from ada_robot.node.standard_services import LACKING, StandardServices
 from ada_robot.node.state_publishers import LoadPublishers, StatePublishers
 from ada_robot.processes import COMPILER
 from ada_robot.ros.diagnostics import Diagnostics
@@ -37,6 +38,7 @@ from ada_robot.timing.deadlines import Stamps, reduce_interpreter_jitter
 
 NAME = "dynamics_node"
 _LOOK = 0.02  # interval of checks for the end of the compilation [s]
+_LAST_WORDS = 0.2  # delay between the request to quit and the end of the node, to send the response [s]
 _BATCH = 200  # maximum number of steps per request to the physics thread
 SERVO = "servo"  # prefix of the servo gains of joints
 ACTING_GRAVITY = "model.gravity"  # read-only; the model's gravity if the parameter gravity is empty
@@ -65,6 +67,7 @@ class DynamicsNode(Node):
         """
         super().__init__(NAME, **arguments)
         self.failure: Exception | None = None
+        self.is_quitting = False
         self.loop: PlantLoop | None = None
         self._simulate, self._ending = simulate, threading.Event()
         self._model: Model | None = None  # None until the robot is known
@@ -153,9 +156,11 @@ class DynamicsNode(Node):
         )
         plant.set_rules(idle=settings.idle, timeout=settings.command_timeout)
         self._in = CommandInputs(self, loop, settings, self._now)
-        self.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, self._reset))
-        self.create_service(SetBool, "~/pause", lambda given, answer: answered(answer, lambda: self._pause(given.data)))
-        self.create_service(Trigger, "~/step", lambda _, answer: answered(answer, self._step))
+        self.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, self.reset))
+        self.create_service(SetBool, "~/pause", lambda given, answer: answered(answer, lambda: self.pause(given.data)))
+        self.create_service(Trigger, "~/step", lambda _, answer: answered(answer, self.step))
+        if LACKING is None:
+            self._standard = StandardServices(self, loop)
         self._health.add("physics", PhysicsStatus(loop, warn=lambda text: self.get_logger().warning(text)))
         self._health.add("commands", self._in.status)
         self._health.add("wrenches and markers", self._loads.status)
@@ -183,26 +188,40 @@ class DynamicsNode(Node):
         assert self.loop is not None  # the services start with it
         return self.loop
 
-    def _reset(self) -> str:
+    def reset(self, *, state: bool = True, time: bool = False) -> str:
+        """End all commands, and reset the robot to its initial state or simulated time to zero; return a message."""
         loop = self._running()
-        q, v = initial_state(loop.plant.model, self._settings.value)
-        done(loop.change(lambda: loop.plant.reset(q, v)))
-        return f"{loop.plant.model.name} is reset to its initial state; all commands have ended."
+        plant = loop.plant
+        q, v = initial_state(plant.model, self._settings.value) if state else (plant.simulation.q, plant.simulation.v)
+        done(loop.change(lambda: plant.reset(q, v, restarts_time=time)))
+        return f"{plant.model.name} is reset to its initial state; all commands have ended."
 
-    def _pause(self, paused: bool) -> str:
+    def pause(self, paused: bool) -> str:
+        """Pause or resume; return a message."""
         loop = self._running()
         done(loop.pause(paused))
         return f"{'paused' if paused else 'running'} at t = {loop.latest.t:.6g} s"
 
-    def _step(self) -> str:
-        """Take steps while paused."""
-        loop, count = self._running(), self._settings.value.step_count
+    def step(self, count: int | None = None) -> str:
+        """Take steps while paused, by default `step_count`; return a message."""
+        loop, count = self._running(), count or self._settings.value.step_count
         left, batch = count, _BATCH - _BATCH % loop.every or _BATCH  # whole periods of joint_states
         while left > batch:  # the timeout applies to one batch, and the node may end between two
             done(loop.step(batch))
             left -= batch
         snapshot = done(loop.step(left))
         return f"{count} step{'s' if count > 1 else ''} taken, t = {snapshot.t:.9g} s"
+
+    def quit(self) -> None:
+        """Pause, and end the node once the response to the request is sent."""
+        self.pause(True)
+        self.is_quitting = True
+        self._timer = self.create_timer(_LAST_WORDS, self._quit, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _quit(self) -> None:
+        self._timer.cancel()
+        self.close()  # before the shutdown, because its threads publish
+        self.context.try_shutdown()
 
     def _end(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))

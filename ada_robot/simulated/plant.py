@@ -267,9 +267,15 @@ class Plant:
         self.simulation.reset()
         self.snapshot()
 
-    def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Set the configuration and velocities (zero by default), and end all commands; simulated time continues."""
-        self.simulation.reset(q, v, self.t)
+    def reset(self, q: ArrayLike, v: ArrayLike | None = None, *, restarts_time: bool = False) -> None:
+        """Set the state and end all commands.
+
+        Args:
+            q: configuration.
+            v: velocities; zero by default.
+            restarts_time: whether simulated time restarts at zero.
+        """
+        self.simulation.reset(q, v, 0.0 if restarts_time else self.t)
         self._good = self.simulation.q, self.simulation.v
         self.failure = None
         self._forget_commands()

@@ -224,4 +224,4 @@ def test_every_imported_module_is_a_declared_dependency(wheel):
     names |= {"mpl_toolkits": "matplotlib", "imageio_ffmpeg": "imageio-ffmpeg"}
     undeclared = {names.get(module, module) for module in imported_modules(files)} - by_pip - by_rosdep
     # Not on PyPI and not in every ROS distribution: imported where present.
-    assert undeclared <= {"control_msgs"}
+    assert undeclared <= {"control_msgs", "simulation_interfaces"}

@@ -15,6 +15,7 @@ import sros2_policy
 from hardware_world import ONE, hardware
 from rclpy.parameter import Parameter
 
+from ada_robot.node import standard_services
 from ada_robot.ros import environment
 
 pytestmark = pytest.mark.ros
@@ -77,8 +78,16 @@ def simulation(ros, *parameters: Parameter):
 
 def test_the_simulation_has_exactly_what_its_policy_allows(ros):
     node = simulation(ros, Parameter("robot", value="four_bar"), ALL_WRENCHES, CLOCK)
+    standard = (
+        "get_simulation_state",
+        "get_simulator_features",
+        "reset_simulation",
+        "set_simulation_state",
+        "step_simulation",
+    )
+    services = {f"/{name}" for name in standard} if standard_services.LACKING is not None else set()
     # it waits for a description only without the parameter robot
-    compare(ros, "dynamics_node", publish=_FRAMES, subscribe={"/robot_description"})
+    compare(ros, "dynamics_node", publish=_FRAMES, reply=services, subscribe={"/robot_description"})
     ros.remove(node)
     added(ros, "ada_robot.node.dynamics_node", "DynamicsNode")
     waits = {"/robot_description"}

@@ -100,7 +100,7 @@ def test_the_figures_are_those_of_the_code():
 
 
 def test_every_topic_and_service_of_the_robot_nodes_is_on_the_page():
-    pages = (ROOT / "docs/ros").glob("*_node*.md")
+    pages = [*(ROOT / "docs/ros").glob("*_node*.md"), ROOT / "docs/simulation_interfaces.md"]
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
     rooms = ("ada_robot/node", "ada_hardware/node")
     files = [*(path for room in rooms for path in (ROOT / room).glob("*.py"))]

@@ -139,6 +139,8 @@ def test_a_reset_ends_all_commands_and_time_goes_on():
     arm.reset(start)
     assert np.array_equal(arm.simulation.q, start) and arm.t == pytest.approx(0.3)
     assert set(arm.modes().values()) == {None}
+    arm.reset(start, restarts_time=True)
+    assert arm.t == 0.0
 
 
 class Jerky(ManualClock):
