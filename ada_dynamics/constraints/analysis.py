@@ -123,8 +123,8 @@ def _analyse_at(constraints: ConstraintSet, samples: list[Array]) -> ConstraintA
     jacobians = [constraints.jacobian(q) / constraints.weights[:, None] for q in samples]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
     acts, strong = (largest > share * np.max(largest, initial=0.0) for share in (TRIVIAL, ROUNDED_ROW))
-    rank = _general_rank(ConstraintSubset(constraints, np.flatnonzero(acts)), samples)
-    if strong.any() and _general_rank(ConstraintSubset(constraints, np.flatnonzero(strong)), samples) == rank:
+    rank = _general_rank(constraints, acts, samples)
+    if strong.any() and _general_rank(constraints, strong, samples) == rank:
         acts = strong
     trivial, nontrivial = np.flatnonzero(~acts), np.flatnonzero(acts)
     whitened = [constraints.whitened(q)[:, nontrivial] for q in samples]
@@ -184,8 +184,9 @@ def _moved(rows: ConstraintSubset, q: Array, rank: int, step: Array) -> Array | 
     return found if short > 0.25 * size and aside < size else None
 
 
-def _general_rank(rows: ConstraintSubset, samples: list[Array]) -> int:
+def _general_rank(constraints: ConstraintSet, chosen: NDArray[np.bool_], samples: list[Array]) -> int:
     """Most frequent rank of the samples; the start, which may be singular, does not count if there are others."""
+    rows = ConstraintSubset(constraints, np.flatnonzero(chosen))
     ranks = [rank_at(rows, q) for q in samples[1:] or samples]
     return max(ranks, key=lambda rank: (ranks.count(rank), rank))
 
@@ -210,14 +211,9 @@ def independent_columns(matrices: Sequence[Array], count: int) -> list[int]:
         if left[k] <= 0.0:
             break
         chosen.append(k)
-        remaining = [_without(R, k) for R in remaining]
+        pairs = [(R, R[:, k]) for R in remaining]
+        remaining = [R - np.outer(x, x @ R) / (x @ x) if x @ x >= 1e-24 else R for R, x in pairs]
     return sorted(chosen)
-
-
-def _without(R: Array, k: int) -> Array:
-    column = R[:, k]
-    size = float(column @ column)
-    return R if size < 1e-24 else R - np.outer(column, column @ R) / size
 
 
 def refuse_open(constraints: ConstraintSet) -> None:

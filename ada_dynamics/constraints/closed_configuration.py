@@ -94,8 +94,7 @@ class ClosedConfiguration(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[
     def mobility_here(self) -> int:
         """Degrees of freedom in this configuration; more than `mobility` in a singular one."""
         found = self._analysis()
-        model, q = self._whole()
-        return model.nv if found is None else constraint_state(found, q, None).mobility
+        return self.mobility if found is None else constraint_state(found, np.asarray(self), None).mobility
 
     @property
     def redundant(self) -> list[str]:
@@ -110,12 +109,8 @@ class ClosedConfiguration(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[
         if error > ROUNDED_GAP * max(1.0, characteristic_length(model)):
             return f"open by {error:.3g}, {moved}: ada.close_loops(model, q) closes the loops"
         singular = f", {self.mobility_here} in this singular configuration" if self.is_singular else ""
-        lines = [
-            f"closed to {error:.1e}, {moved}",
-            f"mobility {self.mobility}{singular}",
-            *(f"redundant: {text}" for text in self.redundant),
-        ]
-        return "\n".join(lines)
+        redundant = (f"redundant: {text}" for text in self.redundant)
+        return "\n".join([f"closed to {error:.1e}, {moved}", f"mobility {self.mobility}{singular}", *redundant])
 
     @property
     def is_singular(self) -> bool:

@@ -50,7 +50,7 @@ def gauss_newton(
         constraints: of all loops.
         q: initial configuration.
         free: indices of the velocities that may change; all by default.
-        steps: maximum number of steps.
+        steps: maximum number.
         polish: number of steps after the closure error is less than `CLOSED`.
         cut: share of the largest singular value below which singular values are truncated.
         stalled: share to which the closure error must shrink in ten steps; otherwise the iteration stops, as in a local
@@ -229,13 +229,9 @@ _SHOWN = 4  # joints in a message
 
 
 def within_joint_limits(constraints: ConstraintSet, q: Array, guess: Array, free: NDArray[np.intp] | None) -> Array:
-    """Closed configuration within the position limits; the given one with a warning if none is found.
+    """Configuration within the position limits near a closed one q; q with a warning if none is found.
 
-    Args:
-        constraints: of all loops.
-        q: configuration that closes the loops.
-        guess: from which it was found.
-        free: indices of the velocities that may change; all by default.
+    It is searched from the guess from which q was found, by the free velocities, or by all.
     """
     model = constraints.model
     moved = np.arange(model.nv) if free is None else free
@@ -246,9 +242,10 @@ def within_joint_limits(constraints: ConstraintSet, q: Array, guess: Array, free
     for attempt in range(_STARTS):
         start = q
         if attempt:
-            push = np.zeros(model.nv)
+            push, step = np.zeros(model.nv), np.zeros(model.nv)
             push[moved] = swung * rng.normal(size=len(moved)) * min(2.0, 0.15 * (attempt - 1))
-            start = _only(model, guess, within_limits(model, model.integrate(guess, push)), moved)
+            step[moved] = model.difference(guess, within_limits(model, model.integrate(guess, push)))[moved]
+            start = model.integrate(guess, step)
         found = gauss_newton(constraints, _pressed(constraints, start, moved), free)
         is_closed = found.error < CLOSED and not reversed_loops(model.tree, found.q)
         if is_closed and not _excess(model, found.q, moved).any():
@@ -257,13 +254,6 @@ def within_joint_limits(constraints: ConstraintSet, q: Array, guess: Array, free
     else:
         _warn(model, q, moved)
     return q
-
-
-def _only(model: Model, q: Array, wanted: Array, moved: NDArray[np.intp]) -> Array:
-    """The first configuration with the chosen velocities moved to the second."""
-    step = np.zeros(model.nv)
-    step[moved] = model.difference(q, wanted)[moved]
-    return np.asarray(model.integrate(q, step))
 
 
 def _excess(model: Model, q: Array, moved: NDArray[np.intp]) -> Array:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, overload
 
@@ -66,6 +66,7 @@ class ConstraintSet:
         self.weights = np.array([1.0 if kind.is_force else 1.0 / self.length for _, _, kind in self.rows])
         self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment]
         self._calls = 0
+        self._last = b"", (np.empty(0), np.empty((0, 0)))  # configuration, violation and J
         self._masses: dict[bytes, Array] = {}
 
     def turned(self) -> ConstraintSet:
@@ -129,43 +130,30 @@ class ConstraintSet:
                 line[k] = value
         return J
 
-    def _evaluated(self, q: Array) -> Sequence[Array] | None:
+    def _evaluated(self, q: Array) -> tuple[Array, Array] | None:
         """Violation and J by one plain Python function, once they have been computed a few times."""
         self._calls += 1
-        pays_off = self._calls > TRACED_AFTER and self.tree.nv <= TRACED_UP_TO
-        return self._traced(q) if pays_off else None
+        if self._calls <= TRACED_AFTER or self.tree.nv > TRACED_UP_TO:
+            return None
+        q = np.ascontiguousarray(q, dtype=np.float64)
+        key, (known, result) = q.tobytes(), self._last
+        if key != known:
+            result = np.empty(len(self.rows)), np.empty((len(self.rows), self.tree.nv))
+            if self._traced.single([q], [result[0], result[1].reshape(-1)]):
+                message = f"the loops of model {self.model.name!r} have no finite violation at q = {q.tolist()}."
+                raise InputError(message, field="q", value=q)
+            for array in result:
+                array.flags.writeable = False
+            self._last = key, result
+        return result
 
     @cached_property
-    def _traced(self) -> Callable[[Array], list[Array]]:
+    def _traced(self) -> PythonBackend:
         def body(q: Sequence[Scalar]) -> Traced:
             return Traced({"violation": self.violation(q), "J": [x for line in self.jacobian(q) for x in line]})
 
         function = trace("closing", {"q": self.tree.nq}, body)
-        backend = PythonBackend(Signature.of(function), lambda: function)
-        shape = len(self.rows), self.tree.nv
-
-        last: tuple[bytes, list[Array]] = b"", []
-
-        def evaluated(q: Array) -> list[Array]:
-            nonlocal last
-            q = np.ascontiguousarray(q, dtype=np.float64)
-            known, result = last
-            if known == (key := q.tobytes()):
-                return result
-            violation, J = np.empty(shape[0]), np.empty(shape[0] * shape[1])
-            if backend.single([q], [violation, J]):
-                raise InputError(
-                    f"the loops of model {self.model.name!r} have no finite violation at q = {q.tolist()}.",
-                    field="q",
-                    value=q,
-                )
-            result = [violation, J.reshape(shape)]
-            for array in result:
-                array.flags.writeable = False
-            last = key, result
-            return result
-
-        return evaluated
+        return PythonBackend(Signature.of(function), lambda: function)
 
     def by_loop(self, values: Array) -> dict[str, Array]:
         """Values of all constraints, (..., m), by loop."""
@@ -256,16 +244,8 @@ def carried_forces(
     """Forces of all joints on their children, tree joints first, then loop joints.
 
     A tree joint's is about the origin of its child link, in that link's axes; a loop joint's likewise at and in its
-    child-side frame.
-
-    Args:
-        tree: one body per link, so that fixed joints have their own.
-        links: the link of each body.
-        X: pose of every body in its parent.
-        loops: loop of each constraint.
-        rows: the constraints.
-        multipliers: λ of each.
-        needed: force that moves each body.
+    child-side frame. The tree has one body for each of the links, so that fixed joints have their own. `loops` are
+    those of the rows, and `needed` is the force that moves each body.
     """
     own, closing = list(needed), dict.fromkeys((loop.name for loop in tree.loops), NO_FORCE)
     for loop, row, x in zip(loops, rows, multipliers, strict=True):

@@ -6,8 +6,8 @@ With the constraints J v = 0 split into chosen velocities y and dependent ones p
     v = T y,  a = T a_y + Ṫ y:  T_y = 1,  T_p = -J_p⁺ J_y,  Ṫ_p = -J_p⁺ J̇ T,
 
 if J_p has full column rank, so that the chosen velocities determine the motion: then the rows N_y of a basis N of the
-null space of J are regular. All values are in units of the
-characteristic length: a slide by one length counts as a turn by one radian.
+null space of J are regular. All values are in units of the characteristic length: a slide by one length counts as a
+turn by one radian.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CoordinateSets:
         """Args: the model; the analysis of its constraints, None without loops."""
         self.model, self.analysis = model, analysis
         self.length = characteristic_length(model) if analysis is None else analysis.constraints.length
-        self.units = velocity_units(model, self.length)
+        self.units = np.where(np.array(units_of_rates(model), dtype=str) == "m", self.length, 1.0)  # of velocities
         self.mobility = model.nv if analysis is None else analysis.mobility
         self._known: dict[str | tuple[str, ...], tuple[int, ...]] = {}
 
@@ -79,8 +79,18 @@ class CoordinateSets:
             raise unknown_name("set of velocities", coordinates, (INDEPENDENT, ACTUATED, "... or a list of joints"))
         if not all(isinstance(name, str) for name in coordinates):
             raise _not_names(coordinates)
-        chosen = self.motors if coordinates == ACTUATED else velocities_of(self.model, coordinates)
-        self._refuse_unfit(chosen, "motors" if coordinates == ACTUATED else "chosen joints")
+        chosen, what = self.motors, "motors"
+        if coordinates != ACTUATED:
+            chosen, what = velocities_of(self.model, coordinates), "chosen joints"
+        surplus = self.refuse_missing(chosen, what)
+        if surplus:
+            raise InputError(
+                f"{self._count(chosen, what)}: {surplus} too many for {self.mobility}, which depend on the others "
+                f"through the loops. Name joints with {self.mobility} velocities, or use coordinates={INDEPENDENT!r}.",
+                field="coordinates",
+                value=len(chosen),
+                allowed=self.mobility,
+            )
         return chosen
 
     def map_order(self, chosen: tuple[int, ...]) -> MapOrder | None:
@@ -118,17 +128,6 @@ class CoordinateSets:
             )
         return len(chosen) - rank
 
-    def _refuse_unfit(self, chosen: Sequence[int], what: str) -> None:
-        surplus = self.refuse_missing(chosen, what)
-        if surplus:
-            raise InputError(
-                f"{self._count(chosen, what)}: {surplus} too many for {self.mobility}, which depend on the others "
-                f"through the loops. Name joints with {self.mobility} velocities, or use coordinates={INDEPENDENT!r}.",
-                field="coordinates",
-                value=len(chosen),
-                allowed=self.mobility,
-            )
-
     def _count(self, chosen: Sequence[int], what: str) -> str:
         return (
             f"the {len(chosen)} velocities of the {what} of model {self.model.name!r} ({self._labels(chosen)}) do not "
@@ -136,13 +135,7 @@ class CoordinateSets:
         )
 
     def refuse_singular(self, found: NullSpace, chosen: Sequence[int], state: int | None) -> None:
-        """Raise if the chosen velocities do not determine the motion in one configuration.
-
-        Args:
-            found: null space of J in the configuration.
-            chosen: indices of the velocities.
-            state: index of the state in a batch; None for a single one.
-        """
+        """Raise if the chosen velocities do not determine the motion in one configuration, or one state of a batch."""
         where, field = ("", "q") if state is None else (f"state {state}: ", f"q[{state}]")
         if found.sigma < SINGULAR:
             raise SingularConfigurationError(
@@ -197,25 +190,20 @@ def _not_names(coordinates: object) -> WrongTypeError:
 
 def velocities_of(model: Model, joints: Sequence[str]) -> tuple[int, ...]:
     """Indices in v of the velocities of joints, in their order; "joint[1]" is one component of a joint."""
-    return tuple(k for name in joints for k in _places(model, name))
-
-
-def _places(model: Model, name: str) -> range:
-    whole, _, number = name.removesuffix("]").rpartition("[")
-    if name not in model.joint_names and whole in model.joint_names and number.isdigit():
-        own = model.v_index(whole)
-        if own.start + int(number) < own.stop:
-            return range(own.start + int(number), own.start + int(number) + 1)
-    return range(model.v_index(name).start, model.v_index(name).stop)
+    found: list[int] = []
+    for name in joints:
+        whole, _, number = name.removesuffix("]").rpartition("[")
+        is_component = name not in model.joint_names and whole in model.joint_names and number.isdigit()
+        own = model.v_index(whole if is_component else name)
+        places = range(own.start, own.stop)
+        if is_component and int(number) >= len(places):
+            raise unknown_name("joint", name, model.joint_names)
+        found += [places[int(number)]] if is_component else places
+    return tuple(found)
 
 
 # --- tangent map ------------------------------------------------------------------------------------------------------
 SUSPICIOUS = 2.0 * SINGULAR  # inverse size of T below which singular values are computed
-
-
-def velocity_units(model: Model, length: float) -> Array:
-    """Unit of each velocity: 1 for angles, the characteristic length for slides."""
-    return np.where(np.array(units_of_rates(model), dtype=str) == "m", length, 1.0)
 
 
 def units_of_rates(model: Model) -> list[str]:
@@ -316,12 +304,7 @@ class MapOrder:
 
 
 def pivots_of(samples: Sequence[Array], chosen: Sequence[int]) -> tuple[list[tuple[int, int]], list[float]]:
-    """Pivots and their typical sizes.
-
-    Args:
-        samples: J of the independent constraints in sample configurations.
-        chosen: indices of the velocities that are not eliminated.
-    """
+    """Pivots of J in sample configurations, without those of the chosen velocities, and their typical sizes."""
     left = np.array(samples)
     entries = np.max(np.abs(left), axis=0) > _ZERO * np.max(np.abs(left), initial=0.0)
     rows, columns = list(range(left.shape[1])), [k for k in range(left.shape[2]) if k not in chosen]
@@ -361,12 +344,8 @@ _ACTUATED_RANK = 1e-9  # singular value of the actuated rows of N below which it
 def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
     """Least-norm efforts of the actuators with the same generalized force Nᵀ τ as the given efforts of all joints.
 
-    An actuated floating base takes the part that the actuators cannot produce, as in inverse dynamics of a tree.
-
-    Args:
-        model: with `actuated` joints.
-        N: orthonormal basis of the admissible velocities.
-        wanted: efforts of all joints of the tree.
+    N is an orthonormal basis of the admissible velocities. An actuated floating base takes the part that the actuators
+    cannot produce, as in inverse dynamics of a tree.
 
     Raises:
         InputError: the actuators cannot produce the generalized force; the message names the undriven joints.
@@ -394,7 +373,7 @@ def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
 
 def _nothing_drives(model: Model, motion: Array) -> InputError:
     size = float(np.max(np.abs(motion)))
-    moving = [n for n in model.joint_names if float(np.max(np.abs(motion[model.v_index(n)]))) > 0.1 * size]
+    moving = [n for n in model.joint_names if float(np.max(np.abs(motion[model.v_index(n)]))) > _TAKES_PART * size]
     return InputError(
         f"model {model.name!r} is under-actuated: no effort of its motors ({', '.join(model.actuated)}) gives these "
         f"accelerations. Nothing drives the motion of {', '.join(moving[:8])}; add a motor there, or ask for "

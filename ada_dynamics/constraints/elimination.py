@@ -38,13 +38,7 @@ class ConstraintCombinations:
     """Number and layout of the combinations of each loop."""
 
     def __init__(self, rows: Mapping[str, Sequence[int]], counts: Mapping[str, int], units: Array) -> None:
-        """Args.
-
-        Args:
-            rows: non-trivial constraints by loop.
-            counts: number of independent constraints that each loop adds to the loops before it.
-            units: weights of the constraints.
-        """
+        """Args: non-trivial constraints by loop, `independent_counts`, weights of the constraints."""
         self.units = units
         ends = np.cumsum([0, *(len(own) for own in rows.values())])
         self._blocks = [
@@ -55,8 +49,7 @@ class ConstraintCombinations:
     def matrix(self, W: Array) -> Array:
         """Weights of all constraints in all combinations, (combinations, m); unit rows for loops without redundancy.
 
-        Args:
-            W: L⁻¹ Jᵀ of the weighted constraints, one column each; a leading axis is a batch of configurations.
+        W is L⁻¹ Jᵀ of the weighted constraints, (nv, m); a leading axis is a batch of configurations.
         """
         n, m = W.shape[-2:]
         known = np.zeros((*W.shape[:-2], n, 0))
@@ -90,10 +83,7 @@ class ConstraintCombinations:
 def independent_counts(rows: Mapping[str, Sequence[int]], whitened: Sequence[Array], rank: int) -> dict[str, int]:
     """Number of independent constraints that each loop adds to the loops before it.
 
-    Args:
-        rows: non-trivial constraints by loop.
-        whitened: W of these constraints in sample configurations.
-        rank: of all of them.
+    From the non-trivial constraints by loop, their W in sample configurations, and the rank of all of them.
     """
     found = np.zeros(len(rows), dtype=int)
     for W in whitened:
@@ -265,11 +255,7 @@ class RedundantConstraintsError(ModelError):
 
 @pause_garbage_collection()
 def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, EliminationPlans]:
-    """Analysis and elimination plans of a large model.
-
-    Args:
-        model: a model with loops.
-        q: configuration that closes all loops; the model's home by default.
+    """Analysis and elimination plans of a large model near a closed configuration, its home by default.
 
     Raises:
         ModelError: the configuration does not close the loops, or non-trivial constraints depend on each other.

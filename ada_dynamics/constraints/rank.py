@@ -34,6 +34,7 @@ _BY_GAP = 30.0  # times the closure error: largest singular value due to roundin
 _EXPLAINED = 4.0  # times σ h and the violation before the step: violation due to rounding
 _ABRUPT = 5.0  # smallest ratio of neighbouring singular values between which the rank may be
 _TRIES = 3  # motions per candidate rank
+_CORRECTIONS = 12  # of a closure error
 _SLACK = 1e-12  # violation due to the arithmetic
 
 
@@ -76,17 +77,13 @@ class ConstraintSubset:
         U, s, Vt = np.linalg.svd(J, full_matrices=True)
         return Spectrum(U, np.concatenate([s, np.zeros(len(Vt) - len(s))]), Vt)
 
-    def step_by(self, q: Array, rank: int) -> Array:
-        """Minimum-norm correction of the closure error, truncated at `rank` singular values."""
-        at = self.spectrum(q)
-        return np.asarray(-at.Vt[:rank].T @ ((at.U[:, :rank].T @ self.violation(q)) / at.s[:rank]), dtype=np.float64)
-
-    def settled(self, q: Array, rank: int, steps: int = 12) -> Array | None:
-        """Limit of the corrections from q; None if they diverge."""
+    def settled(self, q: Array, rank: int) -> Array | None:
+        """Limit of minimum-norm corrections from q, truncated at `rank` singular values; None if they diverge."""
         model = self.constraints.model
         last = np.inf
-        for _ in range(steps):
-            step = self.step_by(q, rank)
+        for _ in range(_CORRECTIONS):
+            at = self.spectrum(q)
+            step = -at.Vt[:rank].T @ ((at.U[:, :rank].T @ self.violation(q)) / at.s[:rank])
             size = float(np.max(np.abs(step), initial=0.0))
             if not np.isfinite(size) or size > 2.0 * STEP:
                 return None

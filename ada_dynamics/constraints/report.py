@@ -22,6 +22,7 @@ from ada_dynamics.constraints.analysis import (
 )
 from ada_dynamics.constraints.closure import CLOSED, closed_near, initial_configuration
 from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.constraints.singular import directions
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.model import Model
@@ -117,11 +118,7 @@ class ConstraintReport:
 
 
 def constraint_report(model: Model, guess: ArrayLike | None = None) -> ConstraintReport:
-    """Report on the loops of a model.
-
-    Args:
-        model: with loops.
-        guess: configuration to start from; the home configuration of the model by default.
+    """Report on the loops of a model near a guess, or near its home configuration.
 
     Raises:
         InputError: the guess is invalid.
@@ -150,8 +147,8 @@ def _motions_left(constraints: ConstraintSet, q: Array, rank: int) -> Array:
 def _motors(model: Model, motions: Sequence[Array]) -> Motors:
     are_named = tuple(model.actuated) != tuple(model.joint_names)
     joints = model.actuated if are_named else tuple(name for name in model.actuated if name != model.floating_joint)
-    own = np.array([i for name in joints for i in range(model.nv)[model.v_index(name)]], dtype=np.intp)
-    driven = max((_rank(N[own]) for N in motions), default=0)
+    own = list(velocities_of(model, joints))
+    driven = max(_rank(N[own]) for N in motions)
     undriven = "" if model.floating_joint is not None else _undriven(model, motions[0], joints)
     return Motors(tuple(joints), are_named, len(own), driven, motions[0].shape[1], undriven)
 
@@ -159,7 +156,7 @@ def _motors(model: Model, motions: Sequence[Array]) -> Motors:
 def _undriven(model: Model, motions: Array, motors: Sequence[str]) -> str:
     """The fastest joint while actuators and springs are at rest; "" if no joint can move."""
     sprung = [name for name, joint in model.joints.items() if joint.stiffness]
-    at_rest = [i for name in (*motors, *sprung) for i in range(model.nv)[model.v_index(name)]]
+    at_rest = list(velocities_of(model, (*motors, *sprung)))
     if _rank(motions[at_rest]) == motions.shape[1]:
         return ""
     motion = motions @ np.linalg.svd(motions[at_rest])[2][-1]
@@ -167,9 +164,7 @@ def _undriven(model: Model, motions: Array, motors: Sequence[str]) -> str:
 
 
 def _rank(columns: Array) -> int:
-    if columns.size == 0:
-        return 0
-    return int(np.sum(np.linalg.svd(columns, compute_uv=False) > RANK))
+    return int(np.sum(np.linalg.svd(columns, compute_uv=False) > RANK)) if columns.size else 0
 
 
 def _held(model: Model, motions: Sequence[Array]) -> tuple[str, ...]:
@@ -180,7 +175,4 @@ def _held(model: Model, motions: Sequence[Array]) -> tuple[str, ...]:
 def _is_regular(constraints: ConstraintSet, q: Array, rank: int) -> bool:
     N = _motions_left(constraints, q, rank)
     reduced = N.T @ constraints.mass_matrix(q) @ N
-    largest = float(np.max(np.diag(reduced), initial=0.0))
-    if N.shape[1] == 0:
-        return True
-    return largest > 0.0 and bool(np.linalg.eigvalsh(reduced)[0] > _SMALLEST_INERTIA * largest)
+    return not reduced.size or bool(np.linalg.eigvalsh(reduced)[0] > _SMALLEST_INERTIA * np.max(np.diag(reduced)))

@@ -71,13 +71,9 @@ class Solution:
 
 
 def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> Solution:
-    """Accelerations and multipliers of one state.
+    """Accelerations and multipliers of one state, for the rank of J in general configurations.
 
-    Args:
-        system: equations of motion with constraints.
-        rank: of J in general configurations.
-        v: velocities.
-        rates: computes the derivatives of J and γ, called in singular configurations.
+    In singular configurations, `rates` computes the derivatives of J and γ.
     """
     if not all(np.isfinite(part).all() for part in system):  # a diverged motion
         return Solution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
@@ -98,7 +94,7 @@ def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> So
         return Solution(a, -x, sigma, False, False, np.zeros((0, len(system.J))), missing)
     lost = at.Vt[kept:]
     if len(at.Vt) < len(system.J):  # more constraints than velocities
-        lost = np.vstack([lost, _complement(at.Vt)])
+        lost = np.vstack([lost, np.linalg.svd(at.Vt, full_matrices=True)[2][len(at.Vt) :]])
     if not is_at_rest:
         a = _with_third_derivative(system, at.L, at.y, at.Vt[:kept], lost, rates())
         x = np.asarray(np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0], dtype=np.float64)
@@ -146,12 +142,6 @@ def whitened(system: System) -> Whitened:
     return Whitened(L, y, W, *np.linalg.svd(W, full_matrices=False))
 
 
-def _complement(rows: Array) -> Array:
-    """Orthonormal rows that complete the given orthonormal ones to a basis."""
-    full = np.linalg.svd(rows, full_matrices=True)[2]
-    return np.asarray(full[len(rows) :], dtype=np.float64)
-
-
 def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost: Array, rates: Rates) -> Array:
     rows = np.vstack([kept @ system.J, lost @ (rates.J + rates.rate_by_v)])
     right = -np.concatenate([kept @ system.rate, lost @ rates.rate_by_q])
@@ -167,33 +157,24 @@ def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost
     return np.asarray(np.linalg.solve(L.T, moved + free), dtype=np.float64)
 
 
-def weight_across(M: Array, J: Array) -> Array:
-    """Weight w of M + w JᵀJ that gives violating velocities the mean inertia of the mechanism, or 1 if it is zero."""
-    weight = np.trace(M, axis1=-2, axis2=-1)
-    return np.asarray(
-        np.where(weight == 0.0, 1.0, weight) / np.maximum(np.sum(J * J, axis=(-2, -1)), np.finfo(float).tiny)
-    )
-
-
 def stiffened(system: System) -> System:
     """System with the same solution and M + w JᵀJ in place of M, which is regular if the loops support massless links.
 
-    With J a = -γ, w JᵀJ a = -w Jᵀγ is added on the right.
+    With J a = -γ, w JᵀJ a = -w Jᵀγ is added on the right. The weight w gives violating velocities the mean inertia of
+    the mechanism, or 1 if it is zero.
     """
-    J, weight = system.J, weight_across(system.M, system.J)
-    return system._replace(M=system.M + weight * J.T @ J, r=system.r - weight * J.T @ system.rate)
-
-
-def refuse_unresisted(M: Array, L: Array) -> None:
-    """Raise a LinAlgError if a pivot of M = L Lᵀ is rounding, so that no inertia resists some motion."""
-    pivots, inertias = (np.diagonal(matrix, axis1=-2, axis2=-1) for matrix in (L, M))
-    if not (pivots**2 > _ROUNDING * inertias).all():
-        raise np.linalg.LinAlgError("a pivot of the mass matrix is rounding")
+    J, inertia = system.J, np.trace(system.M, axis1=-2, axis2=-1)
+    squares = np.maximum(np.sum(J * J, axis=(-2, -1)), np.finfo(float).tiny)
+    weighted = J.swapaxes(-1, -2) * (np.where(inertia == 0.0, 1.0, inertia) / squares)[..., None, None]
+    return system._replace(M=system.M + weighted @ J, r=system.r - _times(weighted, system.rate))
 
 
 def _resisted(system: System) -> Whitened:
+    """`whitened`; a LinAlgError if a pivot of M = L Lᵀ is rounding, so that no inertia resists some motion."""
     at = whitened(system)
-    refuse_unresisted(system.M, at.L)
+    pivots, inertias = (np.diagonal(matrix, axis1=-2, axis2=-1) for matrix in (at.L, system.M))
+    if not (pivots**2 > _ROUNDING * inertias).all():
+        raise np.linalg.LinAlgError("a pivot of the mass matrix is rounding")
     return at
 
 
@@ -209,12 +190,7 @@ def branch_directions(system: System, lost: Array, rate: Callable[[Array], Array
     """Tangents of the branches that cross in a singular configuration.
 
     Admissible velocities satisfy uᵀ γ(v) = 0 for the vanishing combinations u, a quadratic equation in the null space
-    of J. It is solved for null spaces of dimension two and one equation, where two branches cross.
-
-    Args:
-        system: in that configuration.
-        lost: vanishing combinations of the constraints.
-        rate: γ of a velocity.
+    of J. It is solved for null spaces of dimension two and one equation, where two branches cross. `rate` computes γ.
     """
     J = system.J
     _, s, Vt = np.linalg.svd(J)
@@ -253,17 +229,10 @@ def directions(J: Array, rank: int) -> Array:
 
 
 def along_branch(J: Array, rank: int, solution: Solution, v: Array, rates: Callable[[Array], Rates]) -> Array | None:
-    """Orthonormal basis of the tangent space of the branch on which the mechanism moves with v.
+    """Orthonormal basis of the tangent space of the branch on which the mechanism moves with v, at rest with v̇.
 
-    Args:
-        J: constraint Jacobian in a singular configuration.
-        rank: of J in general configurations.
-        solution: of the singular configuration.
-        v: velocity, or acceleration at rest.
-        rates: computes the derivatives of J and γ along a velocity.
-
-    Returns:
-        The basis; None without a velocity, or if v is not along a branch.
+    None without a velocity, or if v is not along a branch. The rank is that of J in general configurations; `rates`
+    computes the derivatives of J and γ along a velocity.
     """
     if not np.max(np.abs(v), initial=0.0) > AT_REST:
         return None
@@ -288,43 +257,31 @@ CLOSED = 1e-15  # closure error, in characteristic lengths, that is not correcte
 CUT = 1e-5  # share of the largest singular value of W below which singular values are truncated
 
 
-class Metric(NamedTuple):
-    """M + w JᵀJ = L Lᵀ and L⁻¹ Jᵀ = U S Vᵀ, with zeros in the truncated columns of U; a leading axis is a batch."""
+def metric(M: Array, J: Array, rank: int) -> Whitened:
+    """Factorise M + w JᵀJ in a configuration, truncated at singular values of the `rank` of J in general.
 
-    L: Array
-    U: Array
-    s: Array
-    Vt: Array
-    kept: NDArray[np.bool_]
-
-
-def metric(M: Array, J: Array, rank: int) -> Metric:
-    """Factorise the metric of a configuration; `rank` is that of J in general.
-
-    The inertia of violating velocities is arbitrary, as it does not change the nearest state. It is the mean inertia of
-    the mechanism, so that massless links supported by the loops are possible.
+    Truncated singular values are infinite, and their columns of U zero. The inertia of violating velocities is
+    arbitrary, as it does not change the nearest state; with w massless links supported by the loops are possible.
 
     Raises:
         LinAlgError: no inertia resists an admissible motion.
     """
-    resisting = M + weight_across(M, J)[..., None, None] * (J.swapaxes(-1, -2) @ J)
-    at = _resisted(System(resisting, np.zeros(M.shape[:-1]), J, np.zeros(J.shape[:-1])))
+    at = _resisted(stiffened(System(M, np.zeros(M.shape[:-1]), J, np.zeros(J.shape[:-1]))))
     # if the constraints are violated, dependent ones have small singular values
     kept = (at.s > CUT * np.max(at.s, axis=-1, initial=0.0, keepdims=True)) & (np.arange(at.s.shape[-1]) < rank)
-    return Metric(at.L, at.U * kept[..., None, :], at.s, at.Vt, kept)
+    return at._replace(U=at.U * kept[..., None, :], s=np.where(kept, at.s, np.inf))
 
 
-def allowed(at: Metric, v: Array) -> Array:
+def allowed(at: Whitened, v: Array) -> Array:
     """Admissible part of a velocity: v - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁺ J v."""
     L_turned = at.L.swapaxes(-1, -2)
     y = _times(L_turned, v)
     return _solved(L_turned, y - _times(at.U, _times(at.U.swapaxes(-1, -2), y)))
 
 
-def correction(at: Metric, violation: Array) -> Array:
+def correction(at: Whitened, violation: Array) -> Array:
     """Correction of a constraint violation g: -M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁺ g."""
-    along = np.divide(_times(at.Vt, violation), at.s, out=np.zeros_like(at.s), where=at.kept)
-    return -_solved(at.L.swapaxes(-1, -2), _times(at.U, along))
+    return -_solved(at.L.swapaxes(-1, -2), _times(at.U, _times(at.Vt, violation) / at.s))
 
 
 def _times(A: Array, x: Array) -> Array:

@@ -21,6 +21,8 @@ from ada_dynamics.constraints.analysis import (
     UniqueComponents,
     analyse_turned,
     joints_with_wrenches,
+    unique_at,
+    unique_in_all,
     unique_in_general,
 )
 from ada_dynamics.constraints.constraint_set import ConstraintSet
@@ -299,6 +301,20 @@ class ClosedDynamics:
             a[i], multipliers[i], decompositions[i] = found.accelerations, found.multipliers / self.weights, found
         return ConstraintSolution(a, multipliers, self._last_tier(decompositions.values()), decompositions)
 
+    def solve_by_least_norm(self, name: str, *state: Array) -> tuple[ConstraintSolution, UniqueComponents]:
+        """`solve` with multipliers of minimum norm, and the components of the joint wrenches that are unique."""
+        found, flags = self.solve(name, *state), self.unique
+        for i, at in found.decompositions.items():
+            if at.is_singular:
+                q, rank = np.atleast_2d(state[0])[i], self.analysis.rank - at.lost_rank
+                flags = unique_in_all([flags, unique_at(self.analysis.constraints, q, rank)])
+        if self.analysis.is_redundant:
+            (J, _), _ = run(self.constraint_kernel("constraint_terms"), *state[:2])
+            U = np.linalg.svd(J / self.weights[:, None], full_matrices=True)[0][..., : self.analysis.rank]
+            along = np.einsum("...cr,...c->...r", U, found.multipliers * self.weights)
+            found = found._replace(multipliers=np.einsum("...cr,...r->...c", U, along) / self.weights)
+        return found, flags
+
     def _last_tier(self, found: Iterable[singular.Solution]) -> str:
         """Tier of the rank-revealing solver, which in regular configurations counts as robust."""
         return RANK_REVEALING if self.plans.is_dense_only or any(at.is_singular for at in found) else ROBUST
@@ -412,11 +428,7 @@ class ClosedDynamics:
         begun = along(a)
         ways = [along(w) for w in self.tangents(q)] if begun is None and solution.is_at_rest else [begun]
         bases = [directions(system.J, rank - solution.lost_rank), *(N for N in ways if N is not None)]
-        return self._first_possible(bases, wanted)
-
-    def _first_possible(self, bases: Sequence[Array], wanted: Array) -> Array:
-        """Efforts for the first null-space basis whose motions the motors can drive."""
-        for N in bases[:-1]:
+        for N in bases[:-1]:  # the first one whose motions the motors can drive
             with contextlib.suppress(InputError):
                 return motor_efforts(self.model, N, wanted)
         return motor_efforts(self.model, bases[-1], wanted)
@@ -442,7 +454,7 @@ class ClosedDynamics:
             q[off] = self.model.integrate(q[off], singular.correction(self._metric(q[off]), gap))
         return q, singular.allowed(self._metric(q), v)
 
-    def _metric(self, q: Array) -> singular.Metric:
+    def _metric(self, q: Array) -> singular.Whitened:
         rest = np.zeros((len(q), self.model.nv))
         system = self.system(q, rest, rest)
         try:
@@ -473,9 +485,5 @@ class ClosedDynamics:
 
     def violation(self, q: Array) -> Array:
         """Violation of all constraints [m, rad], row by row for a batch."""
-        whole, _ = (self._violation.single_status if q.ndim == 1 else self._violation.batch_status)(q)
+        whole, _ = run(self.constraint_kernel("constraint_violation"), q)
         return np.asarray(whole, dtype=np.float64)
-
-    @cached_property
-    def _violation(self) -> Kernel:
-        return self.constraint_kernel("constraint_violation")

@@ -6,7 +6,7 @@ In singular configurations accelerations do not depend smoothly on the state and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -54,7 +54,7 @@ def _of_state(closed: ClosedDynamics, name: str, *state: Array) -> Any:
         found, status = closed.kernels.get(tag, make).single_status(*state)
         if not status:
             return found
-    return _ON_NUMBERS[name](closed, *state)
+    return _on_numbers(closed, name, *state)
 
 
 def _matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
@@ -86,30 +86,17 @@ def _matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> tuple[A
     return tuple(np.split(da, 3, axis=1))
 
 
-def _jvp(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *changes: Array) -> Array:
-    pairs = zip(_matrices(closed, q, v, tau), changes, strict=True)
-    return np.asarray(sum(d @ x for d, x in pairs), dtype=np.float64)
-
-
-def _vjp(closed: ClosedDynamics, q: Array, v: Array, tau: Array, w: Array) -> tuple[Array, ...]:
-    return tuple(w @ d for d in _matrices(closed, q, v, tau))
-
-
-def _hvp(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *more: Array) -> tuple[Array, ...]:
-    """Refuse; in a singular configuration with the error of first derivatives."""
-    _matrices(closed, q, v, tau)
-    raise InputError(
-        f"second derivatives of model {closed.model.name!r} need an elimination with independent constraints, and "
-        "there is none in this configuration: its loops are redundant, or support massless links. Use a configuration "
-        "nearby, or differences of `forward_vjp`.",
-        loop=", ".join(closed.model.loop_names),
-        field="q",
-    )
-
-
-_ON_NUMBERS: dict[str, Callable[..., Any]] = {
-    "forward_derivatives": _matrices,
-    "forward_jvp": _jvp,
-    "forward_vjp": _vjp,
-    "forward_hvp": _hvp,
-}
+def _on_numbers(closed: ClosedDynamics, name: str, q: Array, v: Array, tau: Array, *more: Array) -> Any:
+    """A quantity of derivatives by their matrices; second derivatives are refused."""
+    matrices = _matrices(closed, q, v, tau)
+    if name == "forward_hvp":
+        raise InputError(
+            f"second derivatives of model {closed.model.name!r} need an elimination with independent constraints, and "
+            "there is none in this configuration: its loops are redundant, or support massless links. Use a "
+            "configuration nearby, or differences of `forward_vjp`.",
+            loop=", ".join(closed.model.loop_names),
+            field="q",
+        )
+    if name == "forward_jvp":
+        return np.asarray(sum(d @ x for d, x in zip(matrices, more, strict=True)), dtype=np.float64)
+    return tuple(more[0] @ d for d in matrices) if name == "forward_vjp" else matrices

@@ -137,14 +137,7 @@ def _by_elimination(
 
 
 def all_constraints(tree: Tree, plans: EliminationPlans, softness: Sequence[float], usual: Sequence[float]) -> Solver:
-    """Solver with all non-trivial constraints, dependent ones too.
-
-    Args:
-        tree: the mechanism.
-        plans: its plans.
-        softness: compliance of each constraint.
-        usual: pivots in the sample configurations, by constraint.
-    """
+    """Solver with all non-trivial constraints, dependent ones too, by their compliance and `usual_pivots`."""
     plan = Plan(plans.rows, late(tree.nv, len(plans.nontrivial)))
     short = for_efforts(tree)
 
@@ -202,11 +195,15 @@ def _determinant_left(
 
 
 def _inertia_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolution) -> list[Scalar]:
-    guards: list[Scalar] = []
-    if plans.inertias and has_singular_inertias(tree):  # unknown for very long mechanisms
-        for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
-            guards += [inverse, 1.0 / (SMALLEST_INERTIA * typical) - inverse]
-    return guards
+    if not plans.inertias or not has_singular_inertias(tree):  # unknown for very long mechanisms
+        return []
+    return _reciprocal_guards(closed.inverse_inertias, plans.inertias, SMALLEST_INERTIA)
+
+
+def _reciprocal_guards(inverses: Sequence[Scalar], scales: Sequence[float], smallest: float) -> list[Scalar]:
+    """Not negative for reciprocals of positive pivots of at least a share of their typical sizes."""
+    pairs = zip(inverses, scales, strict=True)
+    return [guard for inverse, scale in pairs for guard in (inverse, 1.0 / (smallest * scale) - inverse)]
 
 
 def forward(tree: Tree, plans: EliminationPlans, solver: Solver, external: bool, multipliers: bool = False) -> Quantity:
@@ -221,9 +218,7 @@ def forward(tree: Tree, plans: EliminationPlans, solver: Solver, external: bool,
             outputs["multipliers"] = closed.multipliers
         return Traced(outputs, solver.guards(closed))
 
-    shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
-    if count:
-        shapes["multipliers"] = (count,)
+    shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,), **({"multipliers": (count,)} if count else {})}
     inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
     tag = f"{solver.tag}{'_external' * external}{'_multipliers' * multipliers}"
     return quantity(f"closed_{tag}_{digest(tree, plans, solver.plan)}", tree, inputs, shapes, body)
@@ -337,9 +332,7 @@ def shared_inverse(
     def body(q: Vector, v: Vector, a: Vector, wrenches: Vector | None = None) -> Traced:
         acting = None if wrenches is None else body_wrenches(tree, wrenches)
         tau, found = effort_distribution.solve(tree, q, rnea.inverse_dynamics(short, q, v, a, acting), sharing)
-        guards: list[Scalar] = []
-        for inverse, scale in zip(found.inverse_inertias, typical[:nv], strict=True):
-            guards += [inverse, 1.0 / (smallest * scale) - inverse]
+        guards = _reciprocal_guards(found.inverse_inertias, typical[:nv], smallest)
         if is_redundant:  # single pivots of dependent constraints are arbitrary
             guards.append(_scaled_product(found.pivots, typical[nv:]) - FIXED_THRESHOLD)
         else:
@@ -373,10 +366,7 @@ def _sharing(analysis: ConstraintAnalysis, plans: EliminationPlans, by_all: bool
 def tangent_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity:
     """T of v = T y, guarded by the pivots and by its size, which grows without bound where y does not determine v.
 
-    Args:
-        tree: the mechanism.
-        order: of elimination.
-        units: of the velocities, for the size.
+    Velocities are divided by their units for the size.
     """
 
     def body(q: Vector) -> Traced:
@@ -414,14 +404,7 @@ def tangent_map_rate(of_position: Quantity, tree: Tree) -> Quantity:
 def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[int, ...]], external: bool) -> Quantity:
     """Wrench of every joint on its child, tree joints first, then loop joints.
 
-    A tree joint's is about the origin of its child link, in that link's axes; a loop joint's likewise at and in its
-    child-side frame.
-
-    Args:
-        tree: one body per link, so that fixed joints have their own.
-        links: the link of each body.
-        rows: constraints in use by loop; their multipliers are an argument.
-        external: whether wrenches act on links.
+    See `carried_forces`; the multipliers of the rows in use, by loop, are an argument of the quantity.
     """
     count = sum(len(r) for r in rows.values())
     loops = [loop.name for loop in tree.loops for _ in rows[loop.name]]

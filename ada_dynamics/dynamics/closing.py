@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 
@@ -90,7 +91,11 @@ def close_loops_batch(model: Model, guesses: ArrayLike, hold: str | Sequence[str
     """
     rows = np.atleast_2d(as_array("guesses", guesses, model.nq, model))
     if not hold:
-        return _one_by_one(model, rows)
+        q, status = np.full(rows.shape, np.nan), np.full(len(rows), NOT_CLOSED)
+        for i, guess in enumerate(rows):
+            with contextlib.suppress(ModelError):
+                q[i], status[i] = closed_configuration(model, guess), CLOSED
+        return ClosedPositions(q, status)
     names = [hold] if isinstance(hold, str) else list(hold)
     first = np.asarray(closed_configuration(model, rows[0], names))
     closure = Dynamics(model, q0=first).constraints.loop_closure(names)
@@ -98,17 +103,6 @@ def close_loops_batch(model: Model, guesses: ArrayLike, hold: str | Sequence[str
     q, status = closure.solve(given, near=rows)
     left = np.flatnonzero(status >= NOT_CLOSED)
     q[left], status[left] = closure.solve(given[left])
-    return ClosedPositions(q, status)
-
-
-def _one_by_one(model: Model, guesses: Array) -> ClosedPositions:
-    """Close the loops near each guess, all joints free."""
-    q, status = np.full(guesses.shape, np.nan), np.full(len(guesses), NOT_CLOSED)
-    for i, guess in enumerate(guesses):
-        try:
-            q[i], status[i] = closed_configuration(model, guess), CLOSED
-        except ModelError:
-            continue
     return ClosedPositions(q, status)
 
 
@@ -135,15 +129,9 @@ def assembly_modes(
         Configurations by name, the one with the highest links first: "elbow_up" and "elbow_down" where there are two,
         else "mode_1", "mode_2" and so on.
     """
-    closure = Dynamics(model).constraints.loop_closure(coordinates)
+    closure, g = Dynamics(model).constraints.loop_closure(coordinates), np.asarray(model.gravity, dtype=float)
     values = closure.reference[closure.places] if given is None else given
-    found = sorted(closure.solutions(values, starts), key=lambda q: _height(model, q), reverse=True)
+    up = -g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
+    found = sorted(closure.solutions(values, starts), key=lambda q: -float(np.sum(joint_points(model, q) @ up)))
     names = ("elbow_up", "elbow_down") if len(found) == 2 else [f"mode_{i + 1}" for i in range(len(found))]
     return {name: closed_configuration(model, q) for name, q in zip(names, found, strict=True)}
-
-
-def _height(model: Model, q: Array) -> float:
-    """Sum of the heights of all joints, against gravity, or along z without it."""
-    g = np.asarray(model.gravity, dtype=float)
-    up = -g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
-    return float(np.sum(joint_points(model, q) @ up))

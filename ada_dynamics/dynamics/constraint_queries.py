@@ -330,11 +330,11 @@ def warn_if_digits_are_lost(
 
     Args:
         constraints: of the model.
-        what: name of the result.
+        what: name of the results.
         q: configurations, one or a batch.
         is_near: those that are checked.
         found: results, matrices of one state or of all.
-        result: of one state, by its index, in another configuration.
+        result: computes those of one state, by its index, in another configuration.
     """
     analysis, states = constraints.coordinates.analysis, np.flatnonzero(is_near)
     if analysis is None or not analysis.rank or not len(states):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import UniqueComponents, joints_with_wrenches
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.closed import FAST, ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives, ParameterQueries
-from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique, with_multipliers
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.quantities import FRAMES, Frame, body_wrenches, of_tree
@@ -33,6 +33,34 @@ class Energy(NamedTuple):
 
     kinetic: Any
     potential: Any
+
+
+class JointWrenches(NameDict[Array]):
+    """Wrenches by joint, [fx, fy, fz, nx, ny, nz] on its child; (N, 6) for a batch.
+
+    The wrench of a tree joint is about the origin of its child link, in the axes of that link; that of a loop joint is
+    in its child-side frame. For redundant constraints the wrenches are those of minimum norm, with moments divided by
+    `moment_length`.
+
+    Attributes:
+        unique: by joint, which of the six components are uniquely determined by the motion; the others depend on the
+            stiffness and the tolerances of the parts.
+        tier: how the accelerations were found: "fast", "robust" or "rank-revealing" (the slowest one of a batch).
+        moment_length: [m].
+    """
+
+    def __init__(self, model: Model, stacked: Array, unique: UniqueComponents, tier: str, moment_length: float) -> None:
+        """Args are those of `Dynamics.joint_wrenches`, without checks."""
+        super().__init__("joint", ((name, stacked[..., i, :]) for i, name in enumerate(joints_with_wrenches(model))))
+        self.unique: UniqueComponents = NameDict("joint", unique)
+        self.tier = tier
+        self.moment_length = moment_length
+
+    def __repr__(self) -> str:
+        shape = next(iter(self.values())).shape
+        states = f" in {shape[0]} states" if len(shape) == 2 else ""
+        unique = sum(bool(flags.all()) for flags in self.unique.values())
+        return f"<JointWrenches of {len(self)} joints{states}: {unique} of them unique, tier {self.tier!r}>"
 
 
 class Dynamics(ForwardInverseDerivatives):
@@ -60,7 +88,7 @@ class Dynamics(ForwardInverseDerivatives):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by the model and the options; compiled code is in the cache."""
-        return _restore, (self.model, self._options)
+        return partial(Dynamics, **self._options), (self.model,)
 
     def __repr__(self) -> str:
         return f"<Dynamics of {self.model!r}>"
@@ -150,11 +178,12 @@ class Dynamics(ForwardInverseDerivatives):
         inputs = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
         q, v, tau = inputs[:3]
         if closed is None:
-            a, flags, tier, length = self.forward(q, v, tau, external), everything_unique(model), FAST, 1.0
+            a, tier, length = self.forward(q, v, tau, external), FAST, 1.0
+            flags = {body.name: np.ones(6, dtype=bool) for body in model.full_tree.bodies}
             kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
             given = [q, v, a, *inputs[4:]]
         else:
-            a, multipliers, flags, tier = with_multipliers(closed, kernels.candidate, inputs[:4])
+            (a, multipliers, tier, _), flags = closed.solve_by_least_norm(kernels.candidate, *inputs[:4])
             length = closed.analysis.constraints.length
             kernel = kernels.joint_wrenches(closed.analysis.constraints.full_tree, closed.plans.rows, bool(external))
             given = [q, v, a, *inputs[4:], *([multipliers] if closed.plans.nontrivial else [])]
@@ -388,10 +417,6 @@ class Dynamics(ForwardInverseDerivatives):
         wrenches = body_wrenches(tree, [*inputs[3].T]) if len(inputs) > 3 else None
         algorithm: Callable[..., Any] = aba.forward_dynamics if name == "forward" else rnea.inverse_dynamics
         return np.array(algorithm(tree, q, v, u, wrenches)).T
-
-
-def _restore(model: Model, options: dict[str, Any]) -> Dynamics:
-    return Dynamics(model, **options)
 
 
 def forward_on_bodies(dynamics: Dynamics, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:

@@ -66,9 +66,7 @@ class KernelStore:
         """Computes nothing, and has a status where positions cannot be used; None where all finite ones can."""
         if not self.model.has_manifold_coordinates:
             return None
-        made = quantity("positions", self.tree, ("q",), {}, lambda **_: {})
-        signature = Signature(made.name, tuple(made.inputs.items()), ())
-        return Kernel(signature, made.trace, f"{self.fingerprint}|{made.name}")
+        return self.get("positions", lambda: quantity("positions", self.tree, ("q",), {}, lambda **_: {}))
 
 
 def run(kernel: Kernel, *inputs: Array) -> tuple[Any, int]:

@@ -105,12 +105,11 @@ class Kernels(KernelStore):
         """Forward dynamics."""
         if self.closed is not None:
             return self.closed.kernel(self.candidate, external, multipliers=False)
-        if self._algorithm != "auto":
-            name = self._algorithm
-            return self.get(
-                f"forward {name} {external}", lambda: quantities.forward(self.tree, name, external, self.order)
-            )
-        return self.get(f"forward auto {external}", lambda: self._forward_auto(external))
+        name = self._algorithm
+        if name == "auto":
+            return self.get(f"forward auto {external}", lambda: self._forward_auto(external))
+        make = lambda: quantities.forward(self.tree, name, external, self.order)  # noqa: E731
+        return self.get(f"forward {name} {external}", make)
 
     def inverse(self, external: bool) -> Kernel:
         """Inverse dynamics of the tree, without its loops."""

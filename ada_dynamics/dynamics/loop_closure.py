@@ -44,7 +44,6 @@ from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model, link_poses
 from ada_dynamics.spatial.vector import ZERO, Scalar
 
-_Refusal = type[ModelError] | type[SingularConfigurationError]
 CLOSED, BEYOND_LIMITS, NOT_CLOSED, SINGULAR = range(4)  # status of a state
 # Square of the closure error, relative to the characteristic length, from which the next step closes to rounding.
 ACCEPTED = 1e-18
@@ -74,15 +73,13 @@ def newton_step(constraints: ConstraintSet, order: MapOrder, units: Sequence[flo
     """One step of Newton's method for the dependent velocities: q after it.
 
     The state before it are the square of the closure error, the relative determinant of J_p, the largest distance of a
-    position beyond its limits, and the largest distance of a position from another configuration `near`.
-
-    Args:
-        constraints: of the mechanism.
-        order: of elimination; its `chosen` velocities are fixed.
-        units: of the velocities, for the longest step.
+    position beyond its limits, and the largest distance of a position from another configuration `near`. Velocities
+    are divided by their units for the longest step.
     """
     tree, model, length = constraints.tree, constraints.model, constraints.length
     residual = tree.nv  # column of the right-hand side
+    kinds = [JOINT_TYPES[model.joints[name].kind] for name in model.joint_names]
+    slides = [one.unit == "m" for kind in kinds for one in kind.coordinates]  # quaternions count as angles
 
     def body(q: Vector, near: Vector) -> Traced:
         X = transforms(tree, q)
@@ -113,8 +110,8 @@ def newton_step(constraints: ConstraintSet, order: MapOrder, units: Sequence[flo
             excess = maximum(excess, lower - x) if lower > -inf else excess
             excess = maximum(excess, x - upper) if upper < inf else excess
         distance: Scalar = ZERO
-        for x, start, unit in zip(q, near, position_units(model), strict=True):
-            distance = maximum(distance, absolute(x - start) * (1.0 / (length if unit == "m" else 1.0)))
+        for x, start, is_slide in zip(q, near, slides, strict=True):
+            distance = maximum(distance, absolute(x - start) * (1.0 / (length if is_slide else 1.0)))
         return Traced({"next": moved, "state": [size, determinant, excess, distance]})
 
     name = f"newton_step_{tag_of(order, tuple(units), model.lower.tolist(), model.upper.tolist())}"
@@ -141,14 +138,7 @@ class LoopClosure:
     def __init__(
         self, kernels: Kernels, sets: CoordinateSets, coordinates: Coordinates, reference: ArrayLike | None
     ) -> None:
-        """Find the elimination order.
-
-        Args:
-            kernels: of the model.
-            sets: its sets of coordinates.
-            coordinates: "actuated", "independent", or names of joints: those whose positions are given.
-            reference: a configuration near one that closes the loops, in the assembly mode to be used; by default the
-                home configuration of the model.
+        """Close the loops near the reference, by default the home configuration; see `ConstraintQueries.loop_closure`.
 
         Raises:
             InputError: the coordinates do not determine the motion.
@@ -225,14 +215,10 @@ class LoopClosure:
     def _near_reference(self, q: Array) -> Array:
         """The same configuration with angles of single axes within half a turn of the reference."""
         step = self.model.difference(self.reference, q)
-        turns = np.where(self._is_angle & self._has_single_axis, np.round(step / (2.0 * np.pi)), 0.0)
+        sizes = [own.stop - own.start for own in map(self.model.v_index, self.model.joint_names)]
+        is_single = np.repeat(np.equal(sizes, 1), sizes)  # of a joint that has no other velocity
+        turns = np.where(self._is_angle & is_single, np.round(step / (2.0 * np.pi)), 0.0)
         return np.asarray(self.model.integrate(q, -2.0 * np.pi * turns)) if turns.any() else q
-
-    @cached_property
-    def _has_single_axis(self) -> NDArray[np.bool_]:
-        """Velocities of joints that have no other one, (nv,)."""
-        slices = [self.model.v_index(name) for name in self.model.joint_names]
-        return np.concatenate([np.full(own.stop - own.start, own.stop - own.start == 1) for own in slices])
 
     def _values(self, given: ArrayLike | Mapping[str, float]) -> Array:
         """The given positions as an array, (m,) or (N, m)."""
@@ -318,11 +304,10 @@ class LoopClosure:
         q, status = self.solve(given, near)
         if status is _CLOSED:  # of one state, in microseconds
             return q
-        errors: dict[int, _Refusal] = {SINGULAR: SingularConfigurationError, NOT_CLOSED: ModelError}
-        for worst, error in errors.items():
+        for worst in (SINGULAR, NOT_CLOSED):
             bad = np.flatnonzero(status == worst)
             if len(bad):
-                raise self._refusal(error, bad if np.ndim(status) else None, given)
+                raise self._refusal(worst, bad if np.ndim(status) else None, given)
         if (status == BEYOND_LIMITS).any():
             self._warn_of_limits(np.atleast_2d(q))
         return q
@@ -335,17 +320,16 @@ class LoopClosure:
         text = f"model {model.name!r}: joints exceed their position limits where the loops close: {shown}."
         warnings.warn(BeyondLimitsWarning(text, loops=tuple(model.loop_names), joints=joints), stacklevel=4)
 
-    def _refusal(self, error: _Refusal, rows: NDArray[np.intp] | None, given: Any) -> AdaError:
+    def _refusal(self, status: int, rows: NDArray[np.intp] | None, given: Any) -> AdaError:
         names = ", ".join(dict.fromkeys(self.model.joint_of_position(k) for k in self.places))
         where = "" if rows is None else f"state {rows[0]} ({len(rows)} states in all): "
         value = given if rows is None or isinstance(given, Mapping) else np.asarray(given)[rows[0]]
-        reason = (
-            "the loops cannot be closed with these positions; they are outside of the workspace"
-            if error is ModelError
-            else "the path from the reference crosses a singular configuration, where these coordinates do not "
-            "determine the motion"
-        )
-        return error(
+        reason = "the loops cannot be closed with these positions; they are outside of the workspace"
+        if status == SINGULAR:
+            reason = (
+                "the path from the reference crosses a singular configuration, where they do not determine the motion"
+            )
+        return (SingularConfigurationError if status == SINGULAR else ModelError)(
             f"{where}model {self.model.name!r} with {names} at {value}: {reason}. Choose positions nearer to the "
             "reference, or another reference=q or near=q.",
             loop=", ".join(self.model.loop_names),
@@ -359,12 +343,6 @@ def joint_points(model: Model, q: Array) -> Array:
     poses = link_poses(model, q)
     ends = [(poses[loop.parent], loop.parent_xyz) for loop in model.loops.values()]
     return np.array([*(p for _, p in poses.values()), *(p + R @ xyz for (R, p), xyz in ends)])
-
-
-def position_units(model: Model) -> list[str]:
-    """Unit of each position, "m" or "rad"; quaternions count as angles."""
-    kinds = [JOINT_TYPES[model.joints[name].kind] for name in model.joint_names]
-    return ["m" if one.unit == "m" else "rad" for kind in kinds for one in kind.coordinates]
 
 
 def position_places(model: Model, chosen: Sequence[int]) -> list[int]:

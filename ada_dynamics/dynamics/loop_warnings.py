@@ -85,13 +85,9 @@ _AT_REST = {
 
 
 def warn_singular(model: Model, loops: Iterable[str], what: str, ways: Sequence[Array] | None) -> None:
-    """Warn of a singular configuration.
+    """Warn of a singular configuration in which constraints of some loops lose rank.
 
-    Args:
-        model: the model.
-        loops: names of loops whose constraints lose rank.
-        what: the computed quantity.
-        ways: directions in which it can start to move, if it is at rest.
+    `ways` are the directions in which a mechanism at rest can start to move.
     """
     names = tuple(sorted(loops))
     where = f"model {model.name!r} is in a singular configuration (loops {', '.join(names)})"

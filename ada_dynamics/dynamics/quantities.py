@@ -36,7 +36,7 @@ from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.model.tree import Tree, for_efforts
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import Scalar, Vec3, leaves
+from ada_dynamics.spatial.vector import Scalar, leaves
 
 Outputs = Mapping[str, Any]
 Vector = Sequence[Scalar]
@@ -101,16 +101,9 @@ def quantity(
     solves: bool = False,
     extra: Mapping[str, int] | None = None,
 ) -> Quantity:
-    """A quantity.
+    """A quantity of some of q, v, tau, a and wrenches, and of extra inputs with their lengths.
 
-    Args:
-        name: an identifier.
-        tree: the mechanism.
-        inputs: of q, v, tau, a and wrenches.
-        shapes: of the results.
-        body: computes them, with guards of its own or without.
-        solves: whether it divides by the mass matrix, which must then not be singular.
-        extra: more inputs, with their lengths.
+    It is guarded by usable positions, the guards of the body and, if it divides by the mass matrix, the pivots of that.
     """
     sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv, "a": tree.nv, "wrenches": 6 * len(tree.bodies)}
     wanted = {**{key: sizes[key] for key in inputs}, **(extra or {})}
@@ -206,14 +199,8 @@ def _inverse_mass_matrix(tree: Tree, q: Vector) -> list[list[Scalar]]:
 
 def _coriolis_matrix(tree: Tree, q: Vector, v: Vector) -> list[list[Scalar]]:
     rates = dict(zip(q, position_rates(tree, q, v), strict=True))
-    changes = [
-        [
-            Motion(Vec3(*x[:3]), Vec3(*x[3:]))
-            for s in body.joint.subspace(body.positions(q))
-            for x in [directional((*s.angular, *s.linear), rates)]
-        ]
-        for body in tree.bodies
-    ]
+    subspaces = (body.joint.subspace(body.positions(q)) for body in tree.bodies)
+    changes = [[Motion.linear_first(directional((*s.linear, *s.angular), rates)) for s in S] for S in subspaces]
     return coriolis.coriolis_matrix(tree, q, v, changes)
 
 
@@ -289,14 +276,9 @@ TABLE |= {f"{name}_rate": TABLE[name].rate() for name in ("com_jacobian", "momen
 def of_tree(
     tree: Tree, name: str, link: str | Sequence[str] | None = None, *more: str, external: bool = False
 ) -> Quantity:
-    """A quantity of the table.
+    """A quantity of the table, of a link or, for the Jacobian in a frame, of several links.
 
-    Args:
-        tree: the mechanism.
-        name: in the table.
-        link: for a quantity of a link; the Jacobian also takes several links.
-        more: frame of the Jacobian.
-        external: whether wrenches act on links; they are one more argument of the quantity and of its equation.
+    External wrenches on links are one more argument of the quantity and of its equation.
     """
     row = TABLE[name]
     shapes, own = row.shapes_of(tree), () if link is None else (link, *more)
