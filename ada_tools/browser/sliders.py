@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,35 +33,18 @@ _STEPS = 100  # minimum number of steps of a slider
 _ROUNDING = 1e-9  # tolerance for limits after unit conversion, in steps
 
 
-class SliderRange(NamedTuple):
-    """Range and step of a slider, in degrees or metres."""
-
-    low: float
-    high: float
-    step: float
-
-    def including(self, value: float) -> SliderRange:
-        """Extend the range to include a value outside the limits, beyond rounding."""
-        low, high = self.low, self.high
-        if value <= low - self.step:
-            low = _rounded(math.floor(value / self.step), self.step)
-        if value >= high + self.step:
-            high = _rounded(math.ceil(value / self.step), self.step)
-        return SliderRange(low, high, self.step)
-
-    def nearest(self, value: float) -> float:
-        """Value clipped to the range."""
-        return min(max(value, self.low), self.high)
-
-
-def slider_range(lower: float, upper: float, is_angle: bool) -> SliderRange:
-    """Slider range within two limits [deg, m]."""
+def slider_range(lower: float, upper: float, is_angle: bool, value: float) -> tuple[float, float, float]:
+    """Low end, high end and step of a slider within two limits [deg, m]; it also includes a value beyond them."""
     step = _COARSEST[is_angle]
     if 0.0 < upper - lower < _STEPS * step:
         step = 10.0 ** math.floor(math.log10((upper - lower) / _STEPS))
     low = _rounded(math.ceil(lower / step - _ROUNDING), step)
-    high = _rounded(math.floor(upper / step + _ROUNDING), step)
-    return SliderRange(low, max(high, low + step), step)
+    high = max(_rounded(math.floor(upper / step + _ROUNDING), step), low + step)
+    if value <= low - step:
+        low = _rounded(math.floor(value / step), step)
+    if value >= high + step:
+        high = _rounded(math.ceil(value / step), step)
+    return low, high, step
 
 
 def _rounded(steps: int, step: float) -> float:
@@ -113,11 +96,9 @@ def add_joint_slider(
     """
     scale, rest = (math.degrees(1.0), 180.0) if is_angle else (1.0, 1.0)
     low, high = (x * scale if abs(x) < NO_LIMIT else math.copysign(rest, x) for x in ends)
-    limits = slider_range(low, high, is_angle)
-    if start is not None:
-        limits = limits.including(scale * start)
-    low, high, step = limits
-    value = low if start is None else limits.nearest(scale * start)
+    value = low if start is None else scale * start
+    low, high, step = slider_range(low, high, is_angle, value)
+    value = min(max(value, low), high)
     return Slider(page.gui.add_slider(f"{label} [{'deg' if is_angle else 'm'}]", low, high, step, value, **more), scale)
 
 

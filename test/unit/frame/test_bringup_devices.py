@@ -62,36 +62,17 @@ def test_an_address_may_be_that_of_an_emulated_device_or_open_no_port(name, valu
 
 
 @pytest.mark.parametrize("name", ["pa10_bringup", "khr1_bringup", "pa10_control"])
-def test_a_real_robot_moves_only_after_somebody_has_activated_it_and_an_emulated_one_at_once(name):
-    def start(backend, **values):
+def test_a_real_robot_moves_only_after_somebody_has_activated_and_armed_it_and_an_emulated_one_at_once(name):
+    def devices(backend, activate="auto"):
         url = REAL.get(name, {"url": ARM}) if backend == "real" else {}
-        return plan(name, {"backend": backend, **url, **values}, BARE).devices["autostart"]
+        found = plan(name, {"backend": backend, "activate": activate, **url}, BARE).devices
+        safety = f"{found['devices'][0]}.safety."
+        return tuple(found.get(key) for key in ("autostart", safety + "hold_without_commands", safety + "arm_within"))
 
-    assert (start("real"), start("emulator")) == ("inactive", "active")
+    assert (devices("real"), devices("emulator")) == (("inactive", None, 10.0), ("active", True, None))
     # One that nobody commands would not stay active for long: it waits for the first command.
-    assert (start("real", activate="true"), start("emulator", activate="false")) == ("commanded", "inactive")
-    assert start("real", activate="false") == "inactive"
-
-
-@pytest.mark.parametrize("name", ["pa10_bringup", "khr1_bringup", "pa10_control"])
-def test_only_an_emulated_robot_stays_active_while_nobody_commands_it(name):
-    (robot,) = plan(name, {"backend": "emulator"}, BARE).devices["devices"]
-    key = f"{robot}.safety.hold_without_commands"
-    assert plan(name, {"backend": "emulator"}, BARE).devices[key] is True
-    for activate in ("auto", "true"):
-        values = {"backend": "real", "activate": activate, **REAL.get(name, {"url": ARM})}
-        assert key not in plan(name, values, BARE).devices
-
-
-@pytest.mark.parametrize("name", ["pa10_bringup", "khr1_bringup", "pa10_control"])
-def test_a_real_robot_is_armed_in_a_second_step_unless_it_is_to_start_by_itself(name):
-    def arm_within(backend, **values):
-        url = REAL.get(name, {"url": ARM}) if backend == "real" else {}
-        devices = plan(name, {"backend": backend, **url, **values}, BARE).devices
-        return devices.get(f"{devices['devices'][0]}.safety.arm_within")
-
-    assert arm_within("real") == 10.0
-    assert arm_within("real", activate="true") is None and arm_within("emulator") is None
+    assert devices("real", activate="true") == ("commanded", None, None)
+    assert devices("real", activate="false")[0] == devices("emulator", activate="false")[0] == "inactive"
 
 
 def test_a_controller_that_gives_way_gets_a_sensor_in_front_of_the_hand():

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -52,43 +54,26 @@ def later(motion: Motion, t: float) -> Array:
     return frames.displaced(motion.pose, t * motion.twist + 0.5 * t * t * motion.acceleration)
 
 
-def rates(pose: Array, before: Array, after: Array, h: float) -> tuple[Array, Array]:
-    """Twist and acceleration of a frame from its poses a little before and after, in the axes they are given in."""
-    ahead, back = frames.displacement(pose, after), frames.displacement(pose, before)
-    return (ahead - back) / (2.0 * h), (ahead + back) / h**2
+def rates(pose_at: Callable[[float], Array], h: float = 1e-4) -> Motion:
+    """Motion of a frame by its poses a little before and after, in the axes they are given in."""
+    pose = pose_at(0.0)
+    ahead, back = (frames.displacement(pose, pose_at(t)) for t in (h, -h))
+    return Motion(pose, (ahead - back) / (2.0 * h), (ahead + back) / h**2)
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=30)
-def test_relative_motion_is_that_of_the_relative_pose(seed: int) -> None:
+def test_motions_are_those_of_the_poses(seed: int) -> None:
     one, two = moving(seed)
-    found, h = seen_from(one, two), 1e-4
-    pose, before, after = (inverse(later(one, t)) @ later(two, t) for t in (0.0, -h, h))
-    twist, bend = rates(pose, before, after, h)
-    assert np.allclose(found.pose, pose, atol=EXACT)
-    # second differences: h² times third and fourth derivatives of some hundred, and rounding 1e-16/h² = 1e-8
-    assert np.allclose(found.twist, twist, atol=1e-5)
-    assert np.allclose(found.acceleration, bend, atol=1e-4)
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=30)
-def test_a_frame_on_a_body_moves_with_it(seed: int) -> None:
-    body, other = moving(seed)
-    fixed, h = other.pose, 1e-4
-    found = carried(body, fixed)
-    pose, before, after = (later(body, t) @ fixed for t in (0.0, -h, h))
-    twist, bend = rates(pose, before, after, h)
-    assert np.allclose(found.pose, pose, atol=EXACT)
-    assert np.allclose(found.twist, twist, atol=1e-5)
-    assert np.allclose(found.acceleration, bend, atol=1e-4)
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=30)
-def test_the_plates_twist_is_that_of_its_poses(seed: int) -> None:
-    face, _ = moving(seed)
-    mounting, h = Mounting(), 1e-5
-    pose, before, after = (mounting.plate_pose(later(face, t)) for t in (0.0, -h, h))
-    twist, _ = rates(pose, before, after, h)
-    assert np.allclose(mounting.plate_twist(face.pose, face.twist), twist, atol=1e-6)
+    for found, pose_at in (
+        (seen_from(one, two), lambda t: inverse(later(one, t)) @ later(two, t)),
+        (carried(one, two.pose), lambda t: later(one, t) @ two.pose),  # a frame on a body
+    ):
+        wanted = rates(pose_at)
+        assert np.allclose(found.pose, wanted.pose, atol=EXACT)
+        # second differences: h² times third and fourth derivatives of some hundred, and rounding 1e-16/h² = 1e-8
+        assert np.allclose(found.twist, wanted.twist, atol=1e-5)
+        assert np.allclose(found.acceleration, wanted.acceleration, atol=1e-4)
+    mounting = Mounting()
+    wanted = rates(lambda t: mounting.plate_pose(later(one, t)), 1e-5)
+    assert np.allclose(mounting.plate_twist(one.pose, one.twist), wanted.twist, atol=1e-6)

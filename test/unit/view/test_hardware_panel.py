@@ -64,6 +64,10 @@ class Desk:
         self.page.act()
         self.panel.tick()
 
+    def wait(self, seconds):
+        for _ in range(round(seconds * RATE)):
+            self.tick()
+
     def hold(self, seconds):
         for _ in range(round(seconds * RATE)):
             if self.sees_stop:
@@ -102,21 +106,32 @@ def desk(page):
     return Desk(page)
 
 
-def test_a_button_is_held_as_long_as_signs_come_and_no_longer(page):
-    hold = HoldButton(page, "hold")
+class Held(HoldButton):
+    """A button of a page, and the browsers that hold it."""
+
+    def down(self, seconds, *clients):
+        for _ in range(round(seconds * RATE)):
+            self._page.clock.advance(1.0 / RATE)
+            for client in clients or (1,):
+                self.sign(client)
+
+
+@pytest.fixture
+def hold(page):
+    return Held(page, "hold")
+
+
+def test_a_button_is_held_as_long_as_signs_come_and_no_longer(page, hold):
     hold.sign(1)
     assert not hold.is_held, "one sign alone begins nothing"
-    page.clock.advance(1.0 / RATE)
-    hold.sign(1)
+    hold.down(1.0 / RATE)
     assert hold.is_held
     page.clock.advance(EXPIRES)
     assert hold.is_held
     page.clock.advance(0.01)
     assert not hold.is_held, "no sign came: the browser is gone, or frozen"
     hold.release(1)
-    for _ in range(2):
-        page.clock.advance(1.0 / RATE)
-        hold.sign(1)
+    hold.down(2.0 / RATE)
     assert hold.is_held and hold.presses == 2
     hold.release(2)
     assert hold.is_held, "another browser cannot let go of it"
@@ -125,52 +140,34 @@ def test_a_button_is_held_as_long_as_signs_come_and_no_longer(page):
 
 
 @pytest.mark.parametrize("pause", [EXPIRES + 0.01, 2.0, 60.0])
-def test_a_browser_that_was_frozen_goes_on_with_nothing_until_the_button_is_pressed_anew(page, pause):
-    hold = HoldButton(page, "hold")
-
-    def down(seconds, client=1):
-        for _ in range(round(seconds * RATE)):
-            page.clock.advance(1.0 / RATE)
-            hold.sign(client)
-
-    down(1.0)
+def test_a_browser_that_was_frozen_goes_on_with_nothing_until_the_button_is_pressed_anew(page, hold, pause):
+    hold.down(1.0)
     assert hold.is_held
     page.clock.advance(pause)
     for _ in range(100):
-        down(1.0 / RATE)
+        hold.down(1.0 / RATE)
         assert not hold.is_held
     assert hold.presses == 1 and hold.refusals == 1 and "press it again" in hold.refusal
     hold.release(1)
-    down(0.2)
+    hold.down(0.2)
     assert hold.is_held and hold.presses == 2 and hold.refusals == 1
     page.clock.advance(pause)
-    down(0.2, client=2)
+    hold.down(0.2, 2)
     assert hold.is_held, "another person may"
-    down(0.2)
+    hold.down(0.2)
     hold.release(2)
-    down(0.2)
+    hold.down(0.2)
     assert not hold.is_held, "the first one has not let go yet"
 
 
-def test_signs_that_come_all_at_once_count_as_one(page):
-    hold = HoldButton(page, "hold")
+def test_signs_that_come_all_at_once_count_as_one_and_two_browsers_do_not_hold_it_in_turns(hold):
     for _ in range(50):
         hold.sign(1)
     assert not hold.is_held
-
-
-def test_two_browsers_do_not_hold_it_in_turns(page):
-    hold = HoldButton(page, "hold")
-    for _ in range(4):
-        page.clock.advance(1.0 / RATE)
-        hold.sign(1)
-        hold.sign(2)
+    hold.down(0.2, 1, 2)
     hold.release(1)
-    assert not hold.is_held
-    assert hold.presses == 1
-    for _ in range(2):
-        page.clock.advance(1.0 / RATE)
-        hold.sign(2)
+    assert not hold.is_held and hold.presses == 1
+    hold.down(0.1, 2)
     assert hold.is_held and hold.presses == 2
 
 
@@ -202,8 +199,7 @@ def test_a_held_button_moves_the_robot_at_the_chosen_speed_and_letting_go_leaves
     count = len(desk.sent)
     desk.let_go()
     assert desk.node.commands[-1] is None
-    for _ in range(20):
-        desk.tick()
+    desk.wait(1.0)
     assert len(desk.sent) == count
     desk.hold(6.0)
     assert desk.node.at["knee"] == pytest.approx(math.radians(30.0)), "and the next press goes on"
@@ -318,27 +314,22 @@ def test_stop_is_asked_for_in_every_state_and_without_the_pages_thread(desk):
 
 def test_a_stop_is_asked_for_again_until_the_node_says_that_it_is_stopped(desk):
     desk.stop()
-    for _ in range(round(1.2 * RATE)):
-        desk.tick()
+    desk.wait(1.2)
     assert desk.node.asked == ["stop"] * 3
     desk.node.said = said("inactive", stopped="asked to")
-    for _ in range(round(2.0 * RATE)):
-        desk.tick()
+    desk.wait(2.0)
     assert desk.node.asked == ["stop"] * 3
     desk.node.said = said("inactive")
-    for _ in range(round(2.0 * RATE)):
-        desk.tick()
+    desk.wait(2.0)
     assert desk.node.asked == ["stop"] * 3, "a reset by somebody else is not undone"
 
 
 def test_a_stop_that_nobody_hears_is_not_asked_for_for_ever(desk):
     desk.stop()
-    for _ in range(round(15.0 * RATE)):
-        desk.tick()
+    desk.wait(15.0)
     count = len(desk.node.asked)
     assert 15 <= count <= 21
-    for _ in range(round(5.0 * RATE)):
-        desk.tick()
+    desk.wait(5.0)
     assert len(desk.node.asked) == count
 
 
