@@ -21,7 +21,7 @@ from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives, ParameterQueries
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
-from ada_dynamics.dynamics.quantities import FRAMES, Frame, body_wrenches, of_tree
+from ada_dynamics.dynamics.quantities import FRAMES, MASS_MATRIX_METHODS, Frame, body_wrenches, of_tree
 from ada_dynamics.errors import NameDict
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.generic import GenericKernel
@@ -130,9 +130,16 @@ class Dynamics(ForwardInverseDerivatives):
         return self._forward_or_inverse("inverse", {"q": q, "v": v, "a": a}, external)
 
     @compiled_method
-    def mass_matrix(self, q: ArrayLike) -> Array:
-        """Joint-space mass matrix with armature, (nv, nv); that of the tree, without its loops."""
-        return self._evaluate("mass_matrix", q)
+    def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
+        """Joint-space mass matrix with armature, (nv, nv); that of the tree, without its loops.
+
+        Args:
+            q: positions.
+            method: crba (composite rigid bodies), unit_vector (one inverse dynamics per column) or jacobian (from the
+                definition): the same result at rising cost.
+        """
+        choice("method", method, MASS_MATRIX_METHODS)
+        return self._evaluate("mass_matrix" if method == "crba" else f"mass_matrix_{method}", q)
 
     @compiled_method
     def inverse_mass_matrix(self, q: ArrayLike) -> Array:

@@ -42,6 +42,7 @@ Outputs = Mapping[str, Any]
 Vector = Sequence[Scalar]
 Frame: TypeAlias = Literal["local_world_aligned", "local", "world"]
 FRAMES: tuple[Frame, ...] = get_args(Frame)
+MASS_MATRIX_METHODS = ("crba", "unit_vector", "jacobian")
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,8 @@ TABLE: dict[str, Row] = {
     "inverse": Row(("q", "v", "a"), {"tau": ("nv",)}, rnea.inverse_dynamics, True),
     "pulled": Row(("q",), {"efforts": ("nv",), "dq": _SQUARE}, _pulled),  # with external wrenches
     "mass_matrix": Row(("q",), {"M": _SQUARE}, lambda tree, q: crba.mass_matrix(tree, q).dense(), True),
+    "mass_matrix_unit_vector": Row(("q",), {"M": _SQUARE}, crba.mass_matrix_by_unit_vectors, True),
+    "mass_matrix_jacobian": Row(("q",), {"M": _SQUARE}, crba.mass_matrix_by_jacobians, True),
     "inverse_mass_matrix": Row(("q",), {"M_inv": _SQUARE}, _inverse_mass_matrix, True, True),
     "coriolis_matrix": Row(("q", "v"), {"C": _SQUARE}, _coriolis_matrix),
     "bias": Row(("q", "v"), {"h": ("nv",)}, lambda tree, q, v: rnea.inverse_dynamics(tree, q, v, None), True),

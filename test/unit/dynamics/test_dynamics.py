@@ -109,6 +109,7 @@ def test_batches_of_different_lengths_are_refused(arm: ada.Dynamics) -> None:
         (lambda d, z: d.acceleration("x", z, z, z), "link", "x"),
         (lambda d, z: d.jacobian("flange", z, "worlds"), "frame", "worlds"),
         (lambda d, z: d.jacobian_rate("flange", z, z, "loc"), "frame", "loc"),
+        (lambda d, z: d.mass_matrix(z, "crab"), "method", "crab"),
         (lambda d, z: kernel_of(d, "foward"), "kernel", "foward"),
         (lambda d, z: d.forward(z, z, z, {"flang": np.zeros(6)}), "link", "flang"),
         (lambda d, z: d.model.q_index("s9"), "joint", "s9"),
