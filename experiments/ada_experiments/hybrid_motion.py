@@ -9,7 +9,7 @@ in pure simulation (S1) is shown for comparison, as in the figures of the docume
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,16 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.clock import ManualClock
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments import space_robots
 from ada_experiments.motion_simulation.delay import ActiveLoopWarning
 from ada_experiments.motion_simulation.hexa_table import SENSORS, EmulatedTable, EmulatedTableSettings
-from ada_experiments.motion_simulation.lock_step import Record, run
+from ada_experiments.motion_simulation.loop import Compensation, Network, Record, run
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, TableSettings, plate_mechanics
-from ada_experiments.motion_simulation.programs import LoopSettings
 from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 from ada_experiments.pictures import picture
 from ada_robot.settings import checked
@@ -48,19 +46,6 @@ KNOWN = (
 )
 GROWS = 0.05  # energy fed in relative to that of the contact, at least, for an uncompensated loop
 _NETWORK = ("delay", "jitter", "loss", "seed")
-
-
-class Network(NamedTuple):
-    """Network between the dynamics and the table control."""
-
-    delay: float  # in each direction [s]
-    jitter: float = 0.0  # [s]
-    loss: float = 0.0
-    seed: int = 0
-
-    def faults(self) -> Mapping[str, float]:
-        """Faults for `lock_step.run`."""
-        return {"delay": self.delay, "jitter": self.jitter, "drop": self.loss}
 
 
 class HybridSettings(NamedTuple):
@@ -120,10 +105,10 @@ class HybridRig:
         self,
         i: int,
         *,
-        compensation: int = 2,
+        compensation: Compensation = 2,
         heavy: bool = False,
         algorithm: Algorithm = "order_n",
-        network: Network | None = None,
+        network: Network = Network(),  # noqa: B008  (immutable)
     ) -> Record:
         """Contact on the emulated table."""
         chosen, pair = self.chosen, self._pair(heavy, algorithm)
@@ -136,13 +121,10 @@ class HybridRig:
                 sensor=chosen.sensor,
             ),
             pair.mounting,
-            clock=ManualClock(),
         )
-        faults, seed = (network.faults(), network.seed) if network else ({}, 0)
-        loop = LoopSettings(compensation=compensation)
         with warnings.catch_warnings():  # passivity is evaluated by the caller
             warnings.simplefilter("ignore", ActiveLoopWarning)
-            found = run(pair, table, chosen.duration, loop, faults=faults, seed=seed)
+            found = run(pair, table, chosen.duration, compensation=compensation, network=network)
         self.violations += len(table.hexa.violations)
         return found
 
@@ -229,7 +211,7 @@ def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> HybridSetting
 def _notes(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Record]) -> list[str]:
     stiff = ", ".join(f"{case.stiffness:.0f}" for case in cases[: len(chosen.stiffnesses)])
     jumps = ", ".join(f"{case.hybrid.push.max():.1f}" for case in cases)
-    network, summary = chosen.network, bad[0].delays
+    network, delays = chosen.network, 1e3 * bad[0].delay
     return [
         "HEXA97's dimensions, masses and K_d are unknown. With the HEXA of the catalogue (plate at "
         f"{space_robots.TABLE_HEIGHT:g} m) and the probe the contact stiffness is k = {stiff} N/m. The pose of "
@@ -238,8 +220,8 @@ def _notes(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Re
         f"mean over 10 ms; the highest single values are {jumps} N. The numerical model has no such mass, as in the "
         "document.",
         f"Disturbed network: {1e3 * network.delay:g} ms and up to {1e3 * network.jitter:g} ms jitter each way, "
-        f"{100 * network.loss:g} % loss. The loop's delay was {1e3 * summary.delay_p50:.1f} ms (median), "
-        f"{1e3 * summary.delay_max:.1f} ms at most; {summary.lost} answers were lost, {bad[0].filled} forces estimated "
+        f"{100 * network.loss:g} % loss. The loop's delay was {np.median(delays):.1f} ms (median), "
+        f"{delays.max():.1f} ms at most; {bad[0].lost} answers were lost, {bad[0].filled} forces estimated "
         f"from the identified stiffness of {bad[0].stiffness:.0f} N/m.",
     ]
 
@@ -338,13 +320,13 @@ def _physics(
 def _loop(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Record]) -> dict[str, Quantity]:
     records = [case.hybrid for case in cases]
     compensated, _ = bad
-    answers = compensated.delays.answers + compensated.delays.lost
+    answers = compensated.answers + compensated.lost
     return {
-        "delay_error": Quantity(max(abs(r.delays.delay_p50 - expected_delay(chosen.pair.step)) for r in records), "s"),
+        "delay_error": Quantity(max(abs(np.median(r.delay) - expected_delay(chosen.pair.step)) for r in records), "s"),
         "least_gain_uncompensated": Quantity(min(case.late.gain for case in cases)),
         "largest_gain": Quantity(max(r.gain for r in records)),
         "impact_loss_error": Quantity(max(abs(case.hybrid.gain + plate_takes(case)) for case in cases)),
-        "loss_error": Quantity(abs(compensated.delays.lost / answers - chosen.network.loss)),
+        "loss_error": Quantity(abs(compensated.lost / answers - chosen.network.loss)),
         "gain": Quantity(max(case.hybrid.gain for case in cases)),
         "gain_uncompensated": Quantity(max(case.late.gain for case in cases)),
         "gain_in_bad_network": Quantity(compensated.gain),

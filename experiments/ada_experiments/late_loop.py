@@ -18,16 +18,15 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.drawing.plots import figure_context, save
-from ada_experiments.hybrid_motion import KNOWN, HybridRig, Network, read_settings
-from ada_experiments.motion_simulation.delay import PASSIVE_TO, longest_passive_delay, touches
-from ada_experiments.motion_simulation.lock_step import Record
+from ada_experiments.hybrid_motion import KNOWN, HybridRig, read_settings
+from ada_experiments.motion_simulation.delay import ENERGY_TOLERANCE, PASSIVE_TO, longest_passive_delay, touches
+from ada_experiments.motion_simulation.loop import Network, Record
 from ada_experiments.pictures import picture
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 DOCUMENTED = (200.0, 400.0, 800.0)  # K_p of figs. 12-14 [N m/rad]
 BEARS = 0.0275  # loop delay tolerated by all of them [s]: 27 ms, in steps
-SAYS = 0.02  # fraction of the contact energy above which the observer warns: `LoopSettings.energy_tolerance`
 CLEAR = 0.05  # gain, relative to ½ m_e v² of the approach, that must be detected
 _SHOWN = 0.5  # gain at the ends of the colour scale
 PICTURE, BOUND = "s3_passivity.png", "s3_bound.png"
@@ -131,7 +130,7 @@ def passivity_map(scenario: Scenario, progress: Progress) -> PassivityMap:
             progress((i * shape[1] + j) / gain.size, f"K_p = {kp:g} N m/rad, {1e3 * delay:g} ms each way")
             record = rig.hybrid(i, network=Network(delay))
             gain[i, j], given[i, j] = record.gain, most_given(record)
-            made[i, j], late[i, j] = record.made, record.delays.delay_p50
+            made[i, j], late[i, j] = record.made, np.median(record.delay)
     return PassivityMap(np.array(chosen.stiffnesses), bound, late.mean(axis=0), gain, given, made)
 
 
@@ -146,13 +145,13 @@ def quantities_of(found: PassivityMap) -> dict[str, Quantity]:
     """Energy gains, and errors of the observer."""
     printed = np.isin(found.kp, DOCUMENTED)
     borne = found.gain[np.ix_(printed, found.delay <= BEARS)]
-    stiffest = len(found.kp) - 1
+    stiffest, warns = len(found.kp) - 1, found.made > ENERGY_TOLERANCE
     return {
         "largest_gain_borne": Quantity(float(borne.max())),
         "gain_at_35_ms": Quantity(float(found.gain[found.kp == 800.0][0][found.delay < 0.036][-1])),
         "stiffest_by_bound": Quantity(found.turns_active(stiffest) / float(found.bound[stiffest])),
-        "missed_gains": Quantity(float(np.sum((found.given > CLEAR) & (found.made <= SAYS)))),
-        "false_alarms": Quantity(float(np.sum((found.given < 0.5 * SAYS) & (found.made > SAYS)))),
+        "missed_gains": Quantity(float(np.sum((found.given > CLEAR) & ~warns))),
+        "false_alarms": Quantity(float(np.sum((found.given < 0.5 * ENERGY_TOLERANCE) & warns))),
     }
 
 
@@ -172,7 +171,7 @@ def table_of(found: PassivityMap, probe: str = "") -> Table:
 
 
 def _cell(gain: float, made: float) -> str:
-    return f"{100 * gain:+.0f} %{' *' if made > SAYS else ''}"
+    return f"{100 * gain:+.0f} %{' *' if made > ENERGY_TOLERANCE else ''}"
 
 
 def _notes(found: PassivityMap) -> list[str]:

@@ -6,11 +6,7 @@ a force sensor like one robot relative to the other, and the measured force acts
 
     frames                      transforms between the simulated world and the laboratory
     robots                      simulated robots
-    delay                       delay and its compensation, lost packets, passivity
+    delay                       delay and its compensation, lost messages, passivity
     motion_table, hexa_table    table and force sensor of the probe
-    packets                     packets between the programs
-    programs                    both sides of the loop, without clocks and sockets
-    lock_step                   both sides in one process, in simulated time
-    real_time, graphics         programs of three machines; started by
-                                python -m ada_experiments.motion_simulation
+    loop                        the loop of dynamics and table
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delay of the hybrid loop: its measurement, its compensation by prediction, forces of lost packets, and passivity.
+"""Delay of the hybrid loop: its measurement, its compensation by prediction, forces of lost messages, and passivity.
 
 A force that is late by T feeds energy into each contact: exp(π ω T) for a body on a spring, ω = √(k/m). The pose is
 therefore sent ahead by T, with velocity and acceleration. docs/motion_simulation.md derives both, and the largest delay
@@ -15,99 +15,66 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_experiments.motion_simulation.frames import Motion, cross, displaced
-from ada_robot.timing.periods import Histogram
 
-_NS = 1e-9  # [s]
-WRAP = 1 << 32  # of sequence numbers
 _WINDOW = 51  # replies in the median filter of the delay
+_READY = 10  # replies before the delay is filtered
 _SLOWNESS = 0.1  # gain of the low-pass filter of the delay, which avoids jumps
 _MEMORY = 256  # number of stored poses
 _FORGETTING = 0.98  # forgetting factor per reply: about 50 replies count
 _ENOUGH = 5  # replies in a contact before its slope is used
 _SHORT = 1e-7  # [m] displacement (standard deviation) too small for identification
-LONGEST_FILL = 10  # steps; after that the force is held instead of extrapolated
+_LONGEST_FILL = 10  # steps; after that the force is held instead of extrapolated
 LEAST_ENERGY = 1e-5  # [J] above the effect of sensor noise; the contacts of the document have 1.5 mJ
 SMOOTHED = 0.010  # [s]
 JUMP = 0.020  # [s]; during shorter gaps the plate bounces in contact
 PASSIVE_TO = 1.224  # ω T [rad]
-
-
-class DelaySummary(NamedTuple):
-    """Statistics of the loop; a delay is from a pose to the middle of the step in which its force acts."""
-
-    answers: int  # used replies of the table
-    lost: int  # missing sequence numbers
-    reordered: int  # replies that arrived after a later one and were not used
-    delay: float  # filtered [s]
-    delay_p50: float
-    delay_p99: float
-    delay_max: float
-    round_trip_p50: float  # from sending a pose to receiving its reply, on the sender's clock [s]
-    round_trip_p99: float
-    round_trip_max: float
+ENERGY_TOLERANCE = 0.02  # fraction of the energy of a contact that the loop may generate without a warning
 
 
 class DelayMeter:
-    """Delay and number of lost packets, from sequence numbers and time stamps of one machine's clock.
+    """Delay and number of lost replies, from numbers and simulated times of messages.
 
     Each reply of the table contains the simulated time of the pose at which its force was measured. The force acts for
-    a step. Clocks of different machines are never compared.
+    a step.
+
+    Attributes:
+        answers: number of used replies.
+        lost: number of missing replies.
+        delay: filtered delay from a pose to the middle of the step in which its force acts [s].
     """
 
     def __init__(self, step: float) -> None:
         """Args: step of the dynamics [s]."""
         self._step = step
         self._recent: deque[float] = deque(maxlen=_WINDOW)
-        self._delays, self._trips = Histogram(), Histogram()
         self._newest: int | None = None
-        self.answers = self.lost = self.reordered = 0
+        self.answers = self.lost = 0
         self.delay = 0.0
 
-    @property
-    def is_ready(self) -> bool:
-        """Return True once the delay is based on enough replies."""
-        return len(self._recent) >= 10
-
-    def takes(self, sequence: int) -> bool:
-        """Register the sequence number of a reply; return True if it is newer than all before."""
-        if self._newest is None:
-            self._newest = sequence
-        else:
-            ahead = (sequence - self._newest) % WRAP
-            if not 0 < ahead < WRAP // 2:
-                self.reordered += 1
-                self.lost -= 1 if ahead else 0  # it was counted as lost, unless it is a copy of the latest
-                return False
-            self.lost += ahead - 1
-            self._newest = sequence
+    def takes(self, number: int) -> bool:
+        """Register the number of a reply; return True if it is newer than all before."""
+        ahead = 1 if self._newest is None else number - self._newest
+        if ahead <= 0:
+            self.lost -= 1  # it was counted as lost
+            return False
+        self.lost += ahead - 1
+        self._newest = number
         self.answers += 1
         return True
 
-    def measure(self, now: float, pose_time: float, round_trip_ns: int) -> None:
+    def measure(self, now: float, pose_time: float) -> None:
         """Register a reply whose force is about to be used.
 
         Args:
             now: start of the step, simulated [s].
             pose_time: simulated time of the pose at which the force was measured [s].
-            round_trip_ns: time since that pose was sent [ns].
         """
-        late = now + 0.5 * self._step - pose_time
-        self._recent.append(late)
-        self._delays.add(round(late / _NS))
-        self._trips.add(round_trip_ns)
+        self._recent.append(now + 0.5 * self._step - pose_time)
         median = sorted(self._recent)[len(self._recent) // 2]
-        if not self.is_ready or self.delay == 0.0:
+        if len(self._recent) < _READY or self.delay == 0.0:
             self.delay = median
         else:
             self.delay += _SLOWNESS * (median - self.delay)
-
-    def summary(self) -> DelaySummary:
-        """Statistics up to now."""
-        counts = self.answers, self.lost, self.reordered
-        statistics = [
-            (*histogram.percentiles((0.5, 0.99)), histogram.longest * _NS) for histogram in (self._delays, self._trips)
-        ]
-        return DelaySummary(*counts, self.delay, *statistics[0], *statistics[1])
 
 
 class SentPose(NamedTuple):
@@ -124,20 +91,14 @@ class ForceFilling:
     force is extrapolated along this slope by the displacement sent since.
 
     Attributes:
-        stiffness: identified stiffness along the force [N/m]; the expected one until then.
+        stiffness: identified stiffness along the force [N/m]; 0 until then.
         filled: number of steps with an estimated force.
     """
 
-    def __init__(self, step: float, least_force: float, expected_stiffness: float = 0.0) -> None:
-        """Initialize without data.
-
-        Args:
-            step: step of the dynamics [s].
-            least_force: contact threshold [N].
-            expected_stiffness: stiffness until it is identified [N/m]; with 0 forces are held until then.
-        """
+    def __init__(self, step: float, least_force: float) -> None:
+        """Args: step of the dynamics [s]; contact threshold [N]. Forces are held until the stiffness is known."""
         self._step, self._least = step, least_force
-        self.stiffness = expected_stiffness
+        self.stiffness = 0.0
         self.filled = 0
         self._sent: deque[SentPose] = deque(maxlen=_MEMORY)
         self._forget()
@@ -146,11 +107,6 @@ class ForceFilling:
         self._weight = self._count = 0.0
         self._mean = np.zeros(2)  # displacement, force
         self._spread = np.zeros((2, 2))
-
-    def restart(self) -> None:
-        """Prepare for another motion, keeping the stiffness."""
-        self._sent.clear()
-        self._forget()
 
     def sent(self, time: float, place: Array) -> None:
         """Store a sent pose."""
@@ -190,7 +146,7 @@ class ForceFilling:
             return wrench
         self.filled += 1
         size = float(np.linalg.norm(wrench[:3]))
-        before, now = self._place(pose_time), self._place(min(wanted_time, pose_time + LONGEST_FILL * self._step))
+        before, now = self._place(pose_time), self._place(min(wanted_time, pose_time + _LONGEST_FILL * self._step))
         if size < self._least or before is None or now is None:
             return wrench
         more = self.stiffness * float((now - before) @ wrench[:3]) / size
@@ -236,10 +192,6 @@ class PassivityObserver:
         """
         self.tolerance = tolerance
         self._step = step
-        self.restart()
-
-    def restart(self) -> None:
-        """Prepare for another motion without stored energy."""
         self.energy = self.held = self.made = self._free = 0.0
         self._wrench, self._rate = np.zeros(6), np.zeros(6)
 

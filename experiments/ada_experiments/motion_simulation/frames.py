@@ -25,7 +25,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.poses import inverse, wrench_matrix
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.rotations import conjugate, quaternion_exp, quaternion_log, quaternion_product
-from ada_dynamics.spatial.orientation import pose_by_quaternion, pose_of, to_quaternion
+from ada_dynamics.spatial.orientation import pose_of, upper_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
 
 LENGTH = 1.0  # [m] link length of the space robots (table 1)
@@ -46,17 +46,6 @@ def cross(a: ArrayLike, b: ArrayLike) -> Array:
     return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
-def to_seven(pose: Array) -> Array:
-    """[x, y, z, qx, qy, qz, qw] of a pose, as in packets."""
-    w, x, y, z = to_quaternion(pose[:3, :3])
-    return np.array([*pose[:3, 3], x, y, z, w])
-
-
-def of_seven(seven: Array) -> Array:
-    """Pose from [x, y, z, qx, qy, qz, qw], with a normalized quaternion."""
-    return pose_by_quaternion(seven[:3], seven[3:])
-
-
 def displaced(pose: Array, way: Array) -> Array:
     """Pose after a displacement [translation, rotation vector] in its reference axes."""
     found = pose.copy()
@@ -67,7 +56,7 @@ def displaced(pose: Array, way: Array) -> Array:
 
 def displacement(pose: Array, other: Array) -> Array:
     """[translation, rotation vector] from one pose to another in their common reference axes, (6,)."""
-    turn = quaternion_product(to_seven(other)[3:], conjugate(to_seven(pose)[3:]))
+    turn = quaternion_product(upper_quaternion(other[:3, :3]), conjugate(upper_quaternion(pose[:3, :3])))
     return np.concatenate([other[:3, 3] - pose[:3, 3], quaternion_log(turn)])
 
 
@@ -172,10 +161,6 @@ class Mounting:
     def on_tip(self, measured: Array) -> Array:
         """Wrench on real model 1 about its tip, in tip axes, from the measured wrench."""
         return wrench_in(inverse(self.tip_in_lab) @ self.sensor_in_lab, measured)
-
-    def at_sensor(self, on_tip: Array) -> Array:
-        """Wrench at the sensor from a wrench on the tip; inverse of `on_tip`."""
-        return wrench_in(inverse(self.sensor_in_lab) @ self.tip_in_lab, on_tip)
 
 
 def checked_pose(what: str, value: ArrayLike) -> Array:

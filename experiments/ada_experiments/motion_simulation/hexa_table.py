@@ -2,30 +2,26 @@
 """Motion table of the document: a HEXA driven through the safety cycle, and the force sensor of its probe.
 
 Each period: inverse kinematics of the pose, one cycle of `SafeCycle` (which checks the angles before sending them), one
-sensor reading. In lock step a `ManualClock` advances by one period per exchange; in real time the caller keeps the
-period. `EmulatedTable` has both devices emulated in this process: the contact force on the probe is passed to the
-sensor emulator, and everything else uses the byte protocols of the devices.
+sensor reading. The clock of the table keeps the period: a `ManualClock` advances by one period per exchange, the clock
+of the machine waits for the next one. `EmulatedTable` has both devices emulated in this process: the contact force on
+the probe is passed to the sensor emulator, and everything else uses the byte protocols of the devices.
 """
 
 from __future__ import annotations
 
-import math
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.clock import SYSTEM_CLOCK, ManualClock
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.dynamics.poses import inverse
 from ada_dynamics.errors import InputError
 from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
 from ada_experiments.motion_simulation.motion_table import FACE_TO_FACE, MotionTable, Reading
-from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.emulation.in_process import InProcessWire
+from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
 from ada_hardware.force_torque.pipeline import steady_mean
@@ -63,58 +59,40 @@ class SensorReading(NamedTuple):
 
     wrench: Array  # [f, n] at the sensor origin in sensor axes, including the zero offset [N, N m]
     is_fresh: bool  # whether it is from this period
-    is_saturated: bool = False  # whether an axis is at the end of its range
     problem: str = ""
 
 
-class ProbeSensor(ABC):
-    """A force sensor, read once per period; its zero is the mean of some periods at rest."""
+class ProbeSensor(Protocol):
+    """A force sensor, read once per period."""
 
-    def __init__(self) -> None:
-        """Initialize with a zero offset of zero."""
-        self.zero = np.zeros(6)
-        self._seen: list[Array] = []
-
-    @abstractmethod
-    def open(self) -> None:
+    def open(self) -> object:
         """Connect to the sensor. Raises TransportError or NoAnswer."""
 
-    @abstractmethod
     def sense(self) -> SensorReading:
         """Reading of this period, including the zero offset."""
 
-    @abstractmethod
-    def close(self) -> None:
+    def close(self) -> object:
         """Close the connection; idempotent."""
 
-    def begin_zero(self) -> None:
-        """Start collecting samples for the zero."""
-        self._seen = []
 
-    def take_zero(self, sensed: SensorReading) -> bool:
-        """Process a sample; return True once the zero is determined.
-
-        Raises:
-            Refused: the samples are not steady.
-        """
-        if sensed.is_fresh:
-            self._seen.append(sensed.wrench)
-        if len(self._seen) < ZERO_PERIODS:
-            return False
-        seen, self._seen = self._seen, []
-        self.zero = steady_mean(seen, _STEADY_FORCE, _STEADY_MOMENT)
-        return True
+def _problem(sample: Any) -> str:
+    return sample.error or ("an axis is at the end of its range" if sample.is_saturated else "")
 
 
-class DriverSensor(ProbeSensor):
+class DriverSensor:
     """A sensor driver that is read synchronously."""
 
     def __init__(self, driver: SensorDriver[Any, Any], period: float, clock: Callable[[], float]) -> None:
         """Args: driver; period of the table [s], at least twice that of the sensor; clock of the driver."""
-        super().__init__()
         self._driver, self._period, self._clock = driver, period, clock
+        self.close = driver.close
 
-    def open(self) -> None:  # noqa: D102
+    def open(self) -> None:
+        """Connect to the sensor.
+
+        Raises:
+            InputError: the sensor is too slow.
+        """
         self._driver.open()
         if self._driver.period > 0.5 * self._period * (1.0 + 1e-6):
             text = (
@@ -124,39 +102,31 @@ class DriverSensor(ProbeSensor):
             )
             raise InputError(text, field="period", value=self._driver.period, allowed=0.5 * self._period)
 
-    def sense(self) -> SensorReading:  # noqa: D102
+    def sense(self) -> SensorReading:
+        """Reading of this period."""
         now = self._clock()
         sample = self._driver.read()
         while sample.is_fresh and sample.time < now:  # an earlier queued sample
             sample = self._driver.read()
-        return SensorReading(sample.wrench, sample.is_fresh, sample.is_saturated, sample.error)
-
-    def close(self) -> None:  # noqa: D102
-        self._driver.close()
+        return SensorReading(sample.wrench, sample.is_fresh, _problem(sample))
 
 
-class ThreadSensor(ProbeSensor):
+class ThreadSensor:
     """A sensor with a separate thread."""
 
     def __init__(self, sensor: ForceSensor) -> None:
         """Args: force sensor."""
-        super().__init__()
-        self._sensor = sensor
-        self._number = -1
+        self._sensor, self._number = sensor, -1
+        self.open, self.close = sensor.open, sensor.close
 
-    def open(self) -> None:  # noqa: D102
-        self._sensor.open()
-
-    def sense(self) -> SensorReading:  # noqa: D102
+    def sense(self) -> SensorReading:
+        """Newest sample."""
         newest = self._sensor.newest
         if newest is None:
             return SensorReading(np.zeros(6), False)
         is_new = newest.number != self._number
         self._number = newest.number
-        return SensorReading(newest.raw, is_new, newest.is_saturated, newest.error)
-
-    def close(self) -> None:  # noqa: D102
-        self._sensor.close()
+        return SensorReading(newest.raw, is_new, _problem(newest))
 
 
 class HexaTable(MotionTable):
@@ -173,7 +143,7 @@ class HexaTable(MotionTable):
         sensor: ProbeSensor,
         safety: SafetySettings | None = None,
         *,
-        clock: ManualClock | None = None,
+        clock: Clock = SYSTEM_CLOCK,
         after_exchange: Callable[[], object] = lambda: None,
     ) -> None:
         """Store the devices; `open` connects to them.
@@ -182,22 +152,23 @@ class HexaTable(MotionTable):
             driver: driver of the HEXA, on the same clock.
             sensor: force sensor of the probe.
             safety: safety settings of the HEXA; default: those of the device, with steps up to LARGEST_STEP.
-            clock: clock of the lock step; None for real time, with the period kept by the caller.
+            clock: clock that keeps the period.
             after_exchange: called between the exchange with the table and the sensor reading; for emulated devices it
                 passes the contact force to the sensor.
         """
-        self.cycle = SafeCycle(driver, safety or SafetySettings(max_step=LARGEST_STEP), clock=clock or SYSTEM_CLOCK)
+        self.cycle = SafeCycle(driver, safety or SafetySettings(max_step=LARGEST_STEP), clock=clock)
         self.sensor = sensor
         self._driver, self._clock, self._after = driver, clock, after_exchange
         self._kinematics = HexaKinematics()
         self._forget()
 
     def _forget(self) -> None:
-        self._next = math.nan  # time of the next exchange, in lock step [s]
-        self._found: PlatePose | None = None
+        self._next = self._clock.now()  # time of the next exchange [s]
+        self._pose: Array | None = None
         self._path: _Path | None = None
-        self._read = 0
-        self._refused = 0
+        self._zero = np.zeros(6)  # of the sensor: mean of some periods at rest
+        self._at_rest: list[Array] = []
+        self.late = self._read = self._refused = 0
 
     @property
     def period(self) -> float:  # noqa: D102
@@ -212,13 +183,13 @@ class HexaTable(MotionTable):
     def open(self) -> None:  # noqa: D102
         self._forget()
         self._warm_up()
-        self.cycle.open(self._now())
+        self.cycle.open(self._clock.now())
         try:
             self.sensor.open()
         except BaseException:
-            self.cycle.close(self._now())
+            self.cycle.close(self._clock.now())
             raise
-        self._next = self._now()
+        self._next = self._clock.now()
 
     def _warm_up(self) -> None:
         """Compile or load everything required before the first deadline."""
@@ -226,17 +197,12 @@ class HexaTable(MotionTable):
         self._kinematics.jacobians(HOME, angles)
         self._kinematics.forward(angles)
 
-    def stop(self) -> None:  # noqa: D102
-        if self.cycle.phase is Phase.ACTIVE:
-            self.cycle.deactivate(self._now(), "the motion simulation ended")
-        if self.cycle.phase is not Phase.CLOSED:
-            self.cycle.step(self._keep_time())
-
     def close(self) -> None:  # noqa: D102
-        if self.cycle.phase is Phase.ACTIVE and self._clock is not None:
-            while self.cycle.phase in (Phase.ACTIVE, Phase.STOPPING):
-                self.stop()
-        self.cycle.close(self._now())
+        if self.cycle.phase is Phase.ACTIVE:
+            self.cycle.deactivate(self._clock.now(), "the motion simulation ended")
+        while self.cycle.phase is Phase.STOPPING:
+            self.cycle.step(self._keep_time())
+        self.cycle.close(self._clock.now())
         self.sensor.close()
 
     def idle(self) -> None:  # noqa: D102
@@ -254,11 +220,15 @@ class HexaTable(MotionTable):
         if self._path is None:
             self._kinematics.inverse(pose)  # raises an error with the unreachable leg
             self._path = _Path(self._plate(), pose)
-            self.sensor.begin_zero()
+            self._at_rest = []
         path = self._path
         path.time += self.period
         sensed = self._go(path.pose)
-        ready = path.is_over and self.sensor.take_zero(sensed)
+        if path.is_over and sensed.is_fresh:
+            self._at_rest.append(sensed.wrench)
+        ready = len(self._at_rest) == ZERO_PERIODS
+        if ready:
+            self._zero, self._at_rest = steady_mean(self._at_rest, _STEADY_FORCE, _STEADY_MOMENT), []
         return self._reading(sensed, ready)
 
     def _activated(self, pose: Array) -> Reading:
@@ -266,7 +236,7 @@ class HexaTable(MotionTable):
         self.cycle.step(now)
         self._read += 1
         if self._read >= _READ_FIRST and self.cycle.feedback.is_fresh:
-            self.cycle.activate(self._now())
+            self.cycle.activate(self._clock.now())
         elif self._read > _READ_LAST:
             raise NoAnswer("motion table hexa: no reply; check its program, its address and the network.")
         return Reading(np.zeros(6), pose, is_ready=False, is_fresh=False)
@@ -302,7 +272,7 @@ class HexaTable(MotionTable):
         if not problem and sensed.problem:
             problem = f"force sensor: {sensed.problem}"
         fresh = cycle.feedback.is_fresh and sensed.is_fresh
-        return Reading(sensed.wrench - self.sensor.zero, self._plate(), ready, fresh, sensed.is_saturated, problem)
+        return Reading(sensed.wrench - self._zero, self._plate(), ready, fresh, problem)
 
     def _plate(self) -> Array:
         """Pose of the plate from the measured angles."""
@@ -313,17 +283,15 @@ class HexaTable(MotionTable):
             raise NoAnswer("motion table hexa: no measured angles yet.")
         return self._found.pose
 
-    # --- time -----------------------------------------------------------------------------------------------------
-    def _now(self) -> float:
-        return time.monotonic() if self._clock is None else self._clock.now()
-
     def _keep_time(self) -> float:
-        """Wait for the next period in lock step; return the present time."""
-        if self._clock is None:
-            return time.monotonic()
+        """Wait for the next period; return the present time."""
         self._clock.sleep(self._next - self._clock.now())
+        now = self._clock.now()
+        if now - self._next > self.period:
+            self.late += 1
+            self._next = now
         self._next += self.period
-        return self._clock.now()
+        return now
 
 
 class _Path:
@@ -371,21 +339,12 @@ class EmulatedTable(HexaTable):
         force_sensor: emulated sensor.
     """
 
-    def __init__(
-        self,
-        settings: EmulatedTableSettings,
-        mounting: Mounting,
-        *,
-        clock: ManualClock | None = None,
-        faults: Mapping[str, float] | None = None,
-    ) -> None:
-        """Switch both devices on.
+    def __init__(self, settings: EmulatedTableSettings, mounting: Mounting) -> None:
+        """Switch both devices on, in simulated time.
 
         Args:
             settings: settings of table and sensor.
             mounting: poses of probe, sensor and face.
-            clock: clock of the lock step; None for real time.
-            faults: faults of the table communication, see `emulation.faults`.
 
         Raises:
             Unreachable: the plate cannot reach the probe.
@@ -405,24 +364,18 @@ class EmulatedTable(HexaTable):
                 probe_stiffness=settings.probe_stiffness,
                 probe_dissipation=settings.probe_dissipation,
                 probe_friction=settings.probe_friction,
-                reply_delay=_REPLY if clock is not None else 0.0,  # in real time the computation takes as long
+                reply_delay=_REPLY,
             )
         )
-        now, sleep = (time.monotonic, time.sleep) if clock is None else (clock.now, clock.sleep)
-        wire = InProcessWire(self.hexa, clock=now, sleep=sleep, faults=faults, url="emulated hexa")
-        driver = HexaDriver(HexaSettings(), wire=wire, clock=now)
-        self.force_sensor, sensor_driver = _sensor(settings, now, sleep)
-        sensor = DriverSensor(sensor_driver, driver.period, now)
+        clock = ManualClock()
+        wire = InProcessPackets(self.hexa, clock=clock.now, sleep=clock.sleep, url="emulated hexa")
+        driver = HexaDriver(HexaSettings(), wire=wire, clock=clock.now)
+        self.force_sensor, sensor_driver = _sensor(settings, clock)
+        sensor = DriverSensor(sensor_driver, driver.period, clock.now)
         self._at_sensor = inverse(mounting.sensor_in_lab)
         self._weight = np.concatenate([self._at_sensor[:3, :3] @ (0.0, 0.0, -_WEIGHT), np.zeros(3)])
         self._load()
         super().__init__(driver, sensor, clock=clock, after_exchange=self._load)
-
-    def _warm_up(self) -> None:
-        super()._warm_up()
-        plant = self.hexa.plant
-        plant.run()
-        _ = plant.weight_torques, plant.torques, plant.probe_wrench
 
     def _load(self) -> None:
         """Set the load of the sensor: contact force and weight of the probe, which is vertically above it."""
@@ -432,14 +385,13 @@ class EmulatedTable(HexaTable):
         self.force_sensor.set_wrench(wrench_in(self._at_sensor, about_base) + self._weight)
 
 
-def _sensor(settings: EmulatedTableSettings, now: Any, sleep: Any) -> tuple[Any, SensorDriver[Any, Any]]:
+def _sensor(settings: EmulatedTableSettings, clock: Clock) -> tuple[Any, SensorDriver[Any, Any, Any]]:
     """Emulated sensor and its driver."""
-    emulator: Emulator[Any]
     if settings.sensor == "netft":
-        emulator = NetFtEmulator(NetFtEmulatorSettings(rate=_RATE, noise=settings.noise, seed=settings.seed))
-        packets = InProcessWire(emulator, clock=now, sleep=sleep, url="emulated netft")
-        return emulator, NetFtDriver(NetFtSettings(rate=_RATE), wire=packets, clock=now)
-    emulator = DynPickEmulator(DynPickEmulatorSettings(noise=settings.noise, seed=settings.seed, rate=_RATE))
-    stream = InProcessWire(emulator, clock=now, sleep=sleep, url="emulated dynpick")
+        netft = NetFtEmulator(NetFtEmulatorSettings(rate=_RATE, noise=settings.noise, seed=settings.seed))
+        packets = InProcessPackets(netft, clock=clock.now, sleep=clock.sleep, url="emulated netft")
+        return netft, NetFtDriver(NetFtSettings(rate=_RATE), wire=packets, clock=clock.now)
+    dynpick = DynPickEmulator(DynPickEmulatorSettings(noise=settings.noise, seed=settings.seed, rate=_RATE))
+    stream = InProcessStream(dynpick, clock=clock.now, sleep=clock.sleep, url="emulated dynpick")
     use = DynPickSettings(mode="continuous", rate=_RATE)
-    return emulator, DynPickDriver(use, wire=stream, clock=now, sleep=sleep)
+    return dynpick, DynPickDriver(use, wire=stream, clock=clock.now, sleep=clock.sleep)

@@ -44,7 +44,6 @@ class Reading(NamedTuple):
         pose: pose of the plate, 4x4.
         is_ready: whether the table follows poses.
         is_fresh: whether both values are from this period.
-        is_saturated: whether the sensor is at the end of its range.
         problem: problem of the table or sensor that ends the motion; "" without one.
     """
 
@@ -52,12 +51,17 @@ class Reading(NamedTuple):
     pose: Array
     is_ready: bool = True
     is_fresh: bool = True
-    is_saturated: bool = False
     problem: str = ""
 
 
 class MotionTable(ABC):
-    """A motion table with a force sensor; called from a single thread."""
+    """A motion table with a force sensor; called from a single thread.
+
+    Attributes:
+        late: periods since `open` that began more than one period too late, by the clock of the table.
+    """
+
+    late: int = 0
 
     @property
     @abstractmethod
@@ -104,13 +108,8 @@ class MotionTable(ABC):
             TransportError: the connection is lost.
         """
 
-    @abstractmethod
-    def stop(self) -> None:
-        """Hold the present pose; never raises."""
-
-    def close(self) -> None:
-        """Close the connection with the table at rest; idempotent."""
-        self.stop()
+    def close(self) -> None:  # noqa: B027  (optional for subclasses)
+        """Bring the table to rest and close the connection; idempotent."""
 
 
 SUBSTEPS = 20  # per period; 0.1 ms are sufficient for a probe of 1e6 N/m
@@ -228,9 +227,6 @@ class ImpedanceTable(MotionTable):
         on_probe = np.concatenate([force, cross(tip, force)])
         sensed = wrench_in(inverse(self._mounting.sensor_in_lab), on_probe)
         return Reading(sensed, self._pose())
-
-    def stop(self) -> None:  # noqa: D102
-        self._target, self._rate = self._x.copy(), np.zeros(6)
 
     # --- inside ---------------------------------------------------------------------------------------------------
     def _away(self, pose: Array) -> Array:

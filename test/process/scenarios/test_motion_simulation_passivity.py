@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ada_dynamics.clock import ManualClock
 from ada_experiments.motion_simulation.delay import ActiveLoopWarning, PassivityObserver
 from ada_experiments.motion_simulation.frames import Motion
 from ada_experiments.motion_simulation.hexa_table import EmulatedTable, EmulatedTableSettings
-from ada_experiments.motion_simulation.lock_step import Record, run
-from ada_experiments.motion_simulation.programs import LoopSettings
+from ada_experiments.motion_simulation.loop import Network, Record, run
 from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 
 Array = NDArray[np.float64]
@@ -50,15 +48,13 @@ def test_what_is_given_beyond_what_was_taken_is_the_loops(tolerance: float, is_a
     assert found.is_active is is_active
 
 
-def touch(kp: float, delay: float, compensation: int = 2, **more: Any) -> tuple[Record, list[str]]:
+def touch(kp: float, delay: float, compensation: Any = 2, **more: Any) -> tuple[Record, list[str]]:
     """A touch on the HEXA of S2, and what the loop said about its energy."""
     pair = RobotPair(PairSettings(**more))
-    table = EmulatedTable(
-        EmulatedTableSettings(kp=kp, kd={200.0: 2.0, 400.0: 3.0, 800.0: 4.0}[kp]), pair.mounting, clock=ManualClock()
-    )
+    table = EmulatedTable(EmulatedTableSettings(kp=kp, kd={200.0: 2.0, 800.0: 4.0}[kp]), pair.mounting)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        record = run(pair, table, 0.45, LoopSettings(compensation=compensation), faults={"delay": delay})
+        record = run(pair, table, 0.45, compensation=compensation, network=Network(delay))
     return record, [str(one.message) for one in said if one.category is ActiveLoopWarning]
 
 
@@ -105,8 +101,8 @@ def test_a_loop_that_is_not_compensated_warns_at_any_delay() -> None:
 
 def test_a_bad_network_is_no_alarm() -> None:
     pair = RobotPair(PairSettings())
-    table = EmulatedTable(EmulatedTableSettings(kp=800.0, kd=4.0), pair.mounting, clock=ManualClock())
+    table = EmulatedTable(EmulatedTableSettings(kp=800.0, kd=4.0), pair.mounting)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ActiveLoopWarning)
-        found = run(pair, table, 0.45, faults={"delay": 0.002, "jitter": 5e-4, "drop": 0.1}, seed=7)
+        found = run(pair, table, 0.45, network=Network(0.002, 5e-4, 0.1, seed=7))
     assert found.made == 0.0

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from refused import refused
 
-from ada_dynamics.clock import ManualClock
+from ada_dynamics.clock import SYSTEM_CLOCK, ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.spatial.orientation import pose_of
@@ -21,11 +21,12 @@ from ada_experiments.motion_simulation.hexa_table import (
     HexaTable,
     ThreadSensor,
 )
-from ada_experiments.motion_simulation.lock_step import run
+from ada_experiments.motion_simulation.loop import run
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, Reading, TableSettings
-from ada_experiments.motion_simulation.programs import LoopSettings
 from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
-from ada_hardware.emulation.in_process import InProcessWire
+from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
+from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
+from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
 from ada_hardware.force_torque.sensor import ForceSensor
@@ -48,7 +49,7 @@ def before_the_probe(gap: float) -> Array:
 def made(kind: str, **settings: object) -> MotionTable:
     if kind == "impedance":
         return ImpedanceTable(TableSettings(**settings), Mounting())  # type: ignore[arg-type]
-    return EmulatedTable(EmulatedTableSettings(**settings), Mounting(), clock=ManualClock())  # type: ignore[arg-type]
+    return EmulatedTable(EmulatedTableSettings(**settings), Mounting())  # type: ignore[arg-type]
 
 
 def prepared(table: MotionTable, pose: Array) -> Reading:
@@ -105,12 +106,8 @@ def test_a_touch_beside_the_middle_turns_about_the_sensor(kind: str) -> None:
     aside = facing((0.03, 0.0, -0.51), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     mounting = Mounting(tip_in_lab=aside)
     pair = RobotPair(PairSettings(), mounting)
-    clock = ManualClock()
-    table: MotionTable = (
-        ImpedanceTable(TableSettings(), mounting)
-        if kind == "impedance"
-        else EmulatedTable(EmulatedTableSettings(), mounting, clock=clock)
-    )
+    is_simple = kind == "impedance"
+    table = ImpedanceTable(TableSettings(), mounting) if is_simple else EmulatedTable(EmulatedTableSettings(), mounting)
     found = run(pair, table, 0.3)
     at = int(np.argmax(found.push))
     # on the tip: a push along its axis, and what is left of the moment about it: rounding, and the sensor's counts
@@ -121,9 +118,9 @@ def test_a_touch_beside_the_middle_turns_about_the_sensor(kind: str) -> None:
 @pytest.mark.parametrize("sensor", ["netft", "dynpick"])
 def test_a_touch_on_the_emulated_hexa_through_all_bytes(sensor: str) -> None:
     pair = RobotPair(PairSettings())
-    table = EmulatedTable(EmulatedTableSettings(kp=400.0, kd=3.0, sensor=sensor), pair.mounting, clock=ManualClock())
+    table = EmulatedTable(EmulatedTableSettings(kp=400.0, kd=3.0, sensor=sensor), pair.mounting)
     # DynPick: two counts of 1/24.5 N of noise, and the zero's rest
-    found = run(pair, table, 0.4, LoopSettings(least_force=0.3 if sensor == "dynpick" else 0.05))
+    found = run(pair, table, 0.4, least_force=0.3 if sensor == "dynpick" else 0.05)
     assert not table.hexa.violations
     assert not table.force_sensor.violations
     begin, end = found.touch
@@ -137,7 +134,7 @@ def test_a_touch_on_the_emulated_hexa_through_all_bytes(sensor: str) -> None:
 
 def test_an_end_of_the_motion_leaves_the_hexa_at_rest_with_its_brakes_on() -> None:
     pair = RobotPair(PairSettings())
-    table = EmulatedTable(EmulatedTableSettings(), pair.mounting, clock=ManualClock())
+    table = EmulatedTable(EmulatedTableSettings(), pair.mounting)
     run(pair, table, 0.1)
     assert table.cycle.phase is Phase.CLOSED
     assert table.hexa.state()["state"] == "BRAKED"
@@ -185,10 +182,16 @@ def test_a_sensor_with_a_thread_tells_its_newest_wrench() -> None:
     sensed = sensor.sense()
     assert sensed.is_fresh
     assert sensed.wrench == pytest.approx((1.0, -2.0, 3.0, 0.1, 0.2, -0.3), abs=2e-6)
-    sensor.begin_zero()
-    while not sensor.take_zero(sensed):  # of the one sample, over and over: what is tested is whose zero it is
-        pass
-    assert sensor.zero == pytest.approx(sensed.wrench)
+    sensor.close()
+
+
+def test_a_sensor_at_the_end_of_its_range_is_a_problem() -> None:
+    emulator, clock = DynPickEmulator(DynPickEmulatorSettings()), ManualClock()
+    wire = InProcessStream(emulator, clock=clock.now, sleep=clock.sleep)
+    sensor = DriverSensor(DynPickDriver(DynPickSettings(), wire=wire, clock=clock.now, sleep=clock.sleep), 0.1, clock)
+    emulator.set_wrench([1e4, 0.0, 0.0, 0.0, 0.0, 0.0])
+    sensor.open()
+    assert "end of its range" in sensor.sense().problem
     sensor.close()
 
 
@@ -196,8 +199,10 @@ def test_a_table_elsewhere_is_opened_by_its_addresses() -> None:
     sensor = ThreadSensor(ForceSensor("netft", {"url": "dry:"}))
     table = HexaTable(HexaDriver(HexaSettings(url="dry:")), sensor)
     table.open()
+    began = SYSTEM_CLOCK.now()
     for _ in range(3):
         table.idle()
+    assert SYSTEM_CLOCK.now() - began > 1.9 * table.period  # it keeps the time of real devices
     assert table.cycle.phase is Phase.INACTIVE
     assert table.cycle.feedback.is_fresh
     table.close()

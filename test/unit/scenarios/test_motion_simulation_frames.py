@@ -26,8 +26,8 @@ EXACT = 1e-12  # a dozen products of numbers of order one
 
 def test_a_turned_sensor_measures_in_its_own_axes() -> None:
     turned = Mounting(sensor_in_lab=pose_of((0.0, 0.0, -0.61), (0.0, 0.0, 0.5 * np.pi)))
-    felt = turned.at_sensor(np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
-    assert np.allclose(felt, (0.0, -3.0, 0.0, 0.3, 0.0, 0.0), atol=EXACT)
+    on_tip = turned.on_tip(np.array([0.0, -3.0, 0.0, 0.3, 0.0, 0.0]))
+    assert np.allclose(on_tip, (3.0, 0.0, 0.0, 0.0, 0.0, 0.0), atol=EXACT)
 
 
 @given(SIX, SIX, PLACES, TURNS)
