@@ -35,6 +35,7 @@ from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
 from ada_experiments import awa_simulators, late_loop, push_sweep, pushed_device
+from ada_experiments.settings import read_settings
 from ada_tools import scenario as scenarios
 from ada_tools.browser.scene import Arrow
 
@@ -350,9 +351,9 @@ def falls() -> Figure:
 def device() -> Figure:
     """Falls and survivals of HOAP-2 behind the hardware contract (T6.8)."""
     scenario = scenarios.load("T6.8")
-    chosen = pushed_device.read_settings(scenario.with_changes(scenario.full))
+    chosen = read_settings(scenario.with_changes(scenario.full), push_sweep.PushSettings)
     found, _ = pushed_device.all_pushes(chosen, lambda share, text: None)
-    figure: Figure = figure_of(push_sweep.map_of(found, chosen.sweep.points, pushed_device.LABELS), None, 2)
+    figure: Figure = figure_of(push_sweep.map_of(found, chosen.points, pushed_device.LABELS), None, 2)
     return figure
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,23 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Log, Simulation
 from ada_experiments.pictures import picture
-from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario, settings_of
+from ada_experiments.settings import read_settings
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
+from ada_tools.scenario.scenario import Scenario
 
-_KNOWN = ("robots", "start", "goal", "stiffness", "damping", "duration", "step")
 WAYS = ("null space", "null space, sampled", "springs and dampers")
+
+
+class NullSpaceSettings(NamedTuple):
+    """Settings of the scenario."""
+
+    robots: tuple[str, ...]
+    start: Annotated[tuple[float, ...], "rad"]  # of the four joints
+    goal: Annotated[tuple[float, ...], "rad"]
+    stiffness: Annotated[float, "1/s^2"]
+    damping: Annotated[float, "1/s"]
+    duration: Annotated[float, "s"]
+    step: Annotated[float, "s"]
 
 
 class NullSpaceMotion(NamedTuple):
@@ -38,23 +50,17 @@ class NullSpaceMotion(NamedTuple):
 @experiment("arm_in_null_space")
 def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Move the arms by the reaction null space, continuous and sampled, and by springs only."""
-    part = settings_of(scenario, _KNOWN)
-    start, goal = (np.array(part.vector(key, ("rad",) * 4)) for key in ("start", "goal"))
-    gains = {
-        "stiffness": [part.positive("stiffness", "1")],
-        "damping": [part.positive("damping", "1")],
-    }
-    duration, step = part.positive("duration", "s"), part.positive("step", "s")
+    chosen = read_settings(scenario, NullSpaceSettings)
+    goal, gains = JointReference(np.array(chosen.goal)), {"stiffness": [chosen.stiffness], "damping": [chosen.damping]}
     found: dict[str, dict[str, NullSpaceMotion]] = {}
-    names = part.texts("robots")
-    for i, name in enumerate(names):
+    for i, name in enumerate(chosen.robots):
         model = load(name)
-        q = np.concatenate([model.neutral()[:7], start])
+        q = np.concatenate([model.neutral()[:7], chosen.start])
         own = found[name] = {}
         for j, way in enumerate(WAYS):
-            progress((i + j / len(WAYS)) / len(names), f"{name}, {way}")
-            own[way] = moved(_simulation(model, q, JointReference(goal), gains, step, way).run(duration))
-    return Outcome([], _figures(found, output), [_table(found)], quantities=_quantities(found))
+            progress((i + j / len(WAYS)) / len(chosen.robots), f"{name}, {way}")
+            own[way] = moved(_simulation(model, q, goal, gains, chosen.step, way).run(chosen.duration))
+    return Outcome([], _figures(found, output), quantities=_quantities(found))
 
 
 def null_vector_off() -> dict[str, Quantity]:
@@ -121,16 +127,6 @@ def _quantities(found: dict[str, dict[str, NullSpaceMotion]]) -> dict[str, Quant
         "base_moved_by_samples": Quantity(max(x.base for x in sampled), "m, rad"),
         "base_moved_by_springs": Quantity(min(x.base for x in springs), "m, rad"),
     }
-
-
-def _table(found: dict[str, dict[str, NullSpaceMotion]]) -> Table:
-    columns = ("robot", "arm moved by", "arm turned [deg]", "base moved [m, rad]", "momentum of the base / total")
-    rows = [
-        (name, way, f"{x.arm:.1f}", f"{x.base:.2g}", f"{x.momentum:.2g}")
-        for name, own in found.items()
-        for way, x in own.items()
-    ]
-    return Table("Arm and base", columns, rows)
 
 
 def _figures(found: dict[str, dict[str, NullSpaceMotion]], output: Path) -> list[Path]:

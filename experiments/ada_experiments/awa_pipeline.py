@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -39,15 +39,21 @@ from ada_experiments.awa_equations import (
 )
 from ada_experiments.awa_walk import FEET, Walk, khr1_walk
 from ada_experiments.pictures import picture, vector
-from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario, settings_of
+from ada_experiments.settings import read_settings
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
+from ada_tools.scenario.scenario import Scenario
 
 LEG_END = "right_foot"  # motor 23 of table 3, with its tip in the middle of the sole: figs. 12 and 13
-_KNOWN = ("robot", "masses", "periods")
-_MASSES = ("description", "table 4")
 
 # Chains of six 4x4 products with entries of about ten (accelerations): 1e-14 is observed.
 ROUNDING = 1e-11
+
+
+class PipelineSettings(NamedTuple):
+    """Settings of the scenario."""
+
+    robot: str  # with the masses of table 4
+    periods: Annotated[tuple[float, ...], "s"]  # of the samples for eqs. 44 and 45, descending; the first for all else
 
 
 class Result(NamedTuple):
@@ -73,13 +79,8 @@ class Differences(NamedTuple):
 @experiment("awa_pipeline")
 def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Run the pipeline and check it."""
-    part = settings_of(scenario, _KNOWN)
-    periods = part.vector("periods", ("s",) * len(part.items("periods")))
-    if len(periods) < 2 or min(periods) <= 0.0 or list(periods) != sorted(periods, reverse=True):
-        raise part.problem("periods", "they must be at least two positive values in descending order.")
-    model = load(part.text("robot"))
-    if part.choice("masses", _MASSES, _MASSES[0]) == "table 4":
-        model = paper_robot(model)
+    chosen = read_settings(scenario, PipelineSettings)
+    periods, model = chosen.periods, paper_robot(load(chosen.robot))
     study = Study(model, khr1_walk(model))
     progress(0.0, "the pipeline of Awa 2009 against Dynamics")
     t = np.arange(0.0, study.walk.duration, periods[0])
@@ -89,16 +90,14 @@ def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     progress(0.3, "over standing feet")
     feet = over_feet(study.motors, still.motions, FEET)
     ground = study.run(samples, feet.body)
-    on_ground, zmp, margin = study.on_ground(samples, feet, ground)
+    quantities |= study.on_ground(samples, feet, ground)
     progress(0.6, "numerical differentiation")
-    differences = study.differences(periods)
-    quantities |= on_ground | _quantities_of(differences)
+    quantities |= _quantities_of(study.differences(periods))
     figures = [
         _fig_12(t, still.motions[study.foot], output / "a1_fig_12.png"),
         _fig_13(t, still.loads[study.foot], output / "a1_fig_13.png"),
-        _fig_ground(t, ground, zmp, margin, output / "a1_ground.png"),
     ]
-    return Outcome([], figures, [_table(differences)], quantities=quantities)
+    return Outcome([], figures, quantities=quantities)
 
 
 class Study:
@@ -149,7 +148,7 @@ class Study:
             "transpose_off": Quantity(_off_skew(still.motions[self.foot].tip)),
         }
 
-    def on_ground(self, samples: Samples, feet: FootMotion, ground: Result) -> tuple[dict[str, Quantity], Array, Array]:
+    def on_ground(self, samples: Samples, feet: FootMotion, ground: Result) -> dict[str, Quantity]:
         """Walk over supporting feet: ground wrench, zero-moment point and its margin."""
         q, v, a = self.states(samples, feet.body)
         whole = ground.loads[0]
@@ -165,12 +164,11 @@ class Study:
             corners[point.name] = foot.position + foot.rotation @ np.asarray(point.xyz)
             loaded[point.name] = feet.touching[point.link]
         margin = support_margins(zmp, corners, loaded)
-        quantities = {
+        return {
             "wrench_difference": Quantity(wrench),
             "zmp_difference": Quantity(float(np.abs(zmp - other).max()), "m"),
             "least_margin": Quantity(1e3 * float(margin.min()), "mm"),
         }
-        return quantities, zmp, margin
 
     def differences(self, periods: Sequence[float]) -> list[Differences]:
         """Effect of the rates of eqs. 44 and 45, by period."""
@@ -215,17 +213,6 @@ def _quantities_of(found: Sequence[Differences]) -> dict[str, Quantity]:
     }
 
 
-def _table(found: Sequence[Differences]) -> Table:
-    rows = [(f"{1e3 * one.period:g}", f"{one.error:.3e}", f"{one.smooth:.3f}", f"{one.sharp:.3f}") for one in found]
-    columns = (
-        "period [ms]",
-        "rms error of torques [N m]",
-        "peak of m p̈_g, smooth walk [N]",
-        "peak of m p̈_g, constant speeds [N]",
-    )
-    return Table("Numerical differentiation (eqs. 44, 45); p̈_g of the leg's end", columns, rows)
-
-
 # --- figures --------------------------------------------------------------------------------------------------------
 def _fig_12(t: Array, foot: MotorMotion, path: Path) -> Path:
     tip, centre = foot.tip, foot.centre
@@ -256,13 +243,3 @@ def _fig_13(t: Array, foot: MotorLoad, path: Path) -> Path:
         Panel.of("Torque u", "[N m]", t, {"u": foot.u}),
     ]
     return picture(panels, path, "Dynamics of the end of the right leg, body at rest (like fig. 13)", 2)
-
-
-def _fig_ground(t: Array, ground: Result, zmp: Array, margin: Array, path: Path) -> Path:
-    panels = [
-        vector("Force of the ground", "[N]", t, ground.loads[0].f),
-        vector("Zero-moment point", "[m]", t, zmp[:, :2], ("x", "y")),
-        vector("Body", "[m]", t, ground.motions[0].tip.position),
-        Panel.of("Margin in the soles", "[m]", t, {"margin": margin}),
-    ]
-    return picture(panels, path, "The walk over standing feet (not in the paper)", 2)

@@ -10,8 +10,9 @@ each of them in both simulators, with the robot of table 4 (motors, soles and a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -35,33 +36,34 @@ from ada_experiments.awa_walk import (
 )
 from ada_experiments.mujoco_twin import Ground, Twin
 from ada_experiments.pictures import picture
-from ada_tools.scenario.fields import Part
+from ada_experiments.settings import OR_ZERO, read_settings
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 OURS, THEIRS = "this library", "MuJoCo"
-KNOWN = ("robot", "step", "control_period", "rest", "friction", "armature", "gains", "touch_time")
-_GAINS = ("kp", "ti", "td", "speed")
-_PER_SECOND = "1/s"
-_ARMATURE = "kg m^2"
-
 EVERY = 4  # simulation steps per compared row
 SETTLED = 0.3  # [s] time after which feet and arms have settled
 SMOOTHED = 0.05  # [s] averaging window of forces: soft contacts oscillate faster
 LOADED = 0.1  # fraction of the weight above which a foot counts as loaded
 
 
-@dataclass(frozen=True)
-class SimulatorSettings:
-    """Settings of the scenario."""
+class SimulatorSettings(NamedTuple):
+    """Settings of A2 and A3."""
 
-    step: float  # [s]
-    period: float  # control period [s]
-    rest: float  # rest after the walk [s]
-    friction: float
-    armature: float  # [kg m²]
+    robot: str
+    step: Annotated[float, "s"]
+    control_period: Annotated[float, "s"]
+    friction: Annotated[float, "1"]
+    armature: Annotated[float, "kg m^2"]
+    touch_time: Annotated[float, "s"]  # time constant of MuJoCo contacts
     gains: Gains
-    touch_time: float  # time constant of MuJoCo contacts [s]
+    rest: Annotated[float, "s", OR_ZERO] = 0.5  # after the walk
+    pace: Annotated[float, "1"] = 1.0  # relative speed of the walk
+
+    @property
+    def period(self) -> float:
+        """Control period, at least one step [s]."""
+        return max(self.step, self.control_period)
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,14 @@ class SimulatorRun:
         return np.asarray(np.degrees(angles), dtype=np.float64)
 
     @property
+    def leaning(self) -> Array:
+        """Tilt of the body against the vertical [deg]."""
+        return np.asarray(np.degrees(np.arccos(np.clip(self.up[:, 2], -1.0, 1.0))))
+
+    @property
     def largest_tilt(self) -> float:
         """Largest tilt of the body against the vertical [deg]."""
-        return float(np.degrees(np.arccos(np.clip(self.up[:, 2], -1.0, 1.0))).max())
+        return float(self.leaning.max())
 
     def smoothed(self, foot: str) -> Array:
         """Moving average of the vertical force on a foot [N]."""
@@ -113,9 +120,8 @@ class SimulatorRun:
 @experiment("awa_simulators")
 def awa_simulators(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Walk in both simulators and compare."""
-    part = settings_of(scenario, KNOWN)
-    chosen = read_settings(part)
-    model = with_armature(load(part.text("robot")), chosen.armature)
+    chosen = read_settings(scenario, SimulatorSettings)
+    model = with_armature(load(chosen.robot), chosen.armature)
     walk = khr1_walk(model)
     progress(0.0, "KHR-1 walks in this library")
     contact = soles(model, chosen)
@@ -124,30 +130,10 @@ def awa_simulators(scenario: Scenario, output: Path, progress: Progress) -> Outc
     theirs = walk_there(model, walk, contact, chosen)
     progress(0.9, "figures")
     weight = model.total_mass * float(np.linalg.norm(model.gravity))
-    figures = [*_figures(model, ours, theirs, weight, output), _snapshots(log, output / "a2_walk.png")]
-    table = _table(model, ours, theirs)
+    title = "The walk in this library, seen from the front"
+    figures = [_figure(ours, theirs, output / "a2_body.png"), _strip(log, log.t[-1], output / "a2_walk.png", title)]
     quantities = quantities_of(ours, theirs) | agreement(ours, theirs, weight) | motor_quantities(log)
-    return Outcome([], figures, [table], quantities=quantities)
-
-
-def read_settings(part: Part) -> SimulatorSettings:
-    """Settings of a scenario, with units."""
-    gains = part.part("gains", _GAINS)
-    usual = Gains()
-    return SimulatorSettings(
-        part.positive("step", "s"),
-        part.positive("control_period", "s"),
-        part.quantity("rest", "s", 0.5),
-        part.positive("friction", "1"),
-        part.positive("armature", _ARMATURE),
-        Gains(
-            gains.positive("kp", _PER_SECOND, usual.kp),
-            gains.positive("ti", "s", usual.ti),
-            gains.quantity("td", "s", usual.td),
-            gains.positive("speed", "N m s/rad", usual.speed),
-        ),
-        part.positive("touch_time", "s"),
-    )
+    return Outcome([], figures, quantities=quantities)
 
 
 def soles(model: Model, chosen: SimulatorSettings) -> Contact:
@@ -248,60 +234,23 @@ def motor_quantities(log: Log) -> dict[str, Quantity]:
     }
 
 
-# --- tables and figures ---------------------------------------------------------------------------------------------
-def _table(model: Model, ours: SimulatorRun, theirs: SimulatorRun) -> Table:
-    rows = []
-    for name, run in ((OURS, ours), (THEIRS, theirs)):
-        end = run.q[-1, :2] - run.q[0, :2]
-        error = run.angles - run.desired
-        rows.append(
-            (
-                name,
-                f"{run.largest_tilt:.2f}",
-                f"{rms(error):.4f}",
-                f"{np.abs(error).max():.3f}",
-                f"{1e3 * run.q[:, 2].min():.1f}",
-                f"{1e3 * end[0]:.1f}, {1e3 * end[1]:.1f}",
-            )
-        )
-    columns = (
-        "simulator",
-        "largest tilt [deg]",
-        "rms error of the PID [rad]",
-        "largest [rad]",
-        "lowest height of the body [mm]",
-        "walked x, y [mm]",
-    )
-    return Table(f"The walk of {model.name}", columns, rows)
-
-
-def _figures(model: Model, ours: SimulatorRun, theirs: SimulatorRun, weight: float, output: Path) -> list[Path]:
-    t = ours.t
-
+# --- figures --------------------------------------------------------------------------------------------------------
+def _figure(ours: SimulatorRun, theirs: SimulatorRun, path: Path) -> Path:
     def both(title: str, label: str, one: Array, two: Array) -> Panel:
-        return Panel.of(title, label, t, {OURS: one, THEIRS: two})
+        return Panel.of(title, label, ours.t, {OURS: one, THEIRS: two})
 
-    body = [
+    panels = [
         both("Height of the body", "[m]", ours.q[:, 2], theirs.q[:, 2]),
         both("Roll", "[deg]", ours.tilts[:, 0], theirs.tilts[:, 0]),
         both("Pitch", "[deg]", ours.tilts[:, 1], theirs.tilts[:, 1]),
         both("Forward", "[m]", ours.q[:, 0], theirs.q[:, 0]),
         *(both(f"Force on the {f.replace('_', ' ')}", "[N]", ours.smoothed(f), theirs.smoothed(f)) for f in FEET),
     ]
-    joints = []
-    for name in ("hip_roll", "hip_pitch", "knee", "ankle_pitch"):
-        column = model.q_index(f"right_{name}").start - BASE_NQ
-        curves = {"wanted": ours.desired, OURS: ours.angles, THEIRS: theirs.angles}
-        values = {label: np.degrees(angles[:, column]) for label, angles in curves.items()}
-        joints.append(Panel.of(f"Right {name.replace('_', ' ')}", "[deg]", t, values))
-    return [
-        picture(body, output / "a2_body.png", "KHR-1 under PID control in two simulators", 2),
-        picture(joints, output / "a2_joints.png", "Joint angles of the right leg", 2),
-    ]
+    return picture(panels, path, "KHR-1 under PID control in two simulators", 2)
 
 
-def _snapshots(log: Log, path: Path) -> Path:
-    plot_snapshots(log, path, count=6, columns=6, plane="yz", title="The walk in this library, seen from the front")
+def _strip(log: Log, end: float, path: Path, title: str = "") -> Path:
+    plot_snapshots(log, path, times=np.linspace(0.0, end, 6), columns=6, plane="yz", title=title)
     return path
 
 
@@ -309,24 +258,13 @@ FALLEN = 45.0  # [deg] irrecoverable tilt
 LIES = 80.0  # [deg]
 _GROUPS = {"steps": {"step", "control_period"}, "gains": {"kp", "ti", "td"}, "others": {"friction", "pace"}}
 _NAMES = {"control_period": "control every", "kp": "K_p", "ti": "T_i", "td": "T_d"}
-_CHANGES = ("step", "control_period", "kp", "ti", "td", "friction", "pace")
 
 
-@dataclass(frozen=True)
-class SettingChange:
-    """Settings with changes relative to the paper."""
+class WalkTrial(NamedTuple):
+    """A walk in both simulators, with changes relative to the paper."""
 
-    text: str  # description
+    text: str  # description of the changes
     keys: frozenset[str]  # changed settings
-    settings: SimulatorSettings  # resulting settings
-    pace: float  # relative speed of the walk
-
-
-@dataclass(frozen=True)
-class WalkTrial:
-    """A walk in both simulators."""
-
-    change: SettingChange
     ours: SimulatorRun
     theirs: SimulatorRun
 
@@ -339,14 +277,10 @@ class WalkTrial:
 @experiment("awa_own_robot")
 def awa_own_robot(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Walk with the settings of the paper, then with single changes."""
-    tried, logs = try_all(scenario, progress)
+    tried, walk = try_all(scenario, progress)
     progress(0.9, "figures")
-    first, walk = tried[0], logs[0]
-    fallen = [(one.ours, log) for one, log in zip(tried, logs, strict=True) if one.tilts[0] > FALLEN]
+    first = tried[0]
     figures = [_strip(walk, first.ours.t[-1], output / "a3_fig_9.png")]
-    if fallen:
-        run, log = max(fallen, key=lambda pair: _fall_of(pair[0]))
-        figures.append(_strip(log, _fall_of(run), output / "a3_fall.png"))
     figures.append(picture(tilts(tried), output / "a3_tilt.png", "How far the body leans", 2))
     quantities = quantities_of(first.ours, first.theirs) | _falls(tried[1:])
     quantities["mass"] = Quantity(walk.model.total_mass, "kg")
@@ -355,57 +289,24 @@ def awa_own_robot(scenario: Scenario, output: Path, progress: Progress) -> Outco
     return Outcome([], figures, [_changes_table(tried)], quantities=quantities)
 
 
-def try_all(scenario: Scenario, progress: Progress) -> tuple[list[WalkTrial], list[Log]]:
-    """Walks with the settings of the paper and with each change; the logs are those of this library."""
-    part = settings_of(scenario, (*KNOWN, "changes"))
-    chosen = read_settings(part)
-    model = with_armature(paper_robot(load(part.text("robot"))), chosen.armature)
-    changes = [SettingChange("as the paper has it", frozenset(), chosen, 1.0), *_changes(part, chosen)]
-    found = []
-    for number, change in enumerate(changes):
-        progress(0.9 * number / len(changes), change.text)
-        found.append(_walk(model, change))
-    return [one for one, _ in found], [log for _, log in found]
-
-
-def _changes(part: Part, chosen: SimulatorSettings) -> list[SettingChange]:
-    """Changes defined by the entries of the scenario."""
-    found = []
-    for entry in part.parts("changes", _CHANGES):
-        keys = [key for key in _CHANGES if entry.has(key)]
-        settings, pace = chosen, 1.0
-        for key in keys:
-            if key == "pace":
-                pace = entry.positive(key, "1")
-            elif key == "friction":
-                settings = replace(settings, friction=entry.positive(key, "1"))
-            elif key == "step":
-                settings = _stepped(settings, entry.positive(key, "s"))
-            elif key == "control_period":
-                settings = replace(settings, period=entry.positive(key, "s"))
-            else:
-                unit = "1/s" if key == "kp" else "s"
-                settings = replace(settings, gains=replace(settings.gains, **{key: entry.quantity(key, unit)}))
-        text = ", ".join(f"{_NAMES.get(key, key)} {entry.text(key)}" for key in keys)
-        found.append(SettingChange(text, frozenset(keys), settings, pace))
-    return found
-
-
-def _stepped(chosen: SimulatorSettings, seconds: float) -> SimulatorSettings:
-    """Settings with another step; the control period is at least one step."""
-    return replace(chosen, step=seconds, period=max(seconds, chosen.period))
-
-
-def _walk(model: Model, change: SettingChange) -> tuple[WalkTrial, Log]:
-    walk, chosen = _at_pace(khr1_walk(model), change.pace), change.settings
-    contact = soles(model, chosen)
-    ours, log = walk_here(model, walk, contact, chosen)
-    return WalkTrial(change, ours, walk_there(model, walk, contact, chosen)), log
-
-
-def _at_pace(walk: Walk, pace: float) -> Walk:
-    walk.times = walk.times / pace
-    return walk
+def try_all(scenario: Scenario, progress: Progress) -> tuple[list[WalkTrial], Log]:
+    """Walks with the settings of the paper and with each change, and the log of the first one in this library."""
+    known = (*SimulatorSettings._fields, *Gains._fields)
+    entries = settings_of(scenario, (*SimulatorSettings._fields, "changes")).parts("changes", known)
+    found, logs = [], []
+    for number, entry in enumerate([None, *entries]):
+        texts = {} if entry is None else {key: entry.text(key) for key in entry.keys()}  # noqa: SIM118
+        text = ", ".join(f"{_NAMES.get(key, key)} {value}" for key, value in texts.items()) or "as the paper has it"
+        progress(0.9 * number / (1 + len(entries)), text)
+        changes = {f"settings.{'gains.' if key in Gains._fields else ''}{key}": value for key, value in texts.items()}
+        chosen = read_settings(scenario.with_changes(changes), SimulatorSettings, ("changes",))
+        model = with_armature(paper_robot(load(chosen.robot)), chosen.armature)
+        walk, contact = khr1_walk(model), soles(model, chosen)
+        walk.times = walk.times / chosen.pace
+        ours, log = walk_here(model, walk, contact, chosen)
+        found.append(WalkTrial(text, frozenset(texts), ours, walk_there(model, walk, contact, chosen)))
+        logs.append(log)
+    return found, logs[0]
 
 
 # --- what is found --------------------------------------------------------------------------------------------------
@@ -413,7 +314,7 @@ def _falls(tried: Sequence[WalkTrial]) -> dict[str, Quantity]:
     """Number of changes of each group that cause a fall, by simulator."""
     found = {}
     for name, keys in _GROUPS.items():
-        some = [one for one in tried if keys & one.change.keys and (name != "steps" or one.change.keys <= keys)]
+        some = [one for one in tried if keys & one.keys and (name != "steps" or one.keys <= keys)]
         for side, who in enumerate(("here", "there")):
             found[f"falls_by_{name}_{who}"] = Quantity(float(sum(one.tilts[side] > FALLEN for one in some)))
     return found
@@ -423,25 +324,15 @@ def _changes_table(tried: Sequence[WalkTrial]) -> Table:
     rows = []
     for one in tried:
         words = ["falls" if tilt > FALLEN else "walks" for tilt in one.tilts]
-        rows.append((one.change.text, *(f"{tilt:.1f}" for tilt in one.tilts), *words))
+        rows.append((one.text, *(f"{tilt:.1f}" for tilt in one.tilts), *words))
     columns = ("changed", f"largest tilt, {OURS} [deg]", f"{THEIRS} [deg]", OURS, THEIRS)
     return Table("Changes, one at a time", columns, rows)
 
 
-def _leaning(run: SimulatorRun) -> Array:
-    """Tilt of the body against the vertical [deg]."""
-    return np.degrees(np.arccos(np.clip(run.up[:, 2], -1.0, 1.0)))
-
-
 def _fall_of(run: SimulatorRun) -> float:
     """Time at which the body lies on the ground; the end if it does not fall [s]."""
-    lies = np.flatnonzero(_leaning(run) > LIES)
+    lies = np.flatnonzero(run.leaning > LIES)
     return float(run.t[lies[0] if len(lies) else -1])
-
-
-def _strip(log: Log, end: float, path: Path) -> Path:
-    plot_snapshots(log, path, times=np.linspace(0.0, end, 6), columns=6, plane="yz", title="")
-    return path
 
 
 def tilts(tried: Sequence[WalkTrial]) -> list[Panel]:
@@ -453,6 +344,6 @@ def tilts(tried: Sequence[WalkTrial]) -> list[Panel]:
             run = (one.ours, one.theirs)[side]
             if one is tried[0] or max(one.tilts) > FALLEN:
                 rows = run.t <= _fall_of(run)
-                series.append(Series(one.change.text, run.t[rows], _leaning(run)[rows]))
+                series.append(Series(one.text, run.t[rows], run.leaning[rows]))
         panels.append(Panel(name, "tilt of the body [deg]", series))
     return panels

@@ -12,8 +12,9 @@ Eq. 1 is implemented in `ada_controllers.pid`; its derivative is the difference 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +34,7 @@ from ada_experiments.awa_equations import (
     motors_of,
     standing,
 )
+from ada_experiments.settings import OR_ZERO
 from ada_robot.trajectory.path import Path
 
 FEET = ("left_sole", "right_sole")
@@ -103,15 +105,14 @@ KGF_CM = 9.80665e-2  # [N m]
 LARGEST_TORQUE = 8.7 * KGF_CM  # of the servo KRS-786ICS, table 2 [N m]
 
 
-@dataclass(frozen=True)
-class Gains:
+class Gains(NamedTuple):
     """Gains of eq. 1 and of the motor."""
 
-    kp: float = 5.0  # [1/s]
-    ti: float = 0.5  # [s]
-    td: float = 0.1  # [s]
-    speed: float = 1.0  # gain of the speed servo [N m s/rad]
-    largest: float = LARGEST_TORQUE  # [N m]
+    kp: Annotated[float, "1/s"] = 5.0
+    ti: Annotated[float, "s"] = 0.5
+    td: Annotated[float, "s", OR_ZERO] = 0.1
+    speed: Annotated[float, "N m s/rad"] = 1.0  # of the speed servo
+    largest: Annotated[float, "N m"] = LARGEST_TORQUE
 
 
 class Pid:

@@ -33,13 +33,47 @@ from pathlib import Path
 from ada_dynamics.errors import InputError
 from ada_dynamics.progress import Progress
 from ada_dynamics.structured_text.files import to_json
-from ada_experiments.report import counts, entries, figure_text, limit_text, remark, said, write_html, write_ledger
+from ada_experiments.report import (
+    REPORT,
+    counts,
+    entries,
+    figure_text,
+    limit_text,
+    remark,
+    said,
+    write_ledger,
+    write_report,
+)
 from ada_experiments.reproduce import Result, reproduce
 from ada_tools.commands.common import make_folder, print_json, table
 from ada_tools.scenario import GROUPS, Scenario, load, names, names_in
 from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim
 from ada_tools.sweep.running import begin, cores
 
+NAME = "reproduce"
+SUMMARY = "run the experiments of the documents and check their claims"
+DETAILS = """\
+Run experiments, check their claims, draw the figures of the documents, and write a report.
+
+An experiment is a scenario: a YAML file with robot, initial state, simulation settings and claims; see
+docs/reproduce.md. `--list` lists the published ones.
+
+examples:
+  ada reproduce --list
+  ada reproduce T3.1                          print claims; figures and report in ./reproduced
+  ada reproduce chapter6 chapter7 pa10        experiments of a chapter or robot
+  ada reproduce all --output out              then open out/report.md
+  ada reproduce all --json --output out       results as JSON on stdout, progress on stderr
+  ada reproduce T6.8 --full                   all cases, where a subset is run by default
+  ada reproduce my_scenario.yaml
+
+A claim of this project holds or fails. A statement of a document holds, is not confirmed for a given
+reason, or fails. DIR/faithfulness.md lists every statement with its source, measured value and verdict. JSON and
+report are written as experiments end: after Ctrl-C they contain the experiments up to then.
+
+Exit code: 0 if nothing fails, 1 if a claim fails or an experiment cannot be completed, 2 for wrong usage. Timings
+are shown with their spread and never fail, since they depend on the machine load.
+"""
 ALL = "all"
 SOMETHING_FAILS = 1
 
@@ -62,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("reproduced"),
         metavar="DIR",
-        help="folder for report.html, faithfulness.md and figures (default: reproduced)",
+        help="folder for report.md, faithfulness.md and figures (default: reproduced)",
     )
 
 
@@ -74,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     if options.jobs is not None and options.jobs < 1:
         raise InputError(f"--jobs is {options.jobs}; it must be at least 1.")
     make_folder("--output", options.output)
-    report, order = options.output / "report.html", [scenario.name for scenario in scenarios.values()]
+    order = [scenario.name for scenario in scenarios.values()]
     results: list[Result] = []
     try:
         for result in _results(scenarios, options):
@@ -87,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
                 print("\n".join(_text(result)), flush=True)
             results.append(result)
             shown = sorted(results, key=lambda one: order.index(one.name))
-            write_html(shown, report)
+            write_report(shown, options.output)
             write_ledger(shown, options.output)
     finally:
         if options.json:
@@ -95,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.json:
         good = sum(result.holds for result in results)
         told = counts(entries(results))
-        print(f"{good} of {len(results)} experiments hold; {told}. Report: {report}")
+        print(f"{good} of {len(results)} experiments hold; {told}. Report: {options.output / REPORT}")
     return 0 if all(result.holds for result in results) else SOMETHING_FAILS
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
@@ -30,9 +30,10 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.resources import how_to_install
 from ada_experiments.mujoco_twin import MujocoModel
 from ada_experiments.pinocchio_model import PinocchioModel
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_experiments.settings import read_settings
+from ada_tools.scenario.registry import Claim, Outcome, Progress, experiment
 from ada_tools.scenario.run import build_model, simulate, simulation_of
-from ada_tools.scenario.scenario import Scenario, settings_of
+from ada_tools.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log
@@ -46,8 +47,13 @@ STEPS = (20e-3, 10e-3, 5e-3, 2.5e-3, 1e-3)  # [s] steps of the fixed-step method
 ORDER = 5  # of RKF45 with the fifth-order weights
 SOFT = 2e-3  # [s] time constant of MuJoCo loops: twice the step, the stiffest allowed value
 SOFT_AGREES = 1e-4  # [rad, m]
-ROWS = 11  # rows of the table over time
 DOP853 = {"integrator": "dop853", "tolerance": 1e-13, "simulation.step": 1e-2}
+
+
+class EngineSettings(NamedTuple):
+    """Settings of the scenario."""
+
+    finer: Annotated[tuple[float, ...], "s"] = ()  # additional, smaller steps of RKF45
 
 
 @experiment("other_engines")
@@ -64,9 +70,7 @@ def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outco
             "(stops: none)."
         )
         raise InputError(text, file=scenario.file, field="experiment")
-    told = settings_of(scenario, ("mujoco", "finer"))
-    with_mujoco = told.flag("mujoco", True)
-    steps = (*STEPS, *told.vector("finer", ("s",) * len(told.items("finer")))) if told.has("finer") else STEPS
+    chosen = read_settings(scenario, EngineSettings)
     exact = scenario.with_changes(DOP853)
     log = simulate(exact)
     times = _times(part.duration)
@@ -75,24 +79,22 @@ def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outco
     model, q, v = log.model, log.q[0], log.v[0]
     states = ours, _at(log, times, log.v)
     a = simulation_of(exact).dynamics.forward(*states, np.zeros(model.nv))
-    share = 0.4 if with_mujoco else 0.8
+    progress(0.0, "pinocchio")
     theirs = accelerations(PinocchioModel(model), *states) - a
-    motion = by_pinocchio(model, q, v, times, _part(progress, 0.0, share, "pinocchio"))
-    comparison.add("pinocchio", motion, theirs, a)
-    if with_mujoco:
-        shares = _part(progress, share, 0.8, "MuJoCo")
-        if model.loops:
-            comparison.add_soft("MuJoCo (soft loops)", by_mujocos_steps(model, q, v, times, STEPS[-1], SOFT))
-        else:
-            theirs = accelerations(MujocoModel(model), *states) - a
-            comparison.add("MuJoCo", by_mujoco(model, q, v, times, shares), theirs, a)
-    outcome = Outcome(comparison.claims(), tables=[comparison.table()])
-    _add_order(outcome, scenario, comparison, steps, progress)
-    return outcome
-
-
-def _part(progress: Progress, begin: float, end: float, text: str) -> Callable[[float], None]:
-    return lambda share: progress(begin + (end - begin) * share, text)
+    comparison.add("pinocchio", by_pinocchio(model, q, v, times), theirs, a)
+    progress(0.4, "MuJoCo")
+    if model.loops:
+        comparison.add_soft("MuJoCo (soft loops)", by_mujocos_steps(model, q, v, times, STEPS[-1], SOFT))
+    else:
+        theirs = accelerations(MujocoModel(model), *states) - a
+        comparison.add("MuJoCo", by_mujoco(model, q, v, times), theirs, a)
+    steps = (*STEPS, *chosen.finer)
+    errors = []
+    for i, step in enumerate(steps):
+        progress(0.8 + 0.2 * i / len(steps), f"RKF45 with steps of {1e3 * step:g} ms")
+        log = simulate(scenario.with_changes({"integrator": "rkf45", "step": step}))
+        errors.append(float(np.max(comparison.difference(_at(log, times))[: comparison.last + 1])))
+    return Outcome([*comparison.claims(), *comparison.order(steps, errors)])
 
 
 def _times(duration: float) -> Array:
@@ -181,75 +183,33 @@ class Comparison:
             found.append(Claim(text, worst, max(AGREES, by_rounding), unit="rad, m", note=note))
         return found
 
-    def table(self) -> Table:
-        """Differences over time."""
-        rows = np.unique(np.linspace(0, len(self.times) - 1, ROWS).round().astype(int)).tolist()
-        note = f"Growth: of a difference in the start, by our DOP853. Equal digits can be asked for {self.until()}."
-        return Table(
-            "Largest difference of a position from other engines [rad, m]",
-            ["t [s]", "growth", *self._differences],
-            [
-                [
-                    round(float(self.times[i]), 6),
-                    float(self.growth[i]),
-                    *(float(d[i]) for d in self._differences.values()),
-                ]
-                for i in rows
-            ],
-            note,
-        )
+    def order(self, steps: Sequence[float], errors: Sequence[float]) -> list[Claim]:
+        """Claims that the errors of RKF45 by step, up to the last comparable time, decrease with its order."""
+        # The error of DOP853 is about its tolerance times the growth; smaller errors do not show the order.
+        floor = 1e-13 * float(self.growth[self.last])
+        orders = [
+            float(np.log(a / b) / np.log(long / short))
+            for (a, b), (long, short) in zip(pairwise(errors), pairwise(steps), strict=True)
+        ]
+        best = max((i for i in range(len(orders)) if errors[i + 1] > 10.0 * floor), default=0)
+        predicted = errors[best] * (steps[-1] / steps[best]) ** ORDER + 10.0 * floor
+        return [
+            Claim(
+                "RKF45 converges with its order",
+                orders[best],
+                ORDER - 0.5,
+                ">=",
+                note="between the two steps of which both errors are clear of rounding",
+            ),
+            Claim(
+                f"RKF45 at {1e3 * steps[-1]:g} ms has the error that its order predicts",
+                errors[-1],
+                2.0 * predicted,
+                unit="rad, m",
+                note=f"twice what a step of {1e3 * steps[best]:g} ms and order {ORDER} give",
+            ),
+        ]
 
-
-def _add_order(
-    outcome: Outcome, scenario: Scenario, comparison: Comparison, steps: Sequence[float], progress: Progress
-) -> None:
-    """Add the errors of RKF45 by step up to the last comparable time, and compare them with its order."""
-    end = comparison.last + 1
-    errors = []
-    for i, step in enumerate(steps):
-        progress(0.8 + 0.2 * i / len(steps), f"RKF45 with steps of {1e3 * step:g} ms")
-        log = simulate(scenario.with_changes({"integrator": "rkf45", "step": step}))
-        error = comparison.difference(_at(log, comparison.times))[:end]
-        errors.append(float(np.max(error)))
-    # The error of DOP853 is about its tolerance times the growth; smaller errors carry no information about the order.
-    floor = 1e-13 * float(comparison.growth[comparison.last])
-    orders = [
-        float(np.log(a / b) / np.log(long / short))
-        for a, b, long, short in zip(errors[:-1], errors[1:], steps[:-1], steps[1:], strict=True)
-    ]
-    clear = [i for i in range(len(orders)) if errors[i + 1] > 10.0 * floor]
-    best = clear[-1] if clear else 0
-    outcome.tables.append(
-        Table(
-            f"RKF45 at fixed steps {comparison.until()}",
-            ["step [ms]", "largest error [rad, m]", "order to the next"],
-            [
-                [1e3 * step, error, round(order, 2) if i in clear else "-"]
-                for i, (step, error, order) in enumerate(zip(steps, errors, [*orders, 0.0], strict=True))
-            ],
-            f"Against our DOP853; errors under {10.0 * floor:.0e} say nothing about the order.",
-        )
-    )
-    predicted = errors[best] * (steps[-1] / steps[best]) ** ORDER + 10.0 * floor
-    outcome.claims += [
-        Claim(
-            "RKF45 converges with its order",
-            orders[best],
-            ORDER - 0.5,
-            ">=",
-            note="between the two steps of which both errors are clear of rounding",
-        ),
-        Claim(
-            f"RKF45 at {1e3 * steps[-1]:g} ms has the error that its order predicts",
-            errors[-1],
-            2.0 * predicted,
-            unit="rad, m",
-            note=f"twice what a step of {1e3 * steps[best]:g} ms and order {ORDER} give",
-        ),
-    ]
-
-
-Told = Callable[[float], None]  # receives the completed share
 
 TOLERANCE = 3e-14  # relative and absolute; with 1e-13 the errors add up to 1e-9 in ten seconds
 
@@ -260,7 +220,7 @@ def accelerations(other: PinocchioModel | MujocoModel, q: Array, v: Array) -> Ar
     return np.array([other.forward(*state, rest) for state in zip(q, v, strict=True)])
 
 
-def by_pinocchio(model: Model, q: Array, v: Array, times: Array, told: Told) -> Array:
+def by_pinocchio(model: Model, q: Array, v: Array, times: Array) -> Array:
     """Positions at the given times, from a state at the first time; loops by dense equations.
 
     Args:
@@ -268,33 +228,30 @@ def by_pinocchio(model: Model, q: Array, v: Array, times: Array, told: Told) -> 
         q: positions at the first time.
         v: velocities at the first time.
         times: increasing [s].
-        told: progress callback.
     """
     other = PinocchioModel(model)
     pin, own, rest = other.pin, other.model, np.zeros(model.nv)
-    solver = None
     turns = model.has_manifold_coordinates
     start: dict[str, Array] = {}
 
     def rate(_: float, state: Array) -> Array:
         step, w = state[: own.nv], state[own.nv :]
         x = pin.integrate(own, start["x"], step)
-        a = other.velocity(other.forward(other.own_position(x), other.own_velocity(w), rest, solver=solver))
+        a = other.velocity(other.forward(other.own_position(x), other.own_velocity(w), rest))
         moved = np.linalg.solve(pin.dIntegrate(own, start["x"], step)[1], w) if turns else w
         return np.concatenate([moved, a])
 
     found, w = [np.array(q, dtype=float)], other.velocity(v)
     start["x"] = other.position(q)
-    for i, (begin, end) in enumerate(pairwise(times)):
+    for begin, end in pairwise(times):
         state = _integrated(rate, np.concatenate([np.zeros(own.nv), w]), begin, end)
         start["x"] = pin.normalize(own, pin.integrate(own, start["x"], state[: own.nv]))
         w = state[own.nv :]
         found.append(other.own_position(start["x"]))
-        told((i + 1) / (len(times) - 1))
     return np.array(found)
 
 
-def by_mujoco(model: Model, q: Array, v: Array, times: Array, told: Told) -> Array:
+def by_mujoco(model: Model, q: Array, v: Array, times: Array) -> Array:
     """Positions at the given times by MuJoCo, for robots without loops, which MuJoCo enforces only softly."""
     other = MujocoModel(model)
     mujoco, inside, data, nq = other.mujoco, other.model, other.data, model.nq
@@ -305,11 +262,10 @@ def by_mujoco(model: Model, q: Array, v: Array, times: Array, told: Told) -> Arr
         return np.concatenate([other.position_rate(state[:nq], state[nq:]), data.qacc])
 
     state, found = np.concatenate([other.position(q), other.velocity(q, v)]), [np.array(q, dtype=float)]
-    for i, (begin, end) in enumerate(pairwise(times)):
+    for begin, end in pairwise(times):
         state = _integrated(rate, state, begin, end)
         mujoco.mj_normalizeQuat(inside, state[:nq])
         found.append(other.own_position(state[:nq]))
-        told((i + 1) / (len(times) - 1))
     return np.array(found)
 
 

@@ -8,9 +8,9 @@ The robot is controlled as a closed chain over ground and wall.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,8 +34,9 @@ from ada_dynamics.spatial.orientation import to_rpy
 from ada_experiments.pictures import picture
 from ada_experiments.push_sweep import SIDES, largest_survived, search
 from ada_experiments.pushed_humanoid import FALLEN
+from ada_experiments.settings import read_settings
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario, settings_of
+from ada_tools.scenario.scenario import Scenario
 
 STEP = 1e-3  # [s], of the simulation and the control
 PUSH_LASTS = 0.1  # [s]
@@ -168,24 +169,8 @@ def pushed(
     return loop.simulation(stand.model, stand.q, contact=contact, external=[push] if impulse else [], **options)
 
 
-_KNOWN = (
-    "upright",
-    "leaning",
-    "points",
-    "largest",
-    "spacing",
-    "resolution",
-    "horizon",
-    "stiffness",
-    "shown",
-    "whole",
-)
-FLOWN_APART = (
-    ControllerError,
-    StateRefused,
-)  # unphysical states of a fallen robot
+FLOWN_APART = (ControllerError, StateRefused)  # unphysical states of a fallen robot
 _PART = 0.25  # [s] interval of simulation checks
-_APART = 0.06  # horizontal offset of coinciding points in plots
 
 Bearable: TypeAlias = dict[tuple[str, str, str, str], float]  # by configuration, chain, side and point [N s]
 
@@ -193,31 +178,21 @@ Bearable: TypeAlias = dict[tuple[str, str, str, str], float]  # by configuration
 class WallSettings(NamedTuple):
     """Settings of the scenario."""
 
-    poses: dict[str, float]  # by name: ankle angle [rad]
+    upright: Annotated[float, "rad"]  # lean of the ankles
+    leaning: Annotated[float, "rad"]
     points: tuple[str, ...]
-    largest: float  # largest tested impulse [N s]
-    spacing: float  # spacing of the grid [N s]
-    resolution: float  # [N s]
-    horizon: float  # [s]
-    stiffness: float  # stiffness of each contact point [N/m]
-    shown: float  # impulse of the plotted motion [N s]
+    largest: Annotated[float, "N s"]  # largest tested impulse
+    spacing: Annotated[float, "N s"]  # of the grid
+    resolution: Annotated[float, "N s"]
+    horizon: Annotated[float, "s"]
+    stiffness: Annotated[float, "N/m"]  # of each contact point
+    shown: Annotated[float, "N s"]  # impulse of the plotted motion
     whole: bool = True  # also cases that neither claims nor statements are about
 
-
-def read_settings(scenario: Scenario) -> WallSettings:
-    """Settings of a scenario, with units."""
-    part, impulse = settings_of(scenario, _KNOWN), "N s"
-    return WallSettings(
-        {name: part.positive(name, "rad") for name in ("upright", "leaning")},
-        tuple(part.texts("points")),
-        part.positive("largest", impulse),
-        part.positive("spacing", impulse),
-        part.positive("resolution", impulse),
-        part.positive("horizon", "s"),
-        part.positive("stiffness", "N/m"),
-        part.positive("shown", impulse),
-        part.flag("whole", True),
-    )
+    @property
+    def poses(self) -> dict[str, float]:
+        """Ankle angles by the name of the pose [rad]."""
+        return {"upright": self.upright, "leaning": self.leaning}
 
 
 def stays_up(chosen: WallSettings, lean: float, chain: HumanoidChain, point: str, impulse: float) -> bool:
@@ -238,7 +213,7 @@ def stays_up(chosen: WallSettings, lean: float, chain: HumanoidChain, point: str
 @experiment("hand_on_wall")
 def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Push the robot in two configurations, with and without a wall, with the chain over the ground and over both."""
-    chosen = read_settings(scenario)
+    chosen = read_settings(scenario, WallSettings)
     found: Bearable = {}
     keys = [
         (pose, key, side, point)
@@ -257,21 +232,24 @@ def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcom
             else 0.0
         )
     logs = {(pose, key): _shown(chosen, pose, key) for pose in chosen.poses for key in CHAINS}
-    outcome = Outcome([], _figures(found, logs, chosen, output), [_table(found, chosen)])
-    outcome.quantities = _quantities(found, logs, chosen)
-    return outcome
+    figures = [picture(_motions(logs, chosen), output / "t7_7_motion.png", "With and without a wall", 2)]
+    leant = logs["leaning", "wall"]
+    if leant is not None:
+        figures.append(output / "t7_7_snapshots.png")
+        plot_snapshots(leant, figures[-1], count=4, columns=4, plane="xz", title="Leaning on a wall, from the side")
+    return Outcome([], figures, [_table(found, chosen)], quantities=_quantities(found, logs, chosen))
 
 
 def bearable(chosen: WallSettings, lean: float, chain: HumanoidChain, point: str, side: float) -> float:
     """Largest survived impulse such that all smaller tested ones are survived [N s]."""
-    is_survived = partial(_is_survived, chosen, lean, chain, point, side)
-    return largest_survived(search(is_survived, chosen.largest, chosen.spacing, chosen.resolution, whole=False))
-
-
-def _is_survived(
-    chosen: WallSettings, lean: float, chain: HumanoidChain, point: str, side: float, impulse: float
-) -> bool:
-    return stays_up(chosen, lean, chain, point, side * impulse)
+    return largest_survived(
+        search(
+            lambda impulse: stays_up(chosen, lean, chain, point, side * impulse),
+            chosen.largest,
+            chosen.spacing,
+            chosen.resolution,
+        )
+    )
 
 
 def _shown(chosen: WallSettings, pose: str, key: str) -> Log | None:
@@ -326,34 +304,6 @@ def _table(found: Bearable, chosen: WallSettings) -> Table:
         for key, chain in CHAINS.items()
     ]
     return Table("Largest impulse that is borne [N s]", columns, rows, f"to {chosen.resolution:g} N s")
-
-
-def _figures(
-    found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: WallSettings, output: Path
-) -> list[Path]:
-    places = np.arange(len(chosen.points), dtype=float)
-    label = ", ".join(f"{i}: {name.replace('_', ' ')}" for i, name in enumerate(chosen.points))
-    panels = []
-    for pose in chosen.poses:
-        for side in SIDES:
-            curves = [
-                Series(
-                    chain.name,
-                    places + _APART * i,
-                    np.array([found.get((pose, key, side, p), np.nan) for p in chosen.points]),
-                    "o",
-                )
-                for i, (key, chain) in enumerate(CHAINS.items())
-            ]
-            panels.append(Panel(f"{pose}, {side}", "impulse [N s]", curves, xlabel=label))
-    figures = [picture(panels, output / "t7_7_impulses.png", "Largest impulse that is borne", 2)]
-    figures.append(picture(_motions(logs, chosen), output / "t7_7_motion.png", "With and without a wall", 2))
-    leant = logs["leaning", "wall"]
-    if leant is not None:
-        path = output / "t7_7_snapshots.png"
-        plot_snapshots(leant, path, count=4, columns=4, plane="xz", title="Leaning on a wall, from the side")
-        figures.append(path)
-    return figures
 
 
 def _motions(logs: dict[tuple[str, str], Log | None], chosen: WallSettings) -> list[Panel]:

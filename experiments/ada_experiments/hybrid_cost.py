@@ -3,7 +3,7 @@
 
 The numeric ADA of the document corresponds to `assembly_program`, one program for all chains. Its hybrid programs
 prepare the equations of sub-chains symbolically and join them by ADA. Statements are judged by operations. Times are
-those of the evaluations in a simulation of 10 s by RKF45 with steps of 1 ms, in native code: the minimum over rounds in
+those of the evaluations in a simulation of 10 s by RKF45 with steps of 1 ms, in native code: the least over rounds in
 which all programs run in turn.
 """
 
@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, cost
 from ada_dynamics.hybrid import cut_selection
@@ -29,17 +29,13 @@ from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.model import Model
 from ada_experiments import assembly_program
 from ada_experiments.operation_counts import SOLVERS, count, traced
+from ada_experiments.pictures import picture
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 
-Evaluate: TypeAlias = Callable[[int], None]  # evaluates all states the given number of times
 STATES = 64
-ROUNDS = 15
-SECONDS = 0.004  # [s] per program and round
-REPETITIONS = 6  # maximum
-SETTLED = 0.03  # relative decrease of the minimum times below which they count as converged
+ROUNDS, REPEATS = 15, 100  # of the measurement, and of all states in a round
 EVALUATIONS = 60_000  # 10 s in steps of 1 ms, six stages each
 LAGRANGE, ADA, HYBRID = "Lagrange", "ADA", "hybrid"
-AGREE = 1e-8  # relative; condition numbers of the mass matrices are some thousand
 
 # Seconds on a 3.16 GHz Intel processor, by number of links.
 PLANAR: Mapping[str, Mapping[int, float]] = {
@@ -61,9 +57,8 @@ class _Chain:
         self.model, self.chosen, self._with_lagrange = model, chosen or (), with_lagrange
         self.has_hybrid = chosen is not None
         self.links = len(model.tree.bodies)
-        self.programs: dict[str, Evaluate] = {}
+        self.programs: dict[str, Callable[..., object]] = {}  # evaluate all states `repeats` times
         self.seconds: dict[str, float] = {}
-        self.rounds: dict[str, list[float]] = {}
         self.disagreement = 0.0
 
     def prepare(self) -> None:
@@ -75,7 +70,7 @@ class _Chain:
         found = {name: np.asarray(kernel.batch(*states)) for name, kernel in kernels.items()}
         size = np.max(np.abs(found[ADA]), axis=1, keepdims=True)
         self.disagreement = max(float(np.max(np.abs(a - found[ADA]) / size)) for a in found.values())
-        self.programs = {name: partial(repeat, kernel, states) for name, kernel in kernels.items()}
+        self.programs = {name: partial(kernel.native_repeat, *states) for name, kernel in kernels.items()}
 
     def _kernels(self) -> dict[str, Any]:
         model, tree = self.model, self.model.tree
@@ -127,61 +122,19 @@ def _free_chain(n: int) -> Model:
 
 
 def _measure(chains: Sequence[_Chain]) -> None:
-    """Time all programs of all chains in turn, so that disturbances affect all of them.
-
-    Rounds are repeated until the minimum times have converged.
-    """
-    programs = {f"{i} {name}": run for i, chain in enumerate(chains) for name, run in chain.programs.items()}
-    times = in_turn(programs, STATES, ROUNDS)
-    for _ in range(REPETITIONS - 1):
-        again = in_turn(programs, STATES, ROUNDS)
-        has_settled = all(min(again[name]) > (1.0 - SETTLED) * min(rounds) for name, rounds in times.items())
-        times = {name: rounds + again[name] for name, rounds in times.items()}
-        if has_settled:
-            break
-    for i, chain in enumerate(chains):
-        chain.rounds = {name: times[f"{i} {name}"] for name in chain.programs}
-        chain.seconds = {name: EVALUATIONS * min(rounds) for name, rounds in chain.rounds.items()}
+    """Time all programs of all chains in turn, so that disturbances affect all of them."""
+    for _ in range(ROUNDS):
+        for chain in chains:
+            for name, run in chain.programs.items():
+                start = time.process_time()
+                run(repeats=REPEATS)
+                seconds = (time.process_time() - start) * EVALUATIONS / (REPEATS * STATES)
+                chain.seconds[name] = min(seconds, chain.seconds.get(name, np.inf))
 
 
 def kernel_of(name: str, function: Function) -> Kernel:
     """Kernel of a traced program."""
     return Kernel(Signature.of(function), lambda: function, name, checked=False)
-
-
-def repeat(kernel: Any, states: Sequence[Array], repeats: int) -> None:
-    """Evaluate all states the given number of times in native code."""
-    kernel.native_repeat(*states, repeats=repeats)
-
-
-def in_turn(programs: Mapping[str, Evaluate], count: int, rounds: int) -> dict[str, list[float]]:
-    """Time of one evaluation of each program [s] by round.
-
-    Programs run in turn, so that disturbances affect all of them.
-
-    Args:
-        programs: evaluations by name.
-        count: number of states of one evaluation.
-        rounds: number of rounds.
-    """
-    repeats = {}
-    for name, evaluate in programs.items():
-        evaluate(1)  # compiles
-        n = 1
-        while (taken := _seconds(evaluate, n)) < 0.2 * SECONDS:
-            n *= 4
-        repeats[name] = max(1, round(n * SECONDS / taken))
-    found: dict[str, list[float]] = {name: [] for name in programs}
-    for _ in range(rounds):
-        for name, evaluate in programs.items():
-            found[name].append(_seconds(evaluate, repeats[name]) / (repeats[name] * count))
-    return found
-
-
-def _seconds(evaluate: Evaluate, repeats: int) -> float:
-    start = time.process_time()
-    evaluate(repeats)
-    return time.process_time() - start
 
 
 def operation_counts() -> dict[str, Quantity]:
@@ -250,9 +203,6 @@ def _table(
 
 
 def _figure(planar: Sequence[_Chain], free: Sequence[_Chain], path: Path) -> Path:
-    from ada_dynamics.drawing.panels import Panel, Series
-    from ada_dynamics.drawing.plots import figure_of
-
     panels = []
     for title, chains, document in (
         ("Planar chains on the ground", planar, PLANAR),
@@ -262,17 +212,16 @@ def _figure(planar: Sequence[_Chain], free: Sequence[_Chain], path: Path) -> Pat
             name: {chain.links: 1e3 * chain.seconds[name] for chain in chains if name in chain.seconds}
             for name in (LAGRANGE, ADA, HYBRID)
         }
-        for text, unit, times in (
+        for where, unit, times in (
             ("here", "60 000 evaluations [ms]", own),
             ("document", "10 s simulated [s]", document),
         ):
             series = [
                 Series(
-                    name, np.array([*map(float, found)]), np.array([*found.values()]), "o" if len(found) == 1 else "-"
+                    name, np.array([*found], dtype=float), np.array([*found.values()]), "o" if len(found) == 1 else "-"
                 )
                 for name, found in times.items()
                 if found
             ]
-            panels.append(Panel(f"{title}: {text}", unit, series, xlabel="links"))
-    figure_of(panels, path, 2)
-    return path
+            panels.append(Panel(f"{title}: {where}", unit, series, xlabel="links"))
+    return picture(panels, path, "Cost of forward dynamics", 2)

@@ -10,55 +10,45 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.dynamics.arguments import Algorithm
+from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments import space_robots
 from ada_experiments.motion_simulation.delay import ActiveLoopWarning
-from ada_experiments.motion_simulation.hexa_table import SENSORS, EmulatedTable, EmulatedTableSettings
+from ada_experiments.motion_simulation.hexa_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.loop import Compensation, Network, Record, run
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, TableSettings, plate_mechanics
 from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
 from ada_experiments.pictures import picture
+from ada_experiments.settings import read_settings
 from ada_robot.settings import checked
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario, settings_of
+from ada_tools.scenario.scenario import Scenario
 
-KNOWN = (
-    "stiffnesses",
-    "dampings",
-    "approach",
-    "gap",
-    "step",
-    "duration",
-    "probe_stiffness",
-    "probe_dissipation",
-    "sensor",
-    "network",
-)
 GROWS = 0.05  # energy fed in relative to that of the contact, at least, for an uncompensated loop
-_NETWORK = ("delay", "jitter", "loss", "seed")
 
 
 class HybridSettings(NamedTuple):
-    """Settings of the scenario."""
+    """Settings of S2 and S3."""
 
-    stiffnesses: tuple[float, ...]  # K_p [N m/rad]
-    dampings: tuple[float, ...]  # K_d [N m s/rad]
-    pair: PairSettings
-    duration: float  # [s]
-    probe_stiffness: float  # [N/m]
-    probe_dissipation: float  # [s/m]
+    stiffnesses: Annotated[tuple[float, ...], "N m/rad"]  # K_p, ascending
+    dampings: Annotated[tuple[float, ...], "N m s/rad"]  # K_d, for each K_p
+    approach: Annotated[float, "m/s"]
+    gap: Annotated[float, "m"]
+    step: Annotated[float, "s"]
+    duration: Annotated[float, "s"]
+    probe_stiffness: Annotated[float, "N/m"]
+    probe_dissipation: Annotated[float, "s/m"]
     sensor: str
-    network: Network
+    network: Network = Network()  # S2: the bad one
+    delays: Annotated[tuple[float, ...], "s"] = ()  # S3: of the network, ascending
 
 
 class HybridCase(NamedTuple):
@@ -79,7 +69,14 @@ class HybridRig:
     """
 
     def __init__(self, chosen: HybridSettings) -> None:
-        """Store the settings."""
+        """Store the settings.
+
+        Raises:
+            InputError: there is not one damping for each stiffness.
+        """
+        if len(chosen.dampings) != len(chosen.stiffnesses):
+            text = f"there are {len(chosen.dampings)} dampings for {len(chosen.stiffnesses)} stiffnesses."
+            raise InputError(text, field="dampings", value=chosen.dampings)
         self.chosen = chosen
         self.violations = 0
 
@@ -112,16 +109,9 @@ class HybridRig:
     ) -> Record:
         """Contact on the emulated table."""
         chosen, pair = self.chosen, self._pair(heavy, algorithm)
-        table = EmulatedTable(
-            EmulatedTableSettings(
-                kp=chosen.stiffnesses[i],
-                kd=chosen.dampings[i],
-                probe_stiffness=chosen.probe_stiffness,
-                probe_dissipation=chosen.probe_dissipation,
-                sensor=chosen.sensor,
-            ),
-            pair.mounting,
-        )
+        given = {name: getattr(chosen, name) for name in ("probe_stiffness", "probe_dissipation", "sensor")}
+        given |= {"kp": chosen.stiffnesses[i], "kd": chosen.dampings[i]}
+        table = EmulatedTable(checked(EmulatedTableSettings, given), pair.mounting)
         with warnings.catch_warnings():  # passivity is evaluated by the caller
             warnings.simplefilter("ignore", ActiveLoopWarning)
             found = run(pair, table, chosen.duration, compensation=compensation, network=network)
@@ -137,7 +127,8 @@ class HybridRig:
         return run(pair, ImpedanceTable(settings, pair.mounting), chosen.duration)
 
     def _pair(self, heavy: bool = False, algorithm: Algorithm = "order_n") -> RobotPair:
-        settings = replace(self.chosen.pair, algorithm=algorithm)
+        given = {name: getattr(self.chosen, name) for name in ("approach", "gap", "step")}
+        settings = checked(PairSettings, {**given, "algorithm": algorithm})
         return RobotPair(space_robots.heavier(settings) if heavy else settings)
 
 
@@ -151,7 +142,7 @@ def plate_takes(case: HybridCase) -> float:
 @experiment("hybrid_motion")
 def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Contacts on the table for figs. 12-15, with and without compensation, over a good and a bad network."""
-    chosen = read_settings(scenario)
+    chosen = read_settings(scenario, HybridSettings)
     rig = HybridRig(chosen)
     last = len(chosen.stiffnesses) - 1
     names = [(f"K_p = {kp:g} N m/rad", i, False) for i, kp in enumerate(chosen.stiffnesses)]
@@ -170,60 +161,10 @@ def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outco
     uncompensated = Claim(
         "disturbed network, uncompensated: energy gain", bad[1].gain, max(GROWS, cases[-2].late.gain), ">="
     )
-    quantities = quantities_of(chosen, cases, bad, other, simple, rig.violations)
-    figures = pictures_of(cases, bad, output)
-    return Outcome([uncompensated], figures, [table_of(cases)], _notes(chosen, cases, bad), {}, quantities)
-
-
-def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> HybridSettings:
-    """Settings of a scenario, with units.
-
-    Args:
-        scenario: scenario of the experiment.
-        also: additional keys read by the caller.
-    """
-    part = settings_of(scenario, (*KNOWN, *also))
-    network = part.part("network", _NETWORK)
-    stiffnesses = space_robots.stiffnesses_of(part)
-    dampings = part.vector("dampings", ("N m s/rad",) * len(part.items("dampings")))
-    if len(dampings) != len(stiffnesses) or min(dampings) <= 0.0:
-        raise part.problem("dampings", f"there must be one positive value for each of {len(stiffnesses)} stiffnesses.")
-    loss = network.quantity("loss", "1", 0.0)
-    if not 0.0 <= loss <= 0.5:
-        raise network.problem("loss", "it must be between 0 and 0.5.")
-    return HybridSettings(
-        stiffnesses,
-        dampings,
-        checked(PairSettings, space_robots.approach_of(part)),
-        part.positive("duration", "s"),
-        part.positive("probe_stiffness", "N/m"),
-        part.positive("probe_dissipation", "s/m"),
-        part.choice("sensor", SENSORS, SENSORS[0]),
-        Network(
-            network.quantity("delay", "s", 0.0),
-            network.quantity("jitter", "s", 0.0),
-            loss,
-            round(network.quantity("seed", "1", 0.0)),
-        ),
-    )
-
-
-def _notes(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Record]) -> list[str]:
-    stiff = ", ".join(f"{case.stiffness:.0f}" for case in cases[: len(chosen.stiffnesses)])
-    jumps = ", ".join(f"{case.hybrid.push.max():.1f}" for case in cases)
-    network, delays = chosen.network, 1e3 * bad[0].delay
-    return [
-        "HEXA97's dimensions, masses and K_d are unknown. With the HEXA of the catalogue (plate at "
-        f"{space_robots.TABLE_HEIGHT:g} m) and the probe the contact stiffness is k = {stiff} N/m. The pose of "
-        "fig. 10, the position of the probe and the gap are assumed, as in S1.",
-        "Plate and legs (1.4 kg at the plate) bounce on the probe at first contact. Peaks and comparison use the "
-        f"mean over 10 ms; the highest single values are {jumps} N. The numerical model has no such mass, as in the "
-        "document.",
-        f"Disturbed network: {1e3 * network.delay:g} ms and up to {1e3 * network.jitter:g} ms jitter each way, "
-        f"{100 * network.loss:g} % loss. The loop's delay was {np.median(delays):.1f} ms (median), "
-        f"{delays.max():.1f} ms at most; {bad[0].lost} answers were lost, {bad[0].filled} forces estimated "
-        f"from the identified stiffness of {bad[0].stiffness:.0f} N/m.",
-    ]
+    quantities = quantities_of(chosen, cases, bad[0], other, simple)
+    quantities["invalid_commands"] = Quantity(rig.violations)
+    figures = [_forces(cases, output / "s2_forces.png"), _energies(cases, output / "s2_energy.png")]
+    return Outcome([uncompensated], figures, [table_of(cases)], quantities=quantities)
 
 
 def peak(record: Record) -> float:
@@ -237,18 +178,13 @@ def duration(record: Record) -> float:
     return end - begin
 
 
-def impulse(force: Array, step: float) -> float:
-    """Impulse of a force [N s]."""
-    return float(np.sum(force) * step)
-
-
 def differences(case: HybridCase) -> tuple[float, float, float]:
     """Relative differences of the hybrid from the numeric contact: peak, duration, impulse."""
-    numeric, step = case.numeric, float(case.hybrid.t[1] - case.hybrid.t[0])
+    hybrid, numeric = case.hybrid, case.numeric
     return (
-        abs(peak(case.hybrid) / numeric.peak - 1.0),
-        abs(duration(case.hybrid) / numeric.duration - 1.0),
-        abs(impulse(case.hybrid.push, step) / impulse(numeric.force, step) - 1.0),
+        abs(peak(hybrid) / numeric.peak - 1.0),
+        abs(duration(hybrid) / numeric.duration - 1.0),
+        abs(float(np.sum(hybrid.push) / np.sum(numeric.force)) - 1.0),
     )
 
 
@@ -260,90 +196,49 @@ def momentum_change(record: Record) -> tuple[float, float]:
     return changes[0], changes[1]
 
 
-def expected_delay(step: float) -> float:
-    """Loop delay without a network [s].
-
-    A pose acts from the next servo period, its force is available at the end of that period, is sent in the third cycle
-    after the pose, and acts for a step: the delay is counted to the middle of this step.
-    """
-    return 3.5 * step
-
-
 def quantities_of(
-    chosen: HybridSettings,
-    cases: Sequence[HybridCase],
-    bad: Sequence[Record],
-    other: Record,
-    simple: Record,
-    violations: int,
+    chosen: HybridSettings, cases: Sequence[HybridCase], bad: Record, other: Record, simple: Record
 ) -> dict[str, Quantity]:
     """Conservation, differences of the hybrid and numeric models, and energy gains with and without compensation."""
-    usual = cases[: len(chosen.stiffnesses)]
-    changes = np.array([momentum_change(case.hybrid) for case in cases])
-    peaks, durations, impulses = np.max([differences(case) for case in cases], axis=0)
-    first = cases[0].hybrid
-    return {
-        **_physics(chosen, usual, cases, changes),
-        "impulse_difference": Quantity(impulses),
-        "impedance_difference": Quantity(abs(peak(simple) / peak(first) - 1.0)),
-        "impedance_by_spring": Quantity(peak(simple) / cases[0].numeric.peak),
-        "highest_by_spring": Quantity(float(simple.push.max()) / cases[0].numeric.peak),
-        **_loop(chosen, cases, bad),
-        "order_n_difference": Quantity(float(np.abs(other.distance - first.distance).max()), "m"),
-        "invalid_commands": Quantity(float(violations)),
-        "peak_difference": Quantity(float(peaks)),
-        "duration_difference": Quantity(float(durations)),
-    }
-
-
-def _physics(
-    chosen: HybridSettings, usual: Sequence[HybridCase], cases: Sequence[HybridCase], changes: Array
-) -> dict[str, Quantity]:
+    usual, heavy, exponent = cases[:-1], cases[-1], space_robots.exponent
     peaks, durations = [peak(case.hybrid) for case in usual], [duration(case.hybrid) for case in usual]
-    exponent = space_robots.exponent
-    return {
-        "linear_momentum_change": Quantity(changes[:, 0].max()),
-        "angular_momentum_change": Quantity(changes[:, 1].max()),
-        "peak_growth": Quantity(min(b / a for a, b in pairwise(peaks))),
-        "duration_decrease": Quantity(min(a / b for a, b in pairwise(durations))),
-        "peak_exponent_error": Quantity(abs(exponent(peaks, chosen.stiffnesses) - 0.5)),
-        "duration_exponent_error": Quantity(abs(exponent(durations, chosen.stiffnesses) + 0.5)),
-        "mass_effect_error": Quantity(
-            abs(
-                peak(cases[-1].hybrid) / peak(usual[-1].hybrid) / (cases[-1].numeric.peak / usual[-1].numeric.peak)
-                - 1.0
-            )
-        ),
+    linear, angular = np.max([momentum_change(case.hybrid) for case in cases], axis=0)
+    off_peak, off_duration, off_impulse = np.max([differences(case) for case in cases], axis=0)
+    first, numeric = cases[0].hybrid, cases[0].numeric
+    by_mass = peak(heavy.hybrid) / peaks[-1] / (heavy.numeric.peak / usual[-1].numeric.peak)
+    gains, late = [case.hybrid.gain for case in cases], [case.late.gain for case in cases]
+    # A pose acts from the next servo period, its force is available at the end of that period, is sent in the third
+    # cycle after the pose, and acts for a step: the delay is counted to the middle of this step.
+    delays = [abs(float(np.median(case.hybrid.delay)) - 3.5 * chosen.step) for case in cases]
+    values = {
+        "linear_momentum_change": linear,
+        "angular_momentum_change": angular,
+        "peak_growth": min(b / a for a, b in pairwise(peaks)),
+        "duration_decrease": min(a / b for a, b in pairwise(durations)),
+        "peak_exponent_error": abs(exponent(peaks, chosen.stiffnesses) - 0.5),
+        "duration_exponent_error": abs(exponent(durations, chosen.stiffnesses) + 0.5),
+        "mass_effect_error": abs(by_mass - 1.0),
+        "peak_difference": off_peak,
+        "duration_difference": off_duration,
+        "impulse_difference": off_impulse,
+        "impedance_difference": abs(peak(simple) / peak(first) - 1.0),
+        "impedance_by_spring": peak(simple) / numeric.peak,
+        "highest_by_spring": simple.push.max() / numeric.peak,
+        "least_gain_uncompensated": min(late),
+        "gain_uncompensated": max(late),
+        "largest_gain": max(gains),
+        "gain": max(gains),
+        "impact_loss_error": max(abs(case.hybrid.gain + plate_takes(case)) for case in cases),
+        "loss_error": abs(bad.lost / (bad.answers + bad.lost) - chosen.network.loss),
+        "gain_in_bad_network": bad.gain,
     }
-
-
-def _loop(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Record]) -> dict[str, Quantity]:
-    records = [case.hybrid for case in cases]
-    compensated, _ = bad
-    answers = compensated.answers + compensated.lost
-    return {
-        "delay_error": Quantity(max(abs(np.median(r.delay) - expected_delay(chosen.pair.step)) for r in records), "s"),
-        "least_gain_uncompensated": Quantity(min(case.late.gain for case in cases)),
-        "largest_gain": Quantity(max(r.gain for r in records)),
-        "impact_loss_error": Quantity(max(abs(case.hybrid.gain + plate_takes(case)) for case in cases)),
-        "loss_error": Quantity(abs(compensated.lost / answers - chosen.network.loss)),
-        "gain": Quantity(max(case.hybrid.gain for case in cases)),
-        "gain_uncompensated": Quantity(max(case.late.gain for case in cases)),
-        "gain_in_bad_network": Quantity(compensated.gain),
-    }
+    found = {name: Quantity(float(value)) for name, value in values.items()}
+    found["delay_error"] = Quantity(max(delays), "s")
+    found["order_n_difference"] = Quantity(float(np.abs(other.distance - first.distance).max()), "m")
+    return found
 
 
 _BEFORE, _AFTER = 0.03, 0.06  # [s] displayed margins of a contact
-
-
-def pictures_of(cases: Sequence[HybridCase], bad: Sequence[Record], output: Path) -> list[Path]:
-    """All figures, in the order of the report."""
-    return [
-        _forces(cases, output / "s2_forces.png"),
-        _energies(cases, output / "s2_energy.png"),
-        _network(bad, output / "s2_network.png"),
-        _table(cases, output / "s2_table.png"),
-    ]
 
 
 def _forces(cases: Sequence[HybridCase], path: Path) -> Path:
@@ -371,26 +266,6 @@ def _energies(cases: Sequence[HybridCase], path: Path) -> Path:
         ]
         panels.append(Panel(case.name, "[½ m_e v²]", series))
     return picture(panels, path, "Energy of both robots since the start", 2)
-
-
-def _network(bad: Sequence[Record], path: Path) -> Path:
-    compensated, late = bad
-    forces = [
-        Series("compensated", compensated.t, compensated.push),
-        Series("not compensated", late.t, late.push, "--"),
-    ]
-    delays = [Series("delay", compensated.t, 1e3 * compensated.delay)]
-    panels = [Panel("Force", "[N]", forces), Panel("Delay of each force", "[ms]", delays)]
-    return picture(panels, path, "A network with delay, jitter and loss", 2)
-
-
-def _table(cases: Sequence[HybridCase], path: Path) -> Path:
-    record = cases[0].hybrid
-    begin, end = record.touch
-    rows = (record.t > begin - _BEFORE) & (record.t < end + _AFTER)
-    t = record.t[rows]
-    curves = {"sent": 1e3 * record.sent[rows], "measured": 1e3 * record.plate[rows]}
-    return picture([Panel.of(cases[0].name, "Face from the probe [mm]", t, curves)], path, "The motion table's plate")
 
 
 def table_of(cases: Sequence[HybridCase]) -> Table:

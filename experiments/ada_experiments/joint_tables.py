@@ -30,7 +30,7 @@ from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler, JointType,
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import Log, Simulation
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.run import simulate
 from ada_tools.scenario.scenario import Scenario, settings_of
 
@@ -101,14 +101,8 @@ def joint_tables(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         "six": (JointColumns(all_six, all_six, nothing), own(Floating(), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))),
     }
     quantities = {f"{name}_off": Quantity(printed.off) for name, (printed, _) in found.items()}
-    apart = {
-        name: [_span_apart(a, b) for a, b in zip(printed, ours, strict=True)] for name, (printed, ours) in found.items()
-    }
-    rows = [(name.replace("_", ", "), printed.off, ours.off, *apart[name]) for name, (printed, ours) in found.items()]
-    quantities["spans_apart"] = Quantity(max(max(three) for three in apart.values()))
-    columns = ("joint", "printed: off eq. 2.8", "ours: off eq. 2.8", "S, apart", "T_a, apart", "T, apart")
-    note = "Apart: largest sine of an angle between what the columns span, here and there."
-    return Outcome(tables=[Table("Rows of tables 2.1 and 2.2", columns, rows, note)], quantities=quantities)
+    apart = [_span_apart(a, b) for pair in found.values() for a, b in zip(*pair, strict=True)]
+    return Outcome(quantities=quantities | {"spans_apart": Quantity(max(apart))})
 
 
 def _span_apart(one: Array, other: Array) -> float:
@@ -213,11 +207,6 @@ class _Pair(NamedTuple):
         return float(np.max(np.abs(poses[0] - poses[1])))
 
     @property
-    def cosine(self) -> Array:
-        """Cosine of the second angle over time."""
-        return np.asarray(np.cos(self.angles.q[:, 4]), dtype=np.float64)
-
-    @property
     def growth(self) -> float:
         """Largest Euler rate relative to the largest angular velocity."""
         return float(np.max(np.abs(self.angles.v[:, 3:])) / np.max(np.abs(self.quaternion.v[:, 3:])))
@@ -233,10 +222,6 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         progress((1 + i) / (1 + len(APPROACHES)), "Euler angles near their singularity")
         near.append(_pair(scenario, robot, turn))
     model, nearest = own.angles.model, near[-1]
-    pairs = [
-        ("document", own),
-        *((f"ω = {turn} rad/s", pair) for turn, pair in zip(APPROACHES, near, strict=True)),
-    ]
     growing = _energy_change(nearest.angles) / max(_energy_change(nearest.quaternion), 1e-15)
     quantities = {
         "apart": Quantity(own.apart, "m"),
@@ -245,9 +230,7 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         "energy_error_ratio": Quantity(growing),
         "refused": Quantity(_refusals(model)),
     }
-    outcome = Outcome(tables=[_table(pairs)], quantities=quantities | rotation_errors() | _of_tensor())
-    outcome.figures.append(_figure(own, output / "euler_angles.png"))
-    return outcome
+    return Outcome(quantities=quantities | rotation_errors() | _of_tensor())
 
 
 def _pair(scenario: Scenario, robot: str, turn: tuple[float, float, float] | None) -> _Pair:
@@ -291,41 +274,3 @@ def _refusals(model: Model) -> float:
     except InputError as refusal:
         return float("singular" in str(refusal) and model.joint_names[0] in str(refusal))
     return 0.0
-
-
-def _table(pairs: list[tuple[str, _Pair]]) -> Table:
-    columns = ["motion", "least |cos θ2|", "largest rate / ω", "poses apart [m]", "energy, Euler", "energy, quaternion"]
-    rows = [
-        [
-            name,
-            float(np.min(np.abs(pair.cosine))),
-            pair.growth,
-            pair.apart,
-            _energy_change(pair.angles),
-            _energy_change(pair.quaternion),
-        ]
-        for name, pair in pairs
-    ]
-    return Table("Euler angles beside a quaternion", columns, rows, "Energy: largest relative change.")
-
-
-def _figure(pair: _Pair, path: Path) -> Path:
-    from ada_dynamics.drawing.panels import Panel
-    from ada_dynamics.drawing.plots import figure_of
-
-    angles, quaternion, names = pair.angles, pair.quaternion, ("z", "y'", "x''")
-    changes = {
-        name: np.abs(np.asarray(log.total_energy) / log.total_energy[0] - 1.0)
-        for name, log in (("Euler angles", angles), ("quaternion", quaternion))
-    }
-    figure_of(
-        [
-            Panel.of("Euler angle", "[deg]", angles.t, dict(zip(names, np.degrees(angles.q[:, 3:]).T, strict=True))),
-            Panel.of("Cosine of the second angle", "[-]", angles.t, {"cos θ2": pair.cosine}),
-            Panel.of("Rate of Euler angle", "[rad/s]", angles.t, dict(zip(names, angles.v[:, 3:].T, strict=True))),
-            Panel.of("Relative change of energy", "[-]", angles.t, changes, is_logarithmic=True),
-        ],
-        path,
-        2,
-    )
-    return path

@@ -18,12 +18,13 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.drawing.plots import figure_context, save
-from ada_experiments.hybrid_motion import KNOWN, HybridRig, read_settings
+from ada_experiments.hybrid_motion import HybridRig, HybridSettings
 from ada_experiments.motion_simulation.delay import ENERGY_TOLERANCE, PASSIVE_TO, longest_passive_delay, touches
 from ada_experiments.motion_simulation.loop import Network, Record
 from ada_experiments.pictures import picture
+from ada_experiments.settings import read_settings
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario, settings_of
+from ada_tools.scenario.scenario import Scenario
 
 DOCUMENTED = (200.0, 400.0, 800.0)  # K_p of figs. 12-14 [N m/rad]
 BEARS = 0.0275  # loop delay tolerated by all of them [s]: 27 ms, in steps
@@ -67,13 +68,12 @@ def late_loop(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     draw(found, output / PICTURE)
     shares = np.linspace(0.02, 1.6, 80)  # ω T
     ideal = ideal_gain(shares)
-    notes, quantities = _notes(found), quantities_of(found)
+    quantities = quantities_of(found)
     quantities["ideal_bound"] = Quantity(float(np.interp(0.0, ideal[50:], shares[50:])))
     inside = damped.delay[None, :] < 0.9 * damped.bound[:, None]
     quantities["damped_gain"] = Quantity(float(damped.gain[inside].max()))
     figures = [output / PICTURE, _bound(shares, ideal, found, damped, output / BOUND)]
-    tables = [table_of(found), table_of(damped, "a probe of 200 s/m")]
-    return Outcome([], figures, tables, notes, quantities=quantities)
+    return Outcome([], figures, [table_of(found)], quantities=quantities)
 
 
 def ideal_gain(delays: Array) -> Array:
@@ -116,11 +116,8 @@ def _bound(shares: Array, ideal: Array, found: PassivityMap, damped: PassivityMa
 
 def passivity_map(scenario: Scenario, progress: Progress) -> PassivityMap:
     """Simulate all contacts of a scenario."""
-    chosen = read_settings(scenario, ("delays",))
-    part = settings_of(scenario, (*KNOWN, "delays"))
-    delays = part.vector("delays", ("s",) * len(part.items("delays")))
-    if list(delays) != sorted(set(delays)) or delays[0] < 0.0:
-        raise part.problem("delays", "they must be nonnegative and in ascending order.")
+    chosen = read_settings(scenario, HybridSettings)
+    delays = chosen.delays
     rig, shape = HybridRig(chosen), (len(chosen.stiffnesses), len(delays))
     gain, given, made, late = (np.empty(shape) for _ in range(4))
     bound = np.empty(shape[0])
@@ -155,32 +152,20 @@ def quantities_of(found: PassivityMap) -> dict[str, Quantity]:
     }
 
 
-def table_of(found: PassivityMap, probe: str = "") -> Table:
+def table_of(found: PassivityMap) -> Table:
     """Energy gains and observer warnings."""
     columns = ("K_p [N m/rad]", "bound [ms]", *(f"{1e3 * delay:.0f} ms" for delay in found.delay))
+    warns = np.where(found.made > ENERGY_TOLERANCE, " *", "")
     rows = [
-        (f"{kp:g}", f"{1e3 * bound:.0f}", *(_cell(*pair) for pair in zip(gains, made, strict=True)))
-        for kp, bound, gains, made in zip(found.kp, found.bound, found.gain, found.made, strict=True)
+        (
+            f"{kp:g}",
+            f"{1e3 * bound:.0f}",
+            *(f"{100 * gain:+.0f} %{mark}" for gain, mark in zip(gains, marks, strict=True)),
+        )
+        for kp, bound, gains, marks in zip(found.kp, found.bound, found.gain, warns, strict=True)
     ]
-    return Table(
-        f"Energy gain of a contact{', ' if probe else ''}{probe}",
-        columns,
-        rows,
-        "relative to ½ m_e v² of the approach, by delay; *: the observer warns",
-    )
-
-
-def _cell(gain: float, made: float) -> str:
-    return f"{100 * gain:+.0f} %{' *' if made > ENERGY_TOLERANCE else ''}"
-
-
-def _notes(found: PassivityMap) -> list[str]:
-    turns = (f"K_p = {kp:g}: {1e3 * found.turns_active(i):.0f} ms" for i, kp in enumerate(found.kp))
-    return [
-        f"Contacts gain energy from these delays on: {', '.join(turns)}. Softer tables tolerate less than an ideal "
-        "spring of the same stiffness: their plate bounces on the probe for about 10 ms, and prediction by "
-        "acceleration amplifies these oscillations with increasing delay.",
-    ]
+    note = "relative to ½ m_e v² of the approach, by delay; *: the observer warns"
+    return Table("Energy gain of a contact", columns, rows, note)
 
 
 def draw(found: PassivityMap, path: Path | None = None) -> Any:

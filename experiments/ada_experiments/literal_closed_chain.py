@@ -16,7 +16,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.integrator import explicit_step
 from ada_dynamics.simulation.methods import METHODS
-from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.scenario import Scenario
 
 START, STEP, DURATION = np.radians((60.0, 90.0, 240.0)), 1e-3, 3.0  # angles of the rods to the vertical; [s]
@@ -76,12 +76,8 @@ def literal_closed_chain(scenario: Scenario, output: Path, progress: Progress) -
         progress(i / len(cases), name)
         found[f"Y⁻¹ {name}"] = simulated(inverse)
     plain = next(iter(found.values()))
-    columns = ("inverse", "energy drift", "velocity jump", "acceleration jump", "loop open by [m]")
-    table = Table(
-        "Literal equations, through the flat configurations", columns, [(n, *v.values()) for n, v in found.items()]
-    )
     quantities = {
         f"literal_{key}": Quantity(plain[key], sweep={name: values[key] for name, values in found.items()})
         for key in plain
     }
-    return Outcome(tables=[table], quantities=quantities)
+    return Outcome(quantities=quantities)

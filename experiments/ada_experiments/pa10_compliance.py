@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -24,14 +24,11 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import JointServos, Log
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.pictures import picture
-from ada_tools.scenario.fields import Part
-from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
+from ada_experiments.settings import OR_ZERO, read_settings
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.run import build_model
-from ada_tools.scenario.scenario import Scenario, settings_of
+from ada_tools.scenario.scenario import Scenario
 
-_KNOWN = (
-    "pose", "stiffness", "gain", "period", "servo_bandwidth", "depths", "wall_stiffness", "noise", "offset", "shares",
-)  # fmt: skip
 HAND = "flange"
 RADIUS = 0.03  # [m] of the ball at the hand
 GAP = 0.01  # [m] from the wall at the start
@@ -44,32 +41,44 @@ DEAD_BAND = 1.0  # [N] with a moving target
 TURNING = 50.0  # [N m/rad] rotational stiffness
 
 
-class Setup(NamedTuple):
+class ComplianceSettings(NamedTuple):
     """Settings of the scenario."""
 
-    model: Model
-    dynamics: Dynamics
-    start: Array
-    stiffness: float  # translational stiffness K_h [N/m]
-    gain: float  # P [1/s]
-    period: float  # [s]
-    bandwidth: float  # [rad/s]
-    depths: tuple[float, ...]  # penetration depths of the target, in sequence [m]
-    wall: float  # [N/m]
-    noise: float  # [N]
-    offset: float  # [N]
-    shares: tuple[float, ...]  # of the limit stiffness
+    pose: Annotated[tuple[float, ...], "rad"]
+    stiffness: Annotated[float, "N/m"]  # translational, K_h
+    gain: Annotated[float, "1/s"]  # P
+    period: Annotated[float, "s"]
+    servo_bandwidth: Annotated[float, "rad/s"]
+    depths: Annotated[tuple[float, ...], "m"]  # of the target in the wall, in sequence
+    wall_stiffness: Annotated[float, "N/m"]
+    noise: Annotated[float, "N", OR_ZERO]
+    offset: Annotated[float, "N", OR_ZERO]
+    shares: Annotated[tuple[float, ...], "1"]  # of the limit stiffness
 
-    @property
-    def surface(self) -> float:
-        """x coordinate of the wall."""
-        return float(self.dynamics.pose(HAND, self.start)[0, 3]) + RADIUS + GAP
+
+class Setup:
+    """The arm in front of the wall.
+
+    Attributes:
+        model: the arm.
+        chosen: settings.
+        dynamics: of the arm.
+        start: its initial configuration.
+        surface: x coordinate of the wall [m].
+    """
+
+    def __init__(self, model: Model, chosen: ComplianceSettings) -> None:
+        """Create the dynamics."""
+        self.model, self.chosen = model, chosen
+        self.dynamics, self.start = Dynamics(model), np.array(chosen.pose)
+        self.surface = float(self.dynamics.pose(HAND, self.start)[0, 3]) + RADIUS + GAP
 
 
 @experiment("compliance_on_wall")
 def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Press with several depths, be led away, and look for the stiffest wall on both sides of the limit."""
-    use = _setup(scenario)
+    use = Setup(build_model(scenario), read_settings(scenario, ComplianceSettings))
+    chosen = use.chosen
     progress(0.0, "pressing against the wall")
     log, loop = _press(use, "displaced")
     progress(0.35, "the target goes along")
@@ -77,51 +86,16 @@ def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> 
     progress(0.5, "the force dies out")
     relaxed = _press(use, "relaxed")[0]
     progress(0.7, "walls of different stiffness")
-    limit = stiffest_contact(gain=use.gain, stiffness=use.stiffness, period=use.period, delay=1)
-    swings = [_swing(use, share * limit) for share in use.shares]
-    outcome = Outcome(quantities=_forces(use, log, loop) | _led_quantities(use, led, relaxed))
-    sides = [
-        [s for share, s in zip(use.shares, swings, strict=True) if (share < 1.0) is calm] for calm in (True, False)
-    ]
-    outcome.quantities |= {"swing_below": Quantity(max(sides[0])), "swing_above": Quantity(min(sides[1]))}
-    outcome.tables.append(_force_table(use, log, loop))
-    rows = [(f"{share:g}", f"{share * limit:.4g}", f"{s:.3g}") for share, s in zip(use.shares, swings, strict=True)]
-    outcome.tables.append(
-        Table(
-            "Walls with an ideal robot and a force delayed by one period",
-            ("stiffness / limit", "stiffness [N/m]", "peak-to-peak force / mean force"),
-            rows,
-            f"Limit: K / (P T) = {limit:.4g} N/m",
-        )
+    limit = stiffest_contact(gain=chosen.gain, stiffness=chosen.stiffness, period=chosen.period, delay=1)
+    swings = [_swing(use, share * limit) for share in chosen.shares]
+    calm, swinging = (
+        [s for share, s in zip(chosen.shares, swings, strict=True) if (share < 1.0) is is_calm]
+        for is_calm in (True, False)
     )
-    outcome.figures.append(
-        picture(_panels(use, (log, led, relaxed), swings), output / "y4_wall.png", "Hand on a wall", columns=2)
-    )
-    return outcome
-
-
-def _setup(scenario: Scenario) -> Setup:
-    use = settings_of(scenario, _KNOWN)
-    model = build_model(scenario)
-    return Setup(
-        model,
-        Dynamics(model),
-        np.array(use.vector("pose", ("rad",) * model.nq)),
-        use.positive("stiffness", "N/m"),
-        use.positive("gain", "1"),
-        use.positive("period", "s"),
-        use.positive("servo_bandwidth", "1"),
-        _list(use, "depths", "m"),
-        use.positive("wall_stiffness", "N/m"),
-        use.quantity("noise", "N"),
-        use.quantity("offset", "N"),
-        _list(use, "shares", "1"),
-    )
-
-
-def _list(use: Part, key: str, unit: str) -> tuple[float, ...]:
-    node: Any = use.node(key)
-    return use.vector(key, (unit,) * len(getattr(node, "items", ())))
+    quantities = _forces(use, log, loop) | _led_quantities(use, led, relaxed)
+    quantities |= {"swing_below": Quantity(max(calm)), "swing_above": Quantity(min(swinging))}
+    panels = _panels(use, (log, led, relaxed), swings)
+    return Outcome([], [picture(panels, output / "y4_wall.png", "Hand on a wall", columns=2)], quantities=quantities)
 
 
 # --- simulated --------------------------------------------------------------------------------------------------------
@@ -135,8 +109,8 @@ class _Sensor:
         self._waiting = self._measured(np.zeros(6))
 
     def _measured(self, wrench: Array) -> Array:
-        noise = self._use.noise * self._rng.normal(size=6) * [1.0, 1.0, 1.0, 0.02, 0.02, 0.02]
-        return np.asarray(wrench + noise + self._use.offset * np.array([1.0, -0.5, 0.7, 0.02, 0.03, -0.01]))
+        noise = self._use.chosen.noise * self._rng.normal(size=6) * [1.0, 1.0, 1.0, 0.02, 0.02, 0.02]
+        return np.asarray(wrench + noise + self._use.chosen.offset * np.array([1.0, -0.5, 0.7, 0.02, 0.03, -0.01]))
 
     def __call__(self, sim: Any) -> Array:
         at_ball = sim.contact_wrenches()["ball"][:3]  # world frame, at the contact
@@ -154,8 +128,8 @@ def _press(use: Setup, mode: str) -> tuple[Log, InSimulation]:
         use.model,
         {
             "link": HAND,
-            "gain": use.gain,
-            "stiffness": [use.stiffness] * 3 + [TURNING] * 3,
+            "gain": use.chosen.gain,
+            "stiffness": [use.chosen.stiffness] * 3 + [TURNING] * 3,
             "mode": mode,
             "sensor_xyz": list(SENSOR[0]),
             "sensor_rpy": list(SENSOR[1]),
@@ -163,24 +137,26 @@ def _press(use: Setup, mode: str) -> tuple[Log, InSimulation]:
             "dead_band": [0.0, 0.0] if mode == "displaced" else [DEAD_BAND, 0.2],
             "moving_time": MOVING_TIME,
             "filter_time": 0.01,
-            "contact_stiffness": use.wall,
-            "period": use.period,
+            "contact_stiffness": use.chosen.wall_stiffness,
+            "period": use.chosen.period,
         },
     )
     contact = Contact(
         spheres=[ContactSphere("ball", HAND, (0.0, 0.0, 0.0), RADIUS)],
         ground=Ground(height=-use.surface, normal=(-1.0, 0.0, 0.0)),
-        material=Material(stiffness=use.wall, dissipation=1.0, friction=0.1),
+        material=Material(stiffness=use.chosen.wall_stiffness, dissipation=1.0, friction=0.1),
     )
-    depths = use.depths if mode == "displaced" else use.depths[-1:]
+    depths = use.chosen.depths if mode == "displaced" else use.chosen.depths[-1:]
     references = [_target(use, depth) for depth in (-GAP, *depths, -2.0 * GAP)]
 
     def reference(t: float) -> PoseReference:
         phase = 0 if t < SETTLE else 1 + int((t - SETTLE) / PHASE)
         return references[min(phase, len(depths) + (1 if mode == "displaced" else 0))]
 
-    loop = InSimulation(controller, reference, period=use.period, sensor=_Sensor(use))
-    sim = loop.simulation(use.model, use.start, step=STEP, contact=contact, servos=JointServos(bandwidth=use.bandwidth))
+    loop = InSimulation(controller, reference, period=use.chosen.period, sensor=_Sensor(use))
+    sim = loop.simulation(
+        use.model, use.start, step=STEP, contact=contact, servos=JointServos(bandwidth=use.chosen.servo_bandwidth)
+    )
     return sim.run(SETTLE + (len(depths) + 1) * PHASE), loop
 
 
@@ -202,7 +178,7 @@ def _steady(use: Setup, log: Log, i: int) -> tuple[float, float]:
     rows = _phase_end(log, i)
     force = float(np.mean(_wall_force(log)[rows]))
     hand = float(np.mean(use.dynamics.pose(HAND, log.q[rows])[:, 0, 3]))
-    return force, use.surface - RADIUS + use.depths[i] - hand
+    return force, use.surface - RADIUS + use.chosen.depths[i] - hand
 
 
 def _wall_force(log: Log) -> Array:
@@ -212,12 +188,12 @@ def _wall_force(log: Log) -> Array:
 # --- ideal robot on walls of different stiffness -------------------------------------------------------------------
 def _swing(use: Setup, wall: float) -> float:
     """Peak-to-peak force by its mean at the end, for a robot that follows its velocity command exactly."""
-    values = {"link": HAND, "gain": use.gain, "stiffness": [use.stiffness] * 3 + [TURNING] * 3}
+    values = {"link": HAND, "gain": use.chosen.gain, "stiffness": [use.chosen.stiffness] * 3 + [TURNING] * 3}
     controller = make("compliance", use.model, values)
     q, v, late = use.start.copy(), np.zeros(use.model.nv), 0.0
     x0 = float(use.dynamics.pose(HAND, q)[0, 3])
     target = use.dynamics.pose(HAND, q).copy()
-    target[0, 3] += use.depths[-1]
+    target[0, 3] += use.chosen.depths[-1]
     forces = []
     wanted = PoseReference(target)
     for i in range(400):
@@ -225,23 +201,22 @@ def _swing(use: Setup, wall: float) -> float:
         wrench = np.concatenate([pose[:3, :3].T @ [-late, 0.0, 0.0], np.zeros(3)])
         if i == 0:
             controller.reset(State(q, v, wrench), 0.0)
-        command = controller.update(State(q, v, wrench), wanted, i * use.period)
+        command = controller.update(State(q, v, wrench), wanted, i * use.chosen.period)
         late = wall * max(float(pose[0, 3]) - x0, 0.0)
         forces.append(late)
         assert command.velocity is not None
-        q = q + use.period * command.velocity
+        q = q + use.chosen.period * command.velocity
     last = np.array(forces[-60:])
     return float(np.ptp(last) / max(np.mean(last), 1e-9))
 
 
 # --- results ---------------------------------------------------------------------------------------------------------
 def _forces(use: Setup, log: Log, loop: InSimulation) -> dict[str, Quantity]:
-    springs = []
-    for i in range(len(use.depths)):
-        force, _ = _steady(use, log, i)
-        # stiffness of hand and wall in series
-        in_a_row = use.depths[i] * use.stiffness * use.wall / (use.stiffness + use.wall)
-        springs.append(abs(force / in_a_row - 1.0))
+    chosen, springs = use.chosen, []
+    hand, wall = chosen.stiffness, chosen.wall_stiffness
+    for i, depth in enumerate(chosen.depths):
+        in_a_row = depth * hand * wall / (hand + wall)  # stiffness of hand and wall in series
+        springs.append(abs(_steady(use, log, i)[0] / in_a_row - 1.0))
     felt = loop.signals["wrench"]
     seen = np.interp(loop.times, log.t, _wall_force(log))
     R = use.dynamics.pose(HAND, log.q[-1])[:3, :3]
@@ -249,7 +224,7 @@ def _forces(use: Setup, log: Log, loop: InSimulation) -> dict[str, Quantity]:
     calm = loop.times > SETTLE + 0.8 * PHASE
     calm &= (loop.times - SETTLE) % PHASE > 0.8 * PHASE
     off = float(np.max(np.abs(along - seen)[calm]))
-    out = float(np.max(_wall_force(log)[_phase_end(log, len(use.depths))]))
+    out = float(np.max(_wall_force(log)[_phase_end(log, len(use.chosen.depths))]))
     return {
         "compliance_error": Quantity(_compliance_error(use, log)),
         "series_error": Quantity(max(springs)),
@@ -260,15 +235,15 @@ def _forces(use: Setup, log: Log, loop: InSimulation) -> dict[str, Quantity]:
 
 def _compliance_error(use: Setup, log: Log) -> float:
     """Largest relative error of the steady force against K_h times the distance of the hand from its target."""
-    steady = [_steady(use, log, i) for i in range(len(use.depths))]
-    return max(abs(force / (use.stiffness * short) - 1.0) for force, short in steady)
+    steady = [_steady(use, log, i) for i in range(len(use.chosen.depths))]
+    return max(abs(force / (use.chosen.stiffness * short) - 1.0) for force, short in steady)
 
 
 def _led_quantities(use: Setup, led: Log, relaxed: Log) -> dict[str, Quantity]:
     hops, force = _wall_force(led), _wall_force(relaxed)
     rows = slice(round((SETTLE + 0.6) / STEP), round((SETTLE + 1.2) / STEP))
     rate = float(-np.polyfit(relaxed.t[rows], np.log(np.maximum(force[rows] - DEAD_BAND, 1e-9)), 1)[0])
-    wanted = 1.0 / (MOVING_TIME * (1.0 + use.stiffness / use.wall))
+    wanted = 1.0 / (MOVING_TIME * (1.0 + use.chosen.stiffness / use.chosen.wall_stiffness))
     touched = int(np.argmax(force > 0.0))
     return {
         "moving_target_force": Quantity(float(hops[-1]), "N"),
@@ -276,14 +251,6 @@ def _led_quantities(use: Setup, led: Log, relaxed: Log) -> dict[str, Quantity]:
         "impact_ratio": Quantity(float(force.max() / hops.max())),
         "decay_error": Quantity(abs(rate / wanted - 1.0)),
     }
-
-
-def _force_table(use: Setup, log: Log, loop: InSimulation) -> Table:
-    rows = []
-    for i, depth in enumerate(use.depths):
-        force, short = _steady(use, log, i)
-        rows.append((f"{1e3 * depth:g}", f"{force:.3f}", f"{1e3 * short:.3f}", f"{use.stiffness * short:.3f}"))
-    return Table("Steady force", ("depth [mm]", "force [N]", "position error [mm]", "K_h · error [N]"), rows)
 
 
 def _panels(use: Setup, logs: Sequence[Log], swings: Sequence[float]) -> list[Panel]:
@@ -298,7 +265,7 @@ def _panels(use: Setup, logs: Sequence[Log], swings: Sequence[float]) -> list[Pa
         Panel(
             "Variation of the force",
             "peak-to-peak / mean",
-            [Series("", np.array(use.shares), np.maximum(np.array(swings), 1e-12), "o")],
+            [Series("", np.array(use.chosen.shares), np.maximum(np.array(swings), 1e-12), "o")],
             xlabel="stiffness / limit K / (P T)",
             marks=(1.0,),
             is_logarithmic=True,

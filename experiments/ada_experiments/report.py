@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of `ada reproduce` as a self-contained HTML page, and ledger of the statements of the documents.
+"""Report of `ada reproduce`, and ledger of the statements of the documents, both in Markdown.
 
 Both contain claims or statements with measured values and verdicts. The statements are defined in `statements:` of the
 scenarios in the folder data; the ledger of an `ada reproduce all` is the page docs/faithfulness.md.
@@ -7,9 +7,8 @@ scenarios in the folder data; the ledger of an `ada reproduce all` is the page d
 
 from __future__ import annotations
 
-import base64
-import html
 import math
+import os
 import platform
 import re
 import time
@@ -19,6 +18,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
@@ -30,13 +30,8 @@ from ada_tools.scenario.registry import FAILS, HOLDS, IN_PART, NOT_CONFIRMED, Cl
 from ada_tools.scenario.scenario import ClaimPart
 from ada_tools.sweep.running import cores
 
-TITLE = "Reproduced experiments"
-CLAIM_HEAD = ("claim", "measured", "limit", "verdict")
-STATEMENT_HEAD = ("the document says", "measured", "stated", "verdict")
+REPORT = "report.md"
 _SIGNS = {"<=": "≤", ">=": "≥", "==": "=", "~": "≈"}
-_KINDS = {".png": "image/png", ".gif": "image/gif", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
-
-_STYLE = Path(__file__).parent / "data" / "report.css"
 
 
 def number(value: float) -> str:
@@ -82,111 +77,76 @@ def remark(claim: Claim) -> str:
     return ". ".join(part for part in (why and f"Not confirmed: {why}", claim.note) if part)
 
 
-# --- HTML -----------------------------------------------------------------------------------------------------------
-def write_html(results: Sequence[Result], path: Path) -> None:
-    """Write the page.
+# --- report ---------------------------------------------------------------------------------------------------------
+def write_report(results: Sequence[Result], folder: Path) -> None:
+    """Write the report, a Markdown page that shows the figures in the folders of the experiments.
 
     Args:
         results: one per scenario.
-        path: output file.
+        folder: output folder, with a folder of figures per scenario.
 
     Raises:
-        InputError: a figure cannot be read, or the page cannot be written.
+        InputError: the page cannot be written.
     """
-    body = [_summary(results), *(_section(result) for result in results), _facts()]
-    page = (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{TITLE}</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n</head>\n<body>\n{''.join(body)}</body>\n</html>\n"
-    )
-    with atomic_write(path, InputError) as part:
-        part.write_text(page, encoding="utf-8")
-
-
-def _summary(results: Sequence[Result]) -> str:
     good = sum(result.holds for result in results)
     rows = [
         [
-            f'<a href="#{_text(r.name)}">{_text(r.name)}</a>',
-            _text(r.title),
-            f"{sum(c.holds for c in r.outcome.claims)} of {len(r.outcome.claims)}",
-            _text(standing(r)),
-            _verdict(HOLDS if r.holds else FAILS),
+            result.name,
+            result.title,
+            f"{sum(claim.holds for claim in result.outcome.claims)} of {len(result.outcome.claims)}",
+            standing(result),
+            HOLDS if result.holds else FAILS,
         ]
-        for r in results
+        for result in results
     ]
-    return (
-        f'<h1>{TITLE}</h1>\n<p class="soft">{good} of {len(results)} experiments hold. Each is run by '
-        "<code>ada reproduce</code>; a claim holds if the measured value is within its limit. A statement of a "
-        "document that is not confirmed does not count as a failure.</p>\n"
-        + _grid(
-            ["experiment", "title", "claims that hold", "statements of the document", "verdict"],
-            rows,
-            ["", "", "number", "", ""],
-        )
-    )
+    head = ("experiment", "title", "claims that hold", "statements of the document", "verdict")
+    text = f"# Reproduced experiments\n\n{good} of {len(results)} experiments hold.\n\n{grid(head, rows)}\n"
+    with atomic_write(folder / REPORT, InputError) as path:
+        path.write_text("\n".join([text, *(_section(result, folder) for result in results), _facts()]), "utf-8")
 
 
-def _section(result: Result) -> str:
+def _section(result: Result, folder: Path) -> str:
     outcome = result.outcome
-    parts = [
-        f'<section id="{_text(result.name)}">\n<div class="head"><h2>{_text(result.name)}: {_text(result.title)}</h2>'
-        f"{_verdict(HOLDS if result.holds else FAILS)}</div>\n"
-        f'<p class="soft">{_text(result.source)}{". " if result.source else ""}Duration: {result.seconds:.1f} s.</p>\n'
-    ]
+    source = f"{plain(result.source)}. " if result.source else ""
+    parts = [f"## {result.name}: {plain(result.title)}", f"{source}Duration: {result.seconds:.1f} s."]
     if result.error:
-        trace = f"<details><summary>where</summary><pre>{_text(result.trace)}</pre></details>" if result.trace else ""
-        parts.append(f'<div class="error"><p>Not completed: {_text(result.error)}</p>{trace}</div>\n')
+        parts.append(f"**Not completed**: {plain(result.error)}")
+        parts += [f"```\n{result.trace.rstrip()}\n```"] if result.trace else []
     if outcome.claims:
-        parts.append(_judged(CLAIM_HEAD, [(claim.text, claim) for claim in outcome.claims]))
+        parts.append(_judged("claim", "limit", [(claim.text, claim) for claim in outcome.claims]))
     if outcome.statements:
-        parts.append(_judged(STATEMENT_HEAD, [(said(statement), statement) for statement in outcome.statements]))
-    parts.extend(_picture(path, outcome.captions.get(path.name, "")) for path in outcome.figures)
-    parts.extend(_table(table) for table in outcome.tables)
+        parts.append(_judged("the document says", "stated", [(said(one), one) for one in outcome.statements]))
+    for figure in outcome.figures:
+        caption = plain(outcome.captions.get(figure.name, ""))
+        parts.append(f"![{caption}]({quote(os.path.relpath(figure, folder))})\n\n{caption}".rstrip())
+    for table in outcome.tables:
+        parts += [f"### {plain(table.title)}", grid(table.columns, cells(table))]
+        parts += [plain(table.note)] if table.note else []
     if outcome.notes:
-        parts.append("<h3>Notes</h3>\n<ul>" + "".join(f"<li>{_text(note)}</li>" for note in outcome.notes) + "</ul>\n")
-    return "".join(parts) + "</section>\n"
+        parts.append("\n".join(f"- {plain(note)}" for note in outcome.notes))
+    return "\n\n".join(parts) + "\n"
 
 
-def _judged(head: Sequence[str], rows: Sequence[tuple[str, Claim]]) -> str:
+def _judged(text: str, limit: str, rows: Sequence[tuple[str, Claim]]) -> str:
     """A table of claims or statements with measured values and verdicts."""
     lines = [
-        [
-            _text(text) + (f'<span class="note">{_text(remark(claim))}</span>' if remark(claim) else ""),
-            _text(figure_text(claim)),
-            _text(limit_text(claim)),
-            _verdict(claim.verdict),
-        ]
-        for text, claim in rows
+        [". ".join(filter(None, (words, remark(one)))), figure_text(one), limit_text(one), one.verdict]
+        for words, one in rows
     ]
-    return _grid(head, lines, ["claim", "number", "number", ""])
+    return grid((text, "measured", limit, "verdict"), lines)
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = ["| " + " | ".join(plain(cell) for cell in row) + " |" for row in (head, *rows)]
+    lines.insert(1, "|" + "---|" * len(head))
+    return "\n".join(lines)
 
 
 def standing(result: Result) -> str:
     """Number of the document's statements per verdict, such as "5 holds, 1 not confirmed"."""
     found = [statement.verdict for statement in result.outcome.statements]
     return ", ".join(f"{found.count(word)} {word}" for word in dict.fromkeys(found))
-
-
-def _verdict(word: Verdict) -> str:
-    return f'<span class="verdict {word}">{word}</span>'
-
-
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], classes: Sequence[str]) -> str:
-    """A table of HTML cells in a box with its own scroll bar."""
-    marks = [f' class="{name}"' if name else "" for name in classes]
-    top = "".join(f"<th{mark}>{_text(cell)}</th>" for mark, cell in zip(marks, head, strict=True))
-    lines = ["".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(marks, row, strict=True)) for row in rows]
-    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
-    return f'<div class="wide"><table>\n<tr>{top}</tr>\n{body}</table></div>\n'
-
-
-def _table(table: Table) -> str:
-    rows = cells(table)
-    classes = ["number" if is_numeric(rows, i) else "" for i in range(len(table.columns))]
-    note = f'<p class="soft">{_text(table.note)}</p>\n' if table.note else ""
-    shown = [[_text(cell) for cell in row] for row in rows]
-    return f"<h3>{_text(table.title)}</h3>\n{_grid(list(table.columns), shown, classes)}{note}"
 
 
 def cells(table: Table) -> list[list[str]]:
@@ -197,48 +157,19 @@ def cells(table: Table) -> list[list[str]]:
     ]
 
 
-def is_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """True if a column contains only numbers or dashes and is aligned right."""
-
-    def fits(text: str) -> bool:
-        try:
-            float(text)
-        except ValueError:
-            return text in {"-", "–", ""}
-        return True
-
-    return column > 0 and all(fits(row[column]) for row in rows)
-
-
-def _picture(path: Path, caption: str) -> str:
-    try:
-        data = base64.b64encode(path.read_bytes()).decode("ascii")
-    except OSError as problem:
-        raise InputError(f"cannot read the figure {path}: {problem.strerror}.", file=path) from None
-    kind = _KINDS.get(path.suffix.lower(), "application/octet-stream")
-    words = f"<figcaption>{_text(caption)}</figcaption>" if caption else ""
-    alternative = _text(caption or path.stem)
-    return f'<figure><img src="data:{kind};base64,{data}" alt="{alternative}">{words}</figure>\n'
-
-
 def _facts() -> str:
     """Machine and package versions; missing packages are omitted."""
     facts = {"ada_dynamics": __version__, "Python": platform.python_version()}
     for package in ("numpy", "llvmlite", "scipy", "matplotlib", "pin", "mujoco"):
         with suppress(PackageNotFoundError):
             facts[package] = version(package)
-    facts["processor"] = processor()
-    facts["cores in use"] = str(cores())
+    facts["processor"] = f"{processor()}, {cores()} cores in use"
     facts["system"] = f"{platform.system()} {platform.release()} {platform.machine()}"
     facts["date"] = time.strftime("%Y-%m-%d %H:%M %Z")
-    rows = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts.items())
-    return f'<section id="machine"><h2>Machine and versions</h2>\n<dl>{rows}</dl></section>\n'
+    return "## Machine and versions\n\n" + "\n".join(f"- {name}: {value}" for name, value in facts.items()) + "\n"
 
 
-def _text(text: str) -> str:
-    return html.escape(str(text), quote=True)
-
-
+# --- ledger ---------------------------------------------------------------------------------------------------------
 FILE = "faithfulness.md"
 VERDICTS: dict[Verdict, str] = {HOLDS: "confirmed", IN_PART: "in part", NOT_CONFIRMED: NOT_CONFIRMED, FAILS: FAILS}
 DOCUMENTS = ("Takahashi 2012", "Yamada", "CRB note", "Awa 2009", "Tarao et al.")
@@ -310,10 +241,8 @@ def page(found: Sequence[Entry]) -> str:
     in_order = sorted(found, key=_order)
     for document in dict.fromkeys(entry.statement.document for entry in in_order):
         own = [entry for entry in in_order if entry.statement.document == document]
-        rows = [entry.cells() for entry in own]
-        lines = ["| " + " | ".join(plain(cell) for cell in row) + " |" for row in (HEAD, *rows)]
-        lines.insert(1, "|" + "---|" * len(HEAD))
-        parts.append(f"## {document}\n\n{counts(own)}.\n\n" + "\n".join(lines) + f"\n\n{index(own)}\n")
+        table = grid(HEAD, [entry.cells() for entry in own])
+        parts.append(f"## {document}\n\n{counts(own)}.\n\n{table}\n\n{index(own)}\n")
     return "\n".join(parts)
 
 

@@ -37,7 +37,7 @@ from ada_dynamics.spatial.orientation import to_rpy
 from ada_experiments.mujoco_twin import MujocoModel
 from ada_experiments.pictures import picture
 from ada_experiments.pinocchio_model import PinocchioModel
-from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 INDEPENDENT = 1e-8  # relative singular value of dependent constraints
@@ -263,7 +263,7 @@ def singular_jumps(scenario: Scenario, output: Path, progress: Progress) -> Outc
         over_step = {m: [found[name, m, step, distances[-1]] for step in steps] for m in methods}
         panels.append(_panel(f"{name}: by step", np.log10(steps), over_step, "step, log10 of [s]"))
     figures = [picture(panels, output / "singular_jumps.png", "Error of the velocities behind the passage", 2)]
-    return Outcome([], figures, [Table("Passages of singular configurations", columns, rows)], quantities=quantities)
+    return Outcome([], figures, quantities=quantities)
 
 
 def order(steps: Sequence[float], errors: Sequence[float]) -> float:

@@ -18,13 +18,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.builder import Builder
@@ -38,7 +39,8 @@ from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.spatial.orientation import to_rpy, upper_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.spatial.vector import Vec3, cross
-from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
+from ada_experiments.pictures import picture
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.scenario import Scenario
 
 MOST_STEPS = 1_000_000
@@ -323,35 +325,38 @@ def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Ou
     """Measure all methods at all distances, the head-on passage, and angles read from a quaternion."""
     needed: dict[str, list[float]] = {name: [] for name in WAYS if name != "damped"}
     off: dict[str, list[float]] = {name: [] for name in WAYS}
-    energy: dict[str, list[float]] = {name: [] for name in WAYS}
     rigs = [LockPassage.passing(distance) for distance in DISTANCES]
     for i, rig in enumerate(rigs):
         progress(i / len(rigs), "passage of the singular pose")
         for name, way in WAYS.items():
             if name in needed:
                 needed[name].append(steps_needed(way, rig))
-            end = tried(way, rig, FIXED)
-            off[name].append(math.inf if end is None else rig.off(end.q))
-            energy[name].append(math.inf if end is None else rig.energy_off(end.q, end.w))
+            passed = tried(way, rig, FIXED)
+            off[name].append(math.inf if passed is None else rig.off(passed.q))
     near, far = len(DISTANCES) - 1, DISTANCES.index(0.1)
     motions = [consistent_motion(rig, DURATION / FIXED) for rig in (rigs[far], rigs[near])]
     longer = (len(motions[1].t) - len(motions[0].t)) * DURATION / FIXED
     # sin θ2 is about √(δ² + (ω t)²), so s = ∫ dt / sin θ2 grows by (2/ω) times the ln of the distance ratio
     foreseen = 2.0 / SPIN * math.log(DISTANCES[far] / DISTANCES[near])
-    head_on = _head_on()
+    head_on, end = _head_on(), by_consistent(rigs[near], FIXED)
     growth = {name: steps[near] / steps[far] for name, steps in needed.items()}
     quantities = {f"{name}_growth": Quantity(value) for name, value in growth.items()}
     quantities |= {
         "parameter_growth_error": Quantity(abs(longer / foreseen - 1.0)),
-        "consistent_energy_error": Quantity(energy["consistent"][near]),
+        "consistent_energy_error": Quantity(rigs[near].energy_off(end.q, end.w)),
         "damped_least_error": Quantity(min(off["damped"]), "rad"),
         "head_on_passed": Quantity(float(head_on.reached)),
         "consistent_off": Quantity(off["consistent"][near], "rad"),
         "consistent_cost": Quantity(needed["consistent"][near] / needed["quaternion"][near]),
         "angles_apart": Quantity(angles_apart(), "rad"),
     }
-    figure = _figure(rigs[near], motions[1], needed, off, output / "spherical_joints.png")
-    return Outcome([], [figure], [_table(needed, off, energy)], quantities=quantities)
+    x: dict[str, Any] = {"xlabel": "Distance from the lock, log10 of [rad]", "is_logarithmic": True}
+    panels = [
+        Panel.of(f"Steps for an error of {WANTED:g} rad", "[-]", np.log10(DISTANCES), needed, **x),
+        Panel.of(f"Error with {FIXED} steps", "[rad]", np.log10(DISTANCES), off, **x),
+    ]
+    figure = picture(panels, output / "spherical_joints.png", "Passage of the singular configuration", 2)
+    return Outcome([], [figure], quantities=quantities)
 
 
 def _head_on() -> SingularityConsistentTrajectory:
@@ -377,44 +382,3 @@ def angles_apart() -> float:
     read = np.array([to_rpy(np.array(from_quaternion(*q.tolist())))[::-1] for q in merged.q])
     off = read - separate.q
     return float(np.max(np.abs(off - 2.0 * np.pi * np.round(off / (2.0 * np.pi)))))
-
-
-def _table(needed: dict[str, list[float]], off: dict[str, list[float]], energy: dict[str, list[float]]) -> Table:
-    columns = ["distance [rad]", *(f"steps, {name}" for name in needed)]
-    columns += [f"{what}, {name}" for what in ("error [rad]", "energy") for name in WAYS]
-    rows = [
-        [distance, *(steps[i] for steps in needed.values()), *(x[i] for found in (off, energy) for x in found.values())]
-        for i, distance in enumerate(DISTANCES)
-    ]
-    note = f"Steps: for an error of the final pose of {WANTED:g} rad. Error, energy: with {FIXED} steps."
-    return Table("Passage of the singular pose", columns, rows, note)
-
-
-def _figure(
-    rig: LockPassage,
-    motion: SingularityConsistentTrajectory,
-    needed: dict[str, list[float]],
-    off: dict[str, list[float]],
-    path: Path,
-) -> Path:
-    from ada_dynamics.drawing.panels import Panel
-    from ada_dynamics.drawing.plots import figure_of
-
-    names = ("z", "y'", "z''")
-    s = np.arange(len(motion.t)) * DURATION / FIXED
-    distance = {"xlabel": "Distance from the lock, log10 of [rad]", "is_logarithmic": True}
-    places = np.log10(DISTANCES)
-    angles = dict(zip(names, np.degrees(motion.q).T, strict=True))
-    figure_of(
-        [
-            Panel.of("Euler angle over time", "[deg]", motion.t, angles),
-            Panel.of("Euler angle over the parameter", "[deg]", s, angles, xlabel="s [s]"),
-            Panel.of("Time over the parameter", "[s]", s, {"t": motion.t}, xlabel="s [s]"),
-            Panel.of("Angular velocity", "[rad/s]", motion.t, dict(zip("xyz", motion.w.T, strict=True))),
-            Panel.of(f"Steps for an error of {WANTED:g} rad", "[-]", places, needed, **distance),
-            Panel.of(f"Error with {FIXED} steps", "[rad]", places, off, **distance),
-        ],
-        path,
-        2,
-    )
-    return path

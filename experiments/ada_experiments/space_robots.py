@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -26,25 +26,42 @@ from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.simulation import Log, Simulation
 from ada_experiments.motion_simulation.motion_table import platform_jacobian, stiffness_along
 from ada_experiments.motion_simulation.robots import ARM, FIRST, FREE, SECOND, TOUCH, PairSettings, RobotPair
-from ada_experiments.pictures import picture, vector
+from ada_experiments.pictures import picture
+from ada_experiments.settings import OR_ZERO, read_settings
 from ada_robot.settings import checked
-from ada_tools.scenario.fields import Part
-from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario, settings_of
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
+from ada_tools.scenario.scenario import Scenario
 
-_KNOWN = ("stiffnesses", "approach", "gap", "offset", "step", "duration", "arm_1", "arm_2", "hold")
-_HOLD = ("stiffness", "damping")
-SINCE = "Time since the contact [s]"
 TABLE_HEIGHT = -0.5  # [m], height of the HEXA plate, in the middle of its workspace
 NORMAL = (0.0, 0.0, 1.0)  # of the plate: the contact normal is vertical on the table
+
+
+class Hold(NamedTuple):
+    """Springs and dampers that hold the joints of robot 1."""
+
+    stiffness: Annotated[float, "N m/rad"]
+    damping: Annotated[float, "N m s/rad"]
 
 
 class SpaceRobotSettings(NamedTuple):
     """Settings of the scenario."""
 
-    stiffnesses: tuple[float, ...]  # K_p [N m/rad]
-    duration: float  # [s]
-    pair: PairSettings
+    stiffnesses: Annotated[tuple[float, ...], "N m/rad"]  # K_p, ascending
+    approach: Annotated[float, "m/s"]
+    gap: Annotated[float, "m"]
+    offset: Annotated[float, "m", OR_ZERO]
+    step: Annotated[float, "s"]
+    duration: Annotated[float, "s"]
+    arm_1: Annotated[tuple[float, ...], "rad"]
+    arm_2: Annotated[tuple[float, ...], "rad"]
+    hold: Hold
+
+    @property
+    def pair(self) -> PairSettings:
+        """Settings of both robots."""
+        names = ("approach", "gap", "offset", "step", "arm_1", "arm_2")
+        hold = {"hold_stiffness": self.hold.stiffness, "hold_damping": self.hold.damping}
+        return checked(PairSettings, hold | {name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +134,7 @@ class PairMotion(NamedTuple):
 @experiment("space_robots")
 def space_robots(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Simulate the contacts of figs. 12-15; check momentum, energy, forces and durations."""
-    chosen = read_settings(scenario)
+    chosen = read_settings(scenario, SpaceRobotSettings)
     pair, other = RobotPair(chosen.pair), RobotPair(heavier(chosen.pair))
     cases = [(f"K_p = {kp:g} N m/rad", kp, pair) for kp in chosen.stiffnesses]
     cases.append((f"K_p = {chosen.stiffnesses[-1]:g}, other masses", chosen.stiffnesses[-1], other))
@@ -128,39 +145,8 @@ def space_robots(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     progress(1.0 - 1.0 / (len(cases) + 1), "space robots, order-n")
     first = touches[0]
     again = touch("order-n", first.kp, first.stiffness, pair, chosen.duration, "order_n")
-    tables, figures = [_table(touches)], figures_of(touches, output)
-    quantities = quantities_of(touches, again, chosen)
-    return Outcome([], figures, tables, _notes(touches, chosen), {}, quantities)
-
-
-def read_settings(scenario: Scenario) -> SpaceRobotSettings:
-    """Read the settings of a scenario, with units."""
-    part = settings_of(scenario, _KNOWN)
-    hold = part.part("hold", _HOLD)
-    usual = PairSettings()
-    pair = {
-        "offset": part.quantity("offset", "m", 0.0),
-        "arm_1": part.vector("arm_1", ("rad",) * len(ARM)),
-        "arm_2": part.vector("arm_2", ("rad",) * len(ARM)),
-        "hold_stiffness": hold.positive("stiffness", "N m/rad", usual.hold_stiffness),
-        "hold_damping": hold.positive("damping", "N m s/rad", usual.hold_damping),
-    }
-    return SpaceRobotSettings(
-        stiffnesses_of(part), part.positive("duration", "s"), checked(PairSettings, pair | approach_of(part))
-    )
-
-
-def stiffnesses_of(part: Part) -> tuple[float, ...]:
-    """Stiffnesses K_p of a scenario [N m/rad]."""
-    found = part.vector("stiffnesses", ("N m/rad",) * len(part.items("stiffnesses")))
-    if len(found) < 2 or list(found) != sorted(set(found)) or found[0] <= 0.0:
-        raise part.problem("stiffnesses", "they must be at least two positive values in ascending order.")
-    return found
-
-
-def approach_of(part: Part) -> dict[str, float]:
-    """Settings of the approach of both robots."""
-    return {name: part.positive(name, unit) for name, unit in (("approach", "m/s"), ("gap", "m"), ("step", "s"))}
+    figures = [_forces(touches, output / "s1_forces.png"), _snapshots(first, output / "s1_robots.png")]
+    return Outcome([], figures, quantities=quantities_of(touches, again, chosen))
 
 
 def heavier(settings: PairSettings) -> PairSettings:
@@ -261,55 +247,15 @@ def _difference(one: ContactRun, two: ContactRun) -> float:
 
 
 # --- figures --------------------------------------------------------------------------------------------------------
-def _table(touches: Sequence[ContactRun]) -> Table:
-    columns = (
-        "case",
-        "k [N/m]",
-        "m_e [kg]",
-        "peak [N]",
-        "v √(k m_e)",
-        "duration [ms]",
-        "π √(m_e/k)",
-        "real-time factor",
-    )
-    rows = [
-        (
-            case.name,
-            f"{case.stiffness:.0f}",
-            f"{case.mass:.2f}",
-            f"{case.peak:.3f}",
-            f"{case.lumped_peak:.3f}",
-            f"{1e3 * case.duration:.1f}",
-            f"{1e3 * case.lumped_duration:.1f}",
-            f"{case.log.t[-1] / case.seconds:.0f}",
-        )
-        for case in touches
-    ]
-    return Table("First contact", columns, rows, "lumped values: mass m_e on the spring k")
-
-
-def figures_of(touches: Sequence[ContactRun], output: Path) -> list[Path]:
-    """Forces as in figs. 12-15, motion after contact, and the robots as in fig. 16."""
-    first = touches[0]
+def _forces(touches: Sequence[ContactRun], path: Path) -> Path:
+    """Forces as in figs. 12-15."""
     shown = max(case.end for case in touches) * 1.3
     panels = []
     for case in touches:
         rows = case.log.t <= shown
         times, curve = case.since_touch[rows], {"force": case.force[rows]}
-        panels.append(Panel.of(case.name, "Force [N]", times, curve, xlabel=SINCE))
-    forces = picture(panels, output / "s1_forces.png", "Contact force (as figs. 12-15)", 2)
-    return [forces, _motion(first, output / "s1_motion.png"), _snapshots(first, output / "s1_robots.png")]
-
-
-def _motion(case: ContactRun, path: Path) -> Path:
-    log = case.log
-    base, speed = log.model.q_index(SECOND + FREE), log.model.v_index(SECOND + FREE)
-    angles = {f"joint {i + 1}": log.q[:, base.stop + i] - log.q[0, base.stop + i] for i in range(len(ARM))}
-    panels = [
-        replace(vector("Velocity of robot 2's base", "[m/s]", case.since_touch, log.v[:, speed][:, :3]), xlabel=SINCE),
-        Panel.of("Joints of robot 2 since the start", "Angle [rad]", case.since_touch, angles, xlabel=SINCE),
-    ]
-    return picture(panels, path, f"Motion after the contact, {case.name}")
+        panels.append(Panel.of(case.name, "Force [N]", times, curve, xlabel="Time since the contact [s]"))
+    return picture(panels, path, "Contact force (as figs. 12-15)", 2)
 
 
 def _snapshots(case: ContactRun, path: Path) -> Path:
@@ -317,12 +263,3 @@ def _snapshots(case: ContactRun, path: Path) -> Path:
     motion = PairMotion(log.model, case.since_touch[rows], log.q[rows], log.v[rows])
     plot_snapshots(motion, path, count=5, columns=5, plane="xy", title=f"Robot 1 (left) and robot 2, {case.name}")
     return path
-
-
-def _notes(touches: Sequence[ContactRun], chosen: SpaceRobotSettings) -> list[str]:
-    count = ", ".join(f"{case.stiffness:.0f}" for case in touches[: len(chosen.stiffnesses)])
-    return [
-        f"HEXA97's dimensions are unknown. Eq. 15 is evaluated for the library's own HEXA with its plate level at "
-        f"{TABLE_HEIGHT:g} m; a frictionless touch at the middle of the plate then has k = {count} N/m. The figures of "
-        "force and time are those of this assumption, how they go with K_p is not.",
-    ]

@@ -9,7 +9,6 @@ for which a contact stays passive, ω T = 1.224 (`PASSIVE_TO`).
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
 
 import numpy as np
 
@@ -77,13 +76,6 @@ class DelayMeter:
             self.delay += _SLOWNESS * (median - self.delay)
 
 
-class SentPose(NamedTuple):
-    """A pose sent to the table."""
-
-    time: float  # simulated [s]
-    place: Array  # position of the face relative to the tip [m]
-
-
 class ForceFilling:
     """Estimates the force of a step without a reply, from the last force and the identified contact stiffness.
 
@@ -100,7 +92,7 @@ class ForceFilling:
         self._step, self._least = step, least_force
         self.stiffness = 0.0
         self.filled = 0
-        self._sent: deque[SentPose] = deque(maxlen=_MEMORY)
+        self._sent: deque[tuple[float, Array]] = deque(maxlen=_MEMORY)  # times and positions of sent poses
         self._forget()
 
     def _forget(self) -> None:
@@ -109,8 +101,8 @@ class ForceFilling:
         self._spread = np.zeros((2, 2))
 
     def sent(self, time: float, place: Array) -> None:
-        """Store a sent pose."""
-        self._sent.append(SentPose(time, place))
+        """Store the time [s] of a sent pose, and the position of the face relative to the tip [m]."""
+        self._sent.append((time, place))
 
     def learn(self, pose_time: float, force: Array) -> None:
         """Process the force on the tip of a reply and its pose time."""
@@ -154,13 +146,13 @@ class ForceFilling:
 
     def _place(self, time: float) -> Array | None:
         """Position of the plate sent for a time, interpolated between poses."""
-        later: SentPose | None = None
+        later: tuple[float, Array] | None = None
         for one in reversed(self._sent):
-            if one.time <= time:
-                if later is None or later.time == one.time:
-                    return one.place
-                share = (time - one.time) / (later.time - one.time)
-                return np.asarray(one.place + share * (later.place - one.place))
+            if one[0] <= time:
+                if later is None or later[0] == one[0]:
+                    return one[1]
+                share = (time - one[0]) / (later[0] - one[0])
+                return np.asarray(one[1] + share * (later[1] - one[1]))
             later = one
         return None
 
@@ -251,22 +243,6 @@ def touches(push: Array, step: float) -> list[tuple[int, int]]:
     parted = np.flatnonzero(np.diff(touching) > JUMP / step)
     firsts, lasts = touching[np.r_[0, parted + 1]], touching[np.r_[parted, len(touching) - 1]]
     return [(int(first), int(last)) for first, last in zip(firsts, lasts, strict=True)]
-
-
-def first_touch(t: Array, push: Array, step: float) -> tuple[float, float] | None:
-    """Start and end of the first contact [s].
-
-    Args:
-        t: times [s].
-        push: force [N].
-        step: time step [s].
-
-    Returns:
-        None without a contact.
-    """
-    for first, last in touches(push, step)[:1]:
-        return float(t[first]), float(t[last] + step)
-    return None
 
 
 def longest_passive_delay(stiffness: float, mass: float) -> float:

@@ -9,9 +9,8 @@ the probe is passed to the sensor emulator, and everything else uses the byte pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +26,7 @@ from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickE
 from ada_hardware.force_torque.pipeline import steady_mean
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
-from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.force_torque.sensor_driver import SensorDriver
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver
 from ada_hardware.hexa.driver import HexaDriver, HexaSettings
 from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics, PlatePose
@@ -54,111 +52,36 @@ _ABOVE = 0.01  # [m] initial height of the plate above the probe
 _WEIGHT = 0.288 * 9.81  # [N] of real model 1 (table 2), carried by the sensor
 
 
-class SensorReading(NamedTuple):
-    """Sensor reading of a period."""
-
-    wrench: Array  # [f, n] at the sensor origin in sensor axes, including the zero offset [N, N m]
-    is_fresh: bool  # whether it is from this period
-    problem: str = ""
-
-
-class ProbeSensor(Protocol):
-    """A force sensor, read once per period."""
-
-    def open(self) -> object:
-        """Connect to the sensor. Raises TransportError or NoAnswer."""
-
-    def sense(self) -> SensorReading:
-        """Reading of this period, including the zero offset."""
-
-    def close(self) -> object:
-        """Close the connection; idempotent."""
-
-
-def _problem(sample: Any) -> str:
-    return sample.error or ("an axis is at the end of its range" if sample.is_saturated else "")
-
-
-class DriverSensor:
-    """A sensor driver that is read synchronously."""
-
-    def __init__(self, driver: SensorDriver[Any, Any], period: float, clock: Callable[[], float]) -> None:
-        """Args: driver; period of the table [s], at least twice that of the sensor; clock of the driver."""
-        self._driver, self._period, self._clock = driver, period, clock
-        self.close = driver.close
-
-    def open(self) -> None:
-        """Connect to the sensor.
-
-        Raises:
-            InputError: the sensor is too slow.
-        """
-        self._driver.open()
-        if self._driver.period > 0.5 * self._period * (1.0 + 1e-6):
-            text = (
-                f"sensor {self._driver.NAME}: its period of {1e3 * self._driver.period:g} ms would delay the table. "
-                f"It must be at most half the table period of {1e3 * self._period:g} ms, or use a "
-                "separate thread."
-            )
-            raise InputError(text, field="period", value=self._driver.period, allowed=0.5 * self._period)
-
-    def sense(self) -> SensorReading:
-        """Reading of this period."""
-        now = self._clock()
-        sample = self._driver.read()
-        while sample.is_fresh and sample.time < now:  # an earlier queued sample
-            sample = self._driver.read()
-        return SensorReading(sample.wrench, sample.is_fresh, _problem(sample))
-
-
-class ThreadSensor:
-    """A sensor with a separate thread."""
-
-    def __init__(self, sensor: ForceSensor) -> None:
-        """Args: force sensor."""
-        self._sensor, self._number = sensor, -1
-        self.open, self.close = sensor.open, sensor.close
-
-    def sense(self) -> SensorReading:
-        """Newest sample."""
-        newest = self._sensor.newest
-        if newest is None:
-            return SensorReading(np.zeros(6), False)
-        is_new = newest.number != self._number
-        self._number = newest.number
-        return SensorReading(newest.raw, is_new, _problem(newest))
-
-
 class HexaTable(MotionTable):
     """Driver of the HEXA motion table.
 
     Attributes:
         cycle: safety cycle of the HEXA.
-        sensor: force sensor of the probe.
+        sensor: driver of the force sensor of the probe.
     """
 
     def __init__(
-        self,
-        driver: RobotDriver[Any],
-        sensor: ProbeSensor,
-        safety: SafetySettings | None = None,
-        *,
-        clock: Clock = SYSTEM_CLOCK,
-        after_exchange: Callable[[], object] = lambda: None,
+        self, driver: RobotDriver[Any], sensor: SensorDriver[Any, Any, Any], *, clock: Clock = SYSTEM_CLOCK
     ) -> None:
         """Store the devices; `open` connects to them.
 
         Args:
             driver: driver of the HEXA, on the same clock.
-            sensor: force sensor of the probe.
-            safety: safety settings of the HEXA; default: those of the device, with steps up to LARGEST_STEP.
+            sensor: driver of the force sensor of the probe, on the same clock; its period is at most half that of the
+                table, since it is read within the period of the table.
             clock: clock that keeps the period.
-            after_exchange: called between the exchange with the table and the sensor reading; for emulated devices it
-                passes the contact force to the sensor.
+
+        Raises:
+            InputError: the sensor is too slow.
         """
-        self.cycle = SafeCycle(driver, safety or SafetySettings(max_step=LARGEST_STEP), clock=clock)
-        self.sensor = sensor
-        self._driver, self._clock, self._after = driver, clock, after_exchange
+        if sensor.period > 0.5 * driver.period * (1.0 + 1e-6):
+            text = (
+                f"sensor {sensor.NAME}: its period of {1e3 * sensor.period:g} ms would delay the table. It must be at "
+                f"most half the table period of {1e3 * driver.period:g} ms."
+            )
+            raise InputError(text, field="period", value=sensor.period, allowed=0.5 * driver.period)
+        self.cycle = SafeCycle(driver, SafetySettings(max_step=LARGEST_STEP), clock=clock)
+        self.sensor, self._driver, self._clock = sensor, driver, clock
         self._kinematics = HexaKinematics()
         self._forget()
 
@@ -208,8 +131,7 @@ class HexaTable(MotionTable):
     def idle(self) -> None:  # noqa: D102
         if self.cycle.phase is not Phase.CLOSED:
             self.cycle.step(self._keep_time())
-            self._after()
-            self.sensor.sense()
+            self._sense()
 
     # --- to the start ---------------------------------------------------------------------------------------------
     def prepare(self, pose: Array) -> Reading:  # noqa: D102
@@ -246,7 +168,7 @@ class HexaTable(MotionTable):
         self._path = None
         return self._reading(self._go(pose), True)
 
-    def _go(self, pose: Array) -> SensorReading:
+    def _go(self, pose: Array) -> Sample:
         angles = self._kinematics.inverse(pose)
         hold = self._kinematics.jacobians(pose, angles).hold
         if hold < LEAST_HOLD:
@@ -263,14 +185,21 @@ class HexaTable(MotionTable):
             self._refused = refused
             if cycle.phase is Phase.ACTIVE:
                 raise Refused(f"motion table hexa: {cycle.check.last_refusal}")
-        self._after()
-        return self.sensor.sense()
+        return self._sense()
 
-    def _reading(self, sensed: SensorReading, ready: bool) -> Reading:
+    def _sense(self) -> Sample:
+        """Sample of this period."""
+        now = self._clock.now()
+        sample = self.sensor.read()
+        while sample.is_fresh and sample.time < now:  # an earlier queued sample
+            sample = self.sensor.read()
+        return sample
+
+    def _reading(self, sensed: Sample, ready: bool) -> Reading:
         cycle = self.cycle
         problem = "" if cycle.phase is Phase.ACTIVE else f"the HEXA is {cycle.phase.value}: {cycle.reason}"
-        if not problem and sensed.problem:
-            problem = f"force sensor: {sensed.problem}"
+        if not problem and (sensed.error or sensed.is_saturated):
+            problem = f"force sensor: {sensed.error or 'an axis is at the end of its range'}"
         fresh = cycle.feedback.is_fresh and sensed.is_fresh
         return Reading(sensed.wrench - self._zero, self._plate(), ready, fresh, problem)
 
@@ -370,12 +299,15 @@ class EmulatedTable(HexaTable):
         clock = ManualClock()
         wire = InProcessPackets(self.hexa, clock=clock.now, sleep=clock.sleep, url="emulated hexa")
         driver = HexaDriver(HexaSettings(), wire=wire, clock=clock.now)
-        self.force_sensor, sensor_driver = _sensor(settings, clock)
-        sensor = DriverSensor(sensor_driver, driver.period, clock.now)
+        self.force_sensor, sensor = _sensor(settings, clock)
         self._at_sensor = inverse(mounting.sensor_in_lab)
         self._weight = np.concatenate([self._at_sensor[:3, :3] @ (0.0, 0.0, -_WEIGHT), np.zeros(3)])
         self._load()
-        super().__init__(driver, sensor, clock=clock, after_exchange=self._load)
+        super().__init__(driver, sensor, clock=clock)
+
+    def _sense(self) -> Sample:
+        self._load()
+        return super()._sense()
 
     def _load(self) -> None:
         """Set the load of the sensor: contact force and weight of the probe, which is vertically above it."""

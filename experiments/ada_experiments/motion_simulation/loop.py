@@ -17,7 +17,7 @@ import random
 import warnings
 from collections import deque
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -30,14 +30,15 @@ from ada_experiments.motion_simulation.delay import (
     DelayMeter,
     ForceFilling,
     PassivityObserver,
-    first_touch,
     longest_passive_delay,
     predicted,
     smoothed,
+    touches,
 )
 from ada_experiments.motion_simulation.frames import Motion, displaced
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.robots import RobotPair
+from ada_experiments.settings import OR_ZERO
 from ada_robot.errors import NoAnswer, Refused
 
 Compensation: TypeAlias = Literal[0, 1, 2]  # of the delay: none, by velocity, by velocity and acceleration
@@ -73,9 +74,9 @@ class ForceMessage(NamedTuple):
 class Network(NamedTuple):
     """Network between dynamics and table."""
 
-    delay: float = 0.0  # in each direction [s]
-    jitter: float = 0.0  # largest random additional delay [s]
-    loss: float = 0.0  # fraction of lost messages
+    delay: Annotated[float, "s", OR_ZERO] = 0.0  # in each direction
+    jitter: Annotated[float, "s", OR_ZERO] = 0.0  # largest random additional delay
+    loss: Annotated[float, "1", OR_ZERO] = 0.0  # fraction of lost messages
     seed: int = 0
 
 
@@ -111,9 +112,7 @@ class StepRow(NamedTuple):
 
     time: float  # start of the step, simulated [s]
     wrench: Array  # on the tip in tip axes, as it acted on the robots
-    relative: Motion  # of the face relative to the tip
-    sent: Array  # sent pose X of the face relative to the tip
-    plate: Array  # pose X of the plate measured by the table
+    distance: float  # of the face from the tip, along the axis of the tip [m]
     delay: float  # of the force [s]
     energy: float  # of both robots [J]
 
@@ -179,7 +178,7 @@ class DynamicsProgram:
         if running:
             self.passivity.observe(wrench, relative)
             self._warn_if_active()
-            self._keep(wrench, relative, ahead.pose)
+            self._keep(wrench, relative)
             self.pair.step(wrench)
         return message
 
@@ -213,12 +212,11 @@ class DynamicsProgram:
             stacklevel=4,
         )
 
-    def _keep(self, wrench: Array, relative: Motion, sent: Array) -> None:
+    def _keep(self, wrench: Array, relative: Motion) -> None:
         message, pair = self._newest, self.pair
         if message is not None:
             late = pair.time + 0.5 * self._step - message.pose_time
-            plate = self.mounting.face_pose(message.pose)
-            self.rows.append(StepRow(pair.time, wrench, relative, sent, plate, late, pair.energy()))
+            self.rows.append(StepRow(pair.time, wrench, float(relative.pose[2, 3]), late, pair.energy()))
 
 
 # --- table ----------------------------------------------------------------------------------------------------------
@@ -293,13 +291,11 @@ class TableProgram:
 # --- both -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Record:
-    """A recorded hybrid motion, a row per step; distances are of the face origin from the tip along the tip axis."""
+    """A recorded hybrid motion, a row per step."""
 
     t: Array  # start times of the steps [s]
     force: Array  # wrench on the tip that acted on the robots, [f, n] in tip axes
-    distance: Array  # of the simulated robots [m]
-    sent: Array  # of the pose sent to the table [m]
-    plate: Array  # of the measured pose of the plate [m]
+    distance: Array  # of the face from the tip, along the axis of the tip [m]
     delay: Array  # of each force: from its pose to the middle of the step in which it acts [s]
     energy: Array  # of both robots [J]
     touch_energy: float  # ½ m_e v² of the approach: energy that a contact can store elastically [J]
@@ -333,10 +329,10 @@ class Record:
         Raises:
             InputError: no contact.
         """
-        found = first_touch(self.t, self.push, float(self.t[1] - self.t[0]))
-        if found is None:
-            raise InputError("no contact occurred; use a longer motion or a smaller initial gap.")
-        return found
+        step = float(self.t[1] - self.t[0])
+        for first, last in touches(self.push, step):
+            return float(self.t[first]), float(self.t[last] + step)
+        raise InputError("no contact occurred; use a longer motion or a smaller initial gap.")
 
 
 def run(
@@ -377,8 +373,8 @@ def run(
         cycles = 0
         while pair.time < duration - 0.5 * step:
             now = cycles * step
-            for force in answers.arrived(now):
-                dynamics.received(force, now)
+            for reply in answers.arrived(now):
+                dynamics.received(reply, now)
             commands.send(dynamics.cycle(now), now)
             for pose in commands.arrived(now + PHASE):
                 follower.received(pose)
@@ -391,15 +387,13 @@ def run(
                 raise NoAnswer(words, field="ready", value=LONGEST_WAIT)
     finally:
         table.close()
-    rows = dynamics.rows
+    t, force, distance, delay, energy = (np.array(column) for column in zip(*dynamics.rows, strict=True))
     return Record(
-        t=np.array([r.time for r in rows]),
-        force=np.array([r.wrench for r in rows]),
-        distance=np.array([r.relative.pose[2, 3] for r in rows]),
-        sent=np.array([r.sent[2, 3] for r in rows]),
-        plate=np.array([r.plate[2, 3] for r in rows]),
-        delay=np.array([r.delay for r in rows]),
-        energy=np.array([r.energy for r in rows]),
+        t=t,
+        force=force,
+        distance=distance,
+        delay=delay,
+        energy=energy,
         touch_energy=touch_energy,
         momentum=np.array([before, pair.momentum()]),
         answers=dynamics.delays.answers,

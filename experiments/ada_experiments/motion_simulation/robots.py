@@ -58,8 +58,6 @@ class PairSettings:
     arm_1: tuple[float, ...] = setting(BENT, "arm angles of robot 1", unit="rad")
     arm_2: tuple[float, ...] = setting(BENT, "arm angles of robot 2", unit="rad")
     link_mass_1: float = setting(10.0, "mass of each link of robot 1", unit="kg", lower=0.1, upper=1e4)
-    link_mass_2: float = setting(1.0, "mass of each link of robot 2", unit="kg", lower=0.1, upper=1e4)
-    base_mass_1: float = setting(50.0, "base mass of robot 1", unit="kg", lower=0.1, upper=1e5)
     base_mass_2: float = setting(50.0, "base mass of robot 2", unit="kg", lower=0.1, upper=1e5)
     hold_stiffness: float = setting(3e5, "stiffness of the joint control of robot 1", unit="N m/rad", lower=0.0)
     hold_damping: float = setting(800.0, "damping of the joint control of robot 1", unit="N m s/rad", lower=0.0)
@@ -75,14 +73,10 @@ class PairSettings:
 def pair_model(settings: PairSettings) -> Model:
     """Both robots in one weightless world; the moments of inertia are those of table 1 for any masses."""
     model = Builder("two_space_robots").link("world").build(gravity=(0.0, 0.0, 0.0))
-    masses: dict[str, float] = {}
-    for name, prefix, base, link in (
-        ("space_robot_a", FIRST, settings.base_mass_1, settings.link_mass_1),
-        ("space_robot_b", SECOND, settings.base_mass_2, settings.link_mass_2),
-    ):
+    for name, prefix in (("space_robot_a", FIRST), ("space_robot_b", SECOND)):
         robot = with_gravity(load(name), (0.0, 0.0, 0.0))
         model = merge(model, robot, "world", joint=FREE, kind="floating", prefix=prefix)
-        masses |= {prefix + BASE: base, **{prefix + one: link for one in LINKS}}
+    masses = {FIRST + one: settings.link_mass_1 for one in LINKS} | {SECOND + BASE: settings.base_mass_2}
     parts = Parts.of(model)
     parts.name = "two_space_robots"
     for name, mass in masses.items():

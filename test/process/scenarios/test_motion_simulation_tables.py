@@ -15,11 +15,9 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import motion_table
 from ada_experiments.motion_simulation.frames import Mounting, facing
 from ada_experiments.motion_simulation.hexa_table import (
-    DriverSensor,
     EmulatedTable,
     EmulatedTableSettings,
     HexaTable,
-    ThreadSensor,
 )
 from ada_experiments.motion_simulation.loop import run
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, Reading, TableSettings
@@ -28,9 +26,8 @@ from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
-from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
-from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver, HexaSettings
+from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_hardware.hexa.kinematics import Unreachable
 from ada_robot.errors import Refused
 from ada_robot.safety.phases import Phase
@@ -172,32 +169,21 @@ def test_an_alarm_of_the_hexa_is_a_problem_in_words() -> None:
     table.close()
 
 
-def test_a_sensor_with_a_thread_tells_its_newest_wrench() -> None:
-    emulator = NetFtEmulator(NetFtEmulatorSettings(noise=0.0))
-    emulator.set_wrench([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
-    force = ForceSensor(NetFtDriver(NetFtSettings(), wire=InProcessWire(emulator)))
-    sensor = ThreadSensor(force)
-    sensor.open()
-    assert force.newer_than(0, 60.0) is not None
-    sensed = sensor.sense()
-    assert sensed.is_fresh
-    assert sensed.wrench == pytest.approx((1.0, -2.0, 3.0, 0.1, 0.2, -0.3), abs=2e-6)
-    sensor.close()
-
-
 def test_a_sensor_at_the_end_of_its_range_is_a_problem() -> None:
-    emulator, clock = DynPickEmulator(DynPickEmulatorSettings()), ManualClock()
-    wire = InProcessStream(emulator, clock=clock.now, sleep=clock.sleep)
-    sensor = DriverSensor(DynPickDriver(DynPickSettings(), wire=wire, clock=clock.now, sleep=clock.sleep), 0.1, clock)
-    emulator.set_wrench([1e4, 0.0, 0.0, 0.0, 0.0, 0.0])
-    sensor.open()
-    assert "end of its range" in sensor.sense().problem
-    sensor.close()
+    clock, dynpick = ManualClock(), DynPickEmulator(DynPickEmulatorSettings(rate=1000.0))
+    dynpick.set_wrench([1e4, 0.0, 0.0, 0.0, 0.0, 0.0])
+    packets = InProcessPackets(HexaEmulator(HexaEmulatorSettings()), clock=clock.now, sleep=clock.sleep)
+    stream = InProcessStream(dynpick, clock=clock.now, sleep=clock.sleep)
+    use = DynPickSettings(mode="continuous", rate=1000.0)
+    sensor = DynPickDriver(use, wire=stream, clock=clock.now, sleep=clock.sleep)
+    table = HexaTable(HexaDriver(HexaSettings(), wire=packets, clock=clock.now), sensor, clock=clock)
+    table.open()
+    assert any("end of its range" in table.prepare(pose_of((0.0, 0.0, HEIGHT))).problem for _ in range(50))
+    table.close()
 
 
 def test_a_table_elsewhere_is_opened_by_its_addresses() -> None:
-    sensor = ThreadSensor(ForceSensor("netft", {"url": "dry:"}))
-    table = HexaTable(HexaDriver(HexaSettings(url="dry:")), sensor)
+    table = HexaTable(HexaDriver(HexaSettings(url="dry:")), NetFtDriver(NetFtSettings(url="dry:", rate=1000.0)))
     table.open()
     began = SYSTEM_CLOCK.now()
     for _ in range(3):
@@ -209,10 +195,6 @@ def test_a_table_elsewhere_is_opened_by_its_addresses() -> None:
     assert table.cycle.phase is Phase.CLOSED
 
 
-def test_a_sensor_that_is_slower_than_the_table_needs_a_thread() -> None:
-    emulator = NetFtEmulator(NetFtEmulatorSettings(rate=100.0))
-    driver = NetFtDriver(NetFtSettings(), wire=InProcessWire(emulator))
-    sensor = DriverSensor(driver, 2e-3, ManualClock())
+def test_a_sensor_that_is_slower_than_the_table_is_refused() -> None:
     with refused(InputError, field="period"):
-        sensor.open()
-    sensor.close()
+        HexaTable(HexaDriver(HexaSettings(url="dry:")), NetFtDriver(NetFtSettings(url="dry:", rate=100.0)))

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 import ada_dynamics as ada
 from ada_experiments import awa_equations
 from ada_experiments.awa_equations import Frame, Samples
-from ada_experiments.awa_simulators import KNOWN, read_settings, soles, walk_here, walk_there
+from ada_experiments.awa_simulators import SimulatorSettings, soles, walk_here, walk_there
 from ada_experiments.awa_walk import FEET, Gains, Pid, Walk, khr1_walk, with_armature
-from ada_tools.scenario.scenario import load, settings_of
+from ada_experiments.settings import read_settings
+from ada_tools.scenario.scenario import load
 
 Array = NDArray[np.float64]
 STATES = 6
@@ -117,7 +118,7 @@ def khr1() -> ada.Model:
 def test_khr1_settles_alike_in_both_simulators(khr1: ada.Model) -> None:
     pytest.importorskip("mujoco")
     scenario = load("A2").with_changes({"settings.rest": 0.0})
-    chosen = read_settings(settings_of(scenario, KNOWN))
+    chosen = read_settings(scenario, SimulatorSettings)
     model = with_armature(khr1, chosen.armature)
     whole = khr1_walk(model)
     walk = Walk(model, [0.0, 0.5], {"neck_yaw": [0.0, 0.0]})

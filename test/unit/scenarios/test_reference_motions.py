@@ -36,7 +36,7 @@ def bar():
 def test_pinocchio_swings_the_rhombus_as_its_closed_form_says():
     model, q = ada.load("closed_4r"), np.radians([135.0, -45.0, 225.0])
     times = np.arange(6) * 0.1
-    found = by_pinocchio(model, q, np.zeros(3), times, silent)
+    found = by_pinocchio(model, q, np.zeros(3), times)
     # tolerance 1e-13 per step, some tens of steps
     np.testing.assert_allclose(found[:, 0], rhombus_angle(times, q[0], (1.0, 1.0, 1.0), 9.81), atol=1e-11)
 
@@ -45,7 +45,7 @@ def test_pinocchio_swings_the_rhombus_as_its_closed_form_says():
 def test_a_free_symmetric_bar_turns_as_euler_says(engine, bar):
     q, v = bar.neutral(), np.array([-0.5 * 0.6, 0.5 * 0.8, 0.0, 0.8, 0.6, 2.0])  # centre of mass at rest
     times = np.arange(4) * 0.5
-    found = engine(bar, q, v, times, silent)
+    found = engine(bar, q, v, times)
     dynamics = ada.Dynamics(bar)
     # The axis of the bar goes round the momentum at |L|/I1.
     L = np.array([v[3] / 12, v[4] / 12, 0.02 * v[5]])

@@ -11,6 +11,7 @@ from ada_dynamics.robots.mechanisms import hexa
 from ada_experiments import space_robots
 from ada_experiments.motion_simulation import motion_table
 from ada_experiments.motion_simulation.robots import FIRST, SECOND, TOUCH, RobotPair
+from ada_experiments.settings import read_settings
 from ada_experiments.space_robots import ContactRun, SpaceRobotSettings
 from ada_tools.scenario.scenario import load
 
@@ -34,7 +35,7 @@ def test_jacobian_of_the_table_is_that_of_its_pose() -> None:
 
 @pytest.fixture(scope="module")
 def chosen() -> SpaceRobotSettings:
-    return space_robots.read_settings(load("S1"))._replace(duration=0.5)
+    return read_settings(load("S1"), SpaceRobotSettings)._replace(duration=0.5)
 
 
 @pytest.fixture(scope="module")
