@@ -34,7 +34,7 @@ from ada_dynamics.drawing.robot_drawing import draw_robot as draw_pose
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
-from ada_experiments import awa_simulators, late_loop, push_sweep, pushed_device
+from ada_experiments import awa_simulators, push_sweep, pushed_device
 from ada_experiments.settings import read_settings
 from ada_tools import scenario as scenarios
 from ada_tools.browser.scene import Arrow
@@ -335,12 +335,6 @@ def learn_five_bar(example: Names) -> Figure:
     return figure
 
 
-def passivity() -> Figure:
-    """Energy that a touch of the hybrid motion simulation gains, over delay and K_p (S3)."""
-    figure: Figure = late_loop.draw(late_loop.passivity_map(scenarios.load("S3"), lambda share, what: None))
-    return figure
-
-
 def falls() -> Figure:
     """Tilt of KHR-1 with other steps and gains than the paper's, until it lies (A3)."""
     tried, _ = awa_simulators.try_all(scenarios.load("A3"), lambda share, what: None)
@@ -388,7 +382,6 @@ def balance_strategies() -> Figure:
 OVERVIEWS: dict[str, Callable[[], Figure]] = {
     "motions": motions,
     "control": control,
-    "passivity": passivity,
     "falls": falls,
     "device": device,
     "balance_strategies": balance_strategies,

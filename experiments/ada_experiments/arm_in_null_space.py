@@ -14,7 +14,6 @@ from ada_controllers.in_simulation import InSimulation
 from ada_controllers.reaction_null_space import ReactionNullSpace
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
-from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Log, Simulation
@@ -60,7 +59,7 @@ def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> O
         for j, way in enumerate(WAYS):
             progress((i + j / len(WAYS)) / len(chosen.robots), f"{name}, {way}")
             own[way] = moved(_simulation(model, q, goal, gains, chosen.step, way).run(chosen.duration))
-    return Outcome([], _figures(found, output), quantities=_quantities(found))
+    return Outcome([], [_figure(found, output)], quantities=_quantities(found))
 
 
 def null_vector_off() -> dict[str, Quantity]:
@@ -129,7 +128,7 @@ def _quantities(found: dict[str, dict[str, NullSpaceMotion]]) -> dict[str, Quant
     }
 
 
-def _figures(found: dict[str, dict[str, NullSpaceMotion]], output: Path) -> list[Path]:
+def _figure(found: dict[str, dict[str, NullSpaceMotion]], output: Path) -> Path:
     name, own = next(iter(found.items()))
     log = own[WAYS[0]].log
     curves = {way: np.maximum(np.linalg.norm(x.log.q[:, :3] - x.log.q[0, :3], axis=1), 1e-18) for way, x in own.items()}
@@ -138,7 +137,4 @@ def _figures(found: dict[str, dict[str, NullSpaceMotion]], output: Path) -> list
         Panel.of(f"{name}: joints", "[deg]", log.t, joints),
         Panel.of(f"{name}: base", "displacement [m]", log.t, curves, is_logarithmic=True),
     ]
-    figures = [picture(panels, output / "r1_arm_and_base.png", "The arm moves, the base does not", 2)]
-    path = output / "r1_robot.png"
-    plot_snapshots(log, path, count=6, plane="xy", columns=6)
-    return [*figures, path]
+    return picture(panels, output / "r1_arm_and_base.png", "The arm moves, the base does not", 2)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numeric ADA of Takahashi 2012: one program for all chains, in which a chain is a table of constants.
 
+Joints have no rotors, losses and springs.
+
 Each joint is closed between the links beyond it, assembled already, and its parent. The links' operators are constants,
 and so are those of the parent at the joint; all that is left to do is to turn them by the joint's angle.
 """
@@ -20,11 +22,9 @@ from ada_dynamics.algorithms.joint_equations import (
     Terms,
     TreeJointEquations,
     bias_between,
-    has_rotor,
     moving_of,
 )
 from ada_dynamics.algorithms.ldl import Factors
-from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs import (
     PROGRAM,
@@ -133,9 +133,9 @@ class At(NamedTuple):
         # the inertia is not asked for: the operators are in the table
         return symbolic_body(self.kind, self.k, RigidInertia(0.0, ZERO3, ZERO33), SPRING, joint)
 
-    def effort(self, body: Body) -> tuple[Scalar, ...]:
-        """τ minus the losses and the spring effort of the joint."""
-        return tuple(t - p for t, p in zip(self.tau, joint_passive_efforts(body, self.q, self.v), strict=True))
+    def terms(self, body: Body) -> Terms:
+        """Sizes and effort of the joint's equations."""
+        return Terms(len(body.joint.constraint(self.q)), tuple(self.tau), body.armature)
 
     def frame(self, body: Body) -> JointFrame:
         """Frame of the joint's equations: on the parent's side, which keeps its handle."""
@@ -182,7 +182,7 @@ def _joint(at: At, own: Motion) -> TreeJointEquations:
     body = at.body(True)
     w: Vec3 = ZERO3 if at.kind.parent == "world" else Vec3(*at.parent[W : W + 3])
     between = bias_between(body, at.q, at.v, own, moving_of(w, at.parent_bias()))
-    terms = Terms(len(body.joint.constraint(at.q)), at.effort(body), body.armature)
+    terms = at.terms(body)
     if at.kind.parent == "world":
         return TreeJointEquations(body, at.q, at.frame(body), between, terms)
     return _OnLink(body, at.q, at.frame(body), between, terms, at.k)
@@ -191,7 +191,7 @@ def _joint(at: At, own: Motion) -> TreeJointEquations:
 def _open(at: At) -> dict[str, Any]:
     """Pass 3, outward: the joint's wrench and accelerations."""
     body = at.body(True)
-    terms = Terms(len(body.joint.constraint(at.q)), at.effort(body), body.armature)
+    terms = at.terms(body)
     pulled = {} if at.kind.parent == "world" else {PARENT: _force(at.parent[FORCE : FORCE + 6])}
     (outcome,) = _read_back(at.own[BACK:], terms, tuple(pulled)).outcomes(pulled)
     joint = TreeJointEquations(body, at.q, at.frame(body), NO_MOTION, terms)
@@ -212,8 +212,7 @@ def _flat_back(back: ada.ClosedByForces) -> tuple[Scalar, ...]:
 
 def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) -> ada.ClosedByForces:
     """The inverse of `_flat_back`."""
-    unknown = list(range(terms.size if has_rotor(terms) else terms.held))
-    known = [*(0.0,) * len(unknown), *terms.efforts][: terms.size]
+    unknown, known = list(range(terms.held)), [*(0.0,) * terms.held, *terms.efforts]
     place = 0
 
     def take(count: int) -> list[Scalar]:
@@ -236,7 +235,7 @@ def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) ->
 def back_size(kind: Kind) -> int:
     """Length of `_flat_back`."""
     joint = JOINT_TYPES[kind.name]
-    unknown = 6 if kind.has_rotor else 6 - joint.nv
+    unknown = 6 - joint.nv
     handles = 0 if kind.parent == "world" else 1
     return unknown * (unknown - 1) // 2 + unknown * (1 + 6 * handles) + joint.nv * (1 + unknown + 6 * handles)
 
@@ -265,13 +264,7 @@ ADA = LoopProgram(
 def kinds_of(tree: Tree) -> list[Kind]:
     """Kind of each body; joints are closed from the last one to the first."""
     return [
-        Kind(
-            body.joint.moves_as,
-            bool(body.armature),
-            bool(body.damping or body.friction),
-            bool(body.stiffness),
-            "world" if body.parent == WORLD else "link",
-        )
+        Kind(body.joint.moves_as, False, False, False, "world" if body.parent == WORLD else "link")
         for body in tree.bodies
     ]
 

@@ -346,14 +346,9 @@ def _times(matrix: Array, linear: Array, angular: Array) -> Array:
 
 
 # --- on the ground --------------------------------------------------------------------------------------------------
-class FootMotion(NamedTuple):
-    """Motion of a robot over its supporting feet."""
-
-    body: Frame  # frame 0
-    touching: dict[str, Array]  # by foot, whether it is on the ground, (N,)
-
-
-def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Sequence[str]) -> FootMotion:
+def over_feet(
+    motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Sequence[str]
+) -> tuple[Frame, dict[str, Array]]:
     """Motion of the body over supporting feet, from motions relative to frame 0.
 
     The lower foot is the supporting one; with both on the ground the previous one remains fixed until it lifts. The
@@ -363,6 +358,9 @@ def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Seq
         motors: motors of the robot.
         motions: motions with the body at rest at the origin.
         feet: links with frames on the soles, z upward.
+
+    Returns:
+        Motion of frame 0, and for each foot whether it is on the ground, (N,).
     """
     seen = [motions[index_of(motors, foot)].tip for foot in feet]
     heights = np.array([foot.position[:, 2] for foot in seen])
@@ -379,7 +377,7 @@ def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Seq
             at[2, 3] = 0.0  # which was off the ground by less than FLAT
         parts.append(foot_stands(Frame(*(values[start:end] for values in foot)), at))
     body = Frame(*(np.concatenate(values) for values in zip(*parts, strict=True)))
-    return FootMotion(body, dict(zip(feet, touches, strict=True)))
+    return body, dict(zip(feet, touches, strict=True))
 
 
 def foot_stands(foot: Frame, at: Array) -> Frame:

@@ -21,7 +21,6 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Contact
 from ada_experiments.awa_equations import (
-    FootMotion,
     Frame,
     Motor,
     MotorLoad,
@@ -38,7 +37,7 @@ from ada_experiments.awa_equations import (
     standing,
 )
 from ada_experiments.awa_walk import FEET, Walk, khr1_walk
-from ada_experiments.pictures import picture, vector
+from ada_experiments.pictures import exponent, picture, vector
 from ada_experiments.settings import read_settings
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.scenario import Scenario
@@ -67,15 +66,6 @@ class Result(NamedTuple):
         return np.array([o.u for m, o in zip(motors, self.loads, strict=True) if m.column is not None]).T
 
 
-class Differences(NamedTuple):
-    """Numerical differentiation (eqs. 44, 45) at one sampling period."""
-
-    period: float  # [s]
-    error: float  # rms error of torques of the smooth walk over joints and times [N m]
-    smooth: float  # largest force m p̈_g of the end of the leg in the smooth walk [N]
-    sharp: float  # the same with servos of constant speed between key frames [N]
-
-
 @experiment("awa_pipeline")
 def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Run the pipeline and check it."""
@@ -88,11 +78,9 @@ def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     still = study.still(samples)
     quantities = study.agreement(samples, still)
     progress(0.3, "over standing feet")
-    feet = over_feet(study.motors, still.motions, FEET)
-    ground = study.run(samples, feet.body)
-    quantities |= study.on_ground(samples, feet, ground)
+    quantities |= study.on_ground(samples, *over_feet(study.motors, still.motions, FEET))
     progress(0.6, "numerical differentiation")
-    quantities |= _quantities_of(study.differences(periods))
+    quantities |= study.differences(periods)
     figures = [
         _fig_12(t, still.motions[study.foot], output / "a1_fig_12.png"),
         _fig_13(t, still.loads[study.foot], output / "a1_fig_13.png"),
@@ -148,11 +136,12 @@ class Study:
             "transpose_off": Quantity(_off_skew(still.motions[self.foot].tip)),
         }
 
-    def on_ground(self, samples: Samples, feet: FootMotion, ground: Result) -> dict[str, Quantity]:
+    def on_ground(self, samples: Samples, body: Frame, touching: dict[str, Array]) -> dict[str, Quantity]:
         """Walk over supporting feet: ground wrench, zero-moment point and its margin."""
-        q, v, a = self.states(samples, feet.body)
+        ground = self.run(samples, body)
+        q, v, a = self.states(samples, body)
         whole = ground.loads[0]
-        R, p = feet.body.rotation, feet.body.position
+        R, p = body.rotation, body.position
         about_base = whole.moment - np.cross(p, whole.f)
         own = np.concatenate([np.einsum("nji,nj->ni", R, x) for x in (whole.f, about_base)], axis=1)
         wrench = _relative(own, self.dynamics.inverse(q, v, a)[:, :6])
@@ -162,7 +151,7 @@ class Study:
         for point in Contact.of_soles(self.model, FEET).points:
             foot = ground.motions[index_of(self.motors, point.link)].tip
             corners[point.name] = foot.position + foot.rotation @ np.asarray(point.xyz)
-            loaded[point.name] = feet.touching[point.link]
+            loaded[point.name] = touching[point.link]
         margin = support_margins(zmp, corners, loaded)
         return {
             "wrench_difference": Quantity(wrench),
@@ -170,17 +159,26 @@ class Study:
             "least_margin": Quantity(1e3 * float(margin.min()), "mm"),
         }
 
-    def differences(self, periods: Sequence[float]) -> list[Differences]:
-        """Effect of the rates of eqs. 44 and 45, by period."""
-        found = []
+    def differences(self, periods: Sequence[float]) -> dict[str, Quantity]:
+        """Effect of the rates of eqs. 44 and 45: errors of torques, and peaks of m p̈_g of the end of the leg.
+
+        The walk is smooth, or its servos have constant speed between key frames.
+        """
+        errors, smooth_peaks, sharp_peaks = [], [], []
         for dt in periods:
             t = np.arange(0.0, self.walk.duration, dt)
             exact = self.still(self.walk.smooth(t[:-2])).torques(self.motors)
             smooth = self.still(differentiated(self.walk.smooth(t).angles, dt))
-            sharp = self.still(differentiated(self.walk.linear(t), dt))
-            error = float(np.sqrt(np.mean((smooth.torques(self.motors) - exact) ** 2)))
-            found.append(Differences(dt, error, self._peak(smooth), self._peak(sharp)))
-        return found
+            errors.append(float(np.sqrt(np.mean((smooth.torques(self.motors) - exact) ** 2))))
+            smooth_peaks.append(self._peak(smooth))
+            sharp_peaks.append(self._peak(self.still(differentiated(self.walk.linear(t), dt))))
+        jumps = np.multiply(periods, sharp_peaks)
+        return {
+            "sharp_by_smooth": Quantity(sharp_peaks[0] / smooth_peaks[0]),
+            "error_order": Quantity(exponent(errors, periods)),
+            "spikes": Quantity(float(jumps.min() / jumps.max())),
+            "smooth_growth": Quantity(abs(exponent(smooth_peaks, periods))),
+        }
 
     def _peak(self, result: Result) -> float:
         acceleration = result.motions[self.foot].centre.acceleration
@@ -195,22 +193,6 @@ def _off_skew(tip: Frame) -> float:
 
 def _relative(found: Array, wanted: Array) -> float:
     return float(np.abs(found - wanted).max() / max(float(np.abs(wanted).max()), 1e-12))
-
-
-def _order(periods: Sequence[float], values: Sequence[float]) -> float:
-    """Exponent n in value ~ period^n, by linear regression of logarithms."""
-    return float(np.polyfit(np.log(periods), np.log(values), 1)[0])
-
-
-def _quantities_of(found: Sequence[Differences]) -> dict[str, Quantity]:
-    periods = [one.period for one in found]
-    jumps = [one.period * one.sharp for one in found]
-    return {
-        "sharp_by_smooth": Quantity(found[0].sharp / found[0].smooth),
-        "error_order": Quantity(_order(periods, [one.error for one in found])),
-        "spikes": Quantity(min(jumps) / max(jumps)),
-        "smooth_growth": Quantity(abs(_order(periods, [one.smooth for one in found]))),
-    }
 
 
 # --- figures --------------------------------------------------------------------------------------------------------

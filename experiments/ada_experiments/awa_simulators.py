@@ -34,7 +34,7 @@ from ada_experiments.awa_walk import (
     standing_start,
     with_armature,
 )
-from ada_experiments.mujoco_twin import Ground, Twin
+from ada_experiments.mujoco_twin import Twin
 from ada_experiments.pictures import picture
 from ada_experiments.settings import OR_ZERO, read_settings
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
@@ -168,7 +168,7 @@ def walk_there(model: Model, walk: Walk, contact: Contact, chosen: SimulatorSett
     """Walk in MuJoCo: the same contact points and joint limits, with its soft contacts and stops."""
     duration = _duration(walk, chosen)
     points = {foot: np.array([p.xyz for p in contact.points if p.link == foot]) for foot in FEET}
-    twin = Twin(model, points, chosen.step, Ground(chosen.friction, chosen.touch_time))
+    twin = Twin(model, points, chosen.step, friction=chosen.friction, touch_time=chosen.touch_time)
     control = WalkControl(walk, chosen.gains, chosen.period, duration)
     start = standing_start(model, walk, FEET[0])
     motion = twin.run(start, np.zeros(model.nv), control, duration, chosen.period)

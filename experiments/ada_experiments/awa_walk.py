@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from ada_controllers.pid import equation
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_experiments.awa_equations import (
@@ -57,12 +57,10 @@ class Walk:
             angles: by joint, one angle per key frame [rad].
 
         Raises:
-            InputError: unknown joint, or fewer than two key frames.
+            InputError: unknown joint.
         """
         columns = angle_columns(model)
         self.times = np.array(times, dtype=np.float64)
-        if len(self.times) < 2:
-            raise InputError(f"the motion has {len(self.times)} key frames; it requires at least two.", field="times")
         self.frames = np.zeros((len(self.times), len(columns)))
         for joint, values in angles.items():
             if joint not in columns:
@@ -120,9 +118,6 @@ class Pid:
 
     def __init__(self, gains: Gains, period: float, count: int) -> None:
         """Args: gains; control period [s]; number of joints."""
-        for name, value in (("K_p", gains.kp), ("T_i", gains.ti), ("the control period", period)):
-            if not 0.0 < value < np.inf:
-                raise InputError(f"{name} is {value}; it must be positive.", field=name, value=value)
         self.gains = gains
         self.period = period
         self._equation = equation(count)

@@ -26,7 +26,7 @@ from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Log
-from ada_experiments.pictures import picture, vector
+from ada_experiments.pictures import picture
 from ada_experiments.push_sweep import angles_of, swept
 from ada_experiments.pushed_humanoid import (
     AT_THE_HAND,
@@ -40,7 +40,6 @@ from ada_experiments.pushed_humanoid import (
     phase,
     swing_at_the_end,
     time_of_fall,
-    trunk_angles,
 )
 from ada_experiments.settings import read_settings
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
@@ -130,19 +129,12 @@ def feet_that_may_lift(scenario: Scenario, output: Path, progress: Progress) -> 
         "lift": Quantity(max(float(heights_of_corners(log).max()) for log in kept), "m"),
         "fall_of_springs": Quantity(max(time_of_fall(logs[key]) for key in ("hand", "shoulder")), "s"),
     }
-    panels = []
-    for key in ("rotation", "combined"):
-        log, name = logs[key], cases[key].name
-        panels += [
-            vector(f"{name}: angular momentum", "[kg m²/s]", log.t, np.asarray(log.momentum)[:, 3:]),
-            vector(f"{name}: upper body", "[deg]", log.t, trunk_angles(log)),
-        ]
     heights = [
         Series(f"{case.name}, {case.push.link}", logs[key].t, np.asarray(logs[key].com)[:, 2])
         for key, case in cases.items()
     ]
-    panels.append(Panel("Height of the centre of mass", "[m]", heights))
-    return Outcome([], [picture(panels, output / "t6_5_feet.png", "Feet that may lift", 2)], quantities=quantities)
+    panel = Panel("Height of the centre of mass", "[m]", heights)
+    return Outcome([], [picture([panel], output / "t6_5_feet.png", "Feet that may lift")], quantities=quantities)
 
 
 STRATEGIES = {"springs": "springs alone", "upper_body_rotation": "upper-body rotation"}

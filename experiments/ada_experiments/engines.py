@@ -16,7 +16,6 @@ quaternions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -59,21 +58,18 @@ class EngineSettings(NamedTuple):
 @experiment("other_engines")
 def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Compare the motion with pinocchio and MuJoCo, and with RKF45 for several steps."""
-    if scenario.simulation is None:
-        words = f"{scenario.file}: experiment: other_engines requires a simulation."
-        raise InputError(words, file=scenario.file, field="simulation")
     part = scenario.simulation
-    has_stops = part.stops and bool(limited_joints(build_model(scenario)))
-    if scenario.disturbances or part.efforts.entries or has_stops:
+    has_stops = part is None or (part.stops and bool(limited_joints(build_model(scenario))))
+    if part is None or scenario.disturbances or part.efforts.entries or has_stops:
         text = (
-            f"{scenario.file}: experiment: other_engines requires free motions; remove disturbances, efforts and stops "
-            "(stops: none)."
+            f"{scenario.file}: experiment: other_engines requires the simulation of a free motion; remove "
+            "disturbances, efforts and stops (stops: none)."
         )
         raise InputError(text, file=scenario.file, field="experiment")
     chosen = read_settings(scenario, EngineSettings)
     exact = scenario.with_changes(DOP853)
     log = simulate(exact)
-    times = _times(part.duration)
+    times = np.asarray(np.arange(round(part.duration / EVERY) + 1) * EVERY, dtype=np.float64)
     ours = _at(log, times)
     comparison = Comparison(times, ours, _growth(exact, times, ours))
     model, q, v = log.model, log.q[0], log.v[0]
@@ -93,12 +89,8 @@ def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outco
     for i, step in enumerate(steps):
         progress(0.8 + 0.2 * i / len(steps), f"RKF45 with steps of {1e3 * step:g} ms")
         log = simulate(scenario.with_changes({"integrator": "rkf45", "step": step}))
-        errors.append(float(np.max(comparison.difference(_at(log, times))[: comparison.last + 1])))
-    return Outcome([*comparison.claims(), *comparison.order(steps, errors)])
-
-
-def _times(duration: float) -> Array:
-    return np.asarray(np.arange(round(duration / EVERY) + 1) * EVERY, dtype=np.float64)
+        errors.append(comparison.difference(_at(log, times)))
+    return Outcome([*comparison.claims, *comparison.order(steps, errors)])
 
 
 def _at(log: Log, times: Array, column: Array | None = None) -> Array:
@@ -125,63 +117,43 @@ def _growth(exact: Scenario, times: Array, ours: Array) -> Array:
     return np.asarray(np.maximum.accumulate(apart / apart[0]), dtype=np.float64)
 
 
-@dataclass
 class Comparison:
-    """Motion of this library compared with those of other engines."""
+    """Motion of this library compared with those of other engines.
 
-    times: Array
-    ours: Array
-    growth: Array
+    Attributes:
+        last: index of the last time at which equal digits can be expected.
+        claims: claims of agreement up to that time.
+    """
 
-    def __post_init__(self) -> None:
-        self._differences: dict[str, Array] = {}
-        self._rates: dict[str, tuple[float, float]] = {}  # accelerations: root mean square, and fraction of the largest
-        beyond = np.flatnonzero(self.growth * ROUNDING > AGREES)
-        # Last time at which equal digits can be expected.
-        self.last = int(beyond[0]) - 1 if len(beyond) else len(self.times) - 1
+    def __init__(self, times: Array, ours: Array, growth: Array) -> None:
+        """Args: times [s]; positions at them; growth of an initial difference up to each."""
+        self.times, self.ours, self.growth = times, ours, growth
+        beyond = np.flatnonzero(growth * ROUNDING > AGREES)
+        self.last = int(beyond[0]) - 1 if len(beyond) else len(times) - 1
+        self.claims: list[Claim] = []
 
-    @property
-    def is_chaotic(self) -> bool:
-        """Return True if that time is before the end."""
-        return self.last < len(self.times) - 1
-
-    def until(self) -> str:
-        """Last comparable time as text."""
-        return f"until {self.times[self.last]:.1f} s" + (", where rounding takes over" if self.is_chaotic else "")
-
-    def difference(self, other: Array) -> Array:
-        """Largest position difference over time."""
-        return np.asarray(np.max(np.abs(other - self.ours), axis=1), dtype=np.float64)
+    def difference(self, other: Array) -> float:
+        """Largest position difference up to the last comparable time."""
+        return float(np.max(np.abs(other - self.ours)[: self.last + 1]))
 
     def add(self, name: str, other: Array, rates: Array, ours: Array) -> None:
-        """Add an equivalent motion, with acceleration differences at the compared states."""
-        self._differences[name] = self.difference(other)
+        """Compare an equivalent motion, with acceleration differences at the compared states."""
         off = np.max(np.abs(rates), axis=1)
         share = float(np.max(off) / np.max(np.abs(ours), initial=np.finfo(float).tiny))
-        self._rates[name] = float(np.sqrt(np.mean(off**2))), share
+        note = f"in {len(self.times)} states on the way, of the largest"
+        self.claims.append(Claim(f"accelerations are those of {name}", share, SAME, note=note))
+        mean, end = float(np.sqrt(np.mean(off**2))), float(self.times[self.last])
+        by_rounding = 0.5 * (end - float(self.times[0])) ** 2 * mean
+        note = f"ours integrated to 1e-13, the other one to 3e-14; its accelerations are {mean:.0e} from ours"
+        is_chaotic = self.last < len(self.times) - 1
+        text = f"DOP853 gives the motion of {name} until {end:.1f} s" + ", where rounding takes over" * is_chaotic
+        self.claims.append(Claim(text, self.difference(other), max(AGREES, by_rounding), unit="rad, m", note=note))
 
     def add_soft(self, name: str, other: Array) -> None:
-        """Add a motion of a mechanism with soft loops."""
-        self._differences[name] = self.difference(other)
-
-    def claims(self) -> list[Claim]:
-        """Claims of agreement up to the last comparable time."""
-        found = []
-        for name, difference in self._differences.items():
-            worst = float(np.max(difference[: self.last + 1]))
-            if name not in self._rates:
-                note = f"its loops have a time constant of {1e3 * SOFT:g} ms, its steps are of 1 ms"
-                text = f"DOP853 and {name} give about the same motion"
-                found.append(Claim(text, worst, SOFT_AGREES, unit="rad, m", note=note))
-                continue
-            off, share = self._rates[name]
-            note = f"in {len(self.times)} states on the way, of the largest"
-            found.append(Claim(f"accelerations are those of {name}", share, SAME, note=note))
-            by_rounding = 0.5 * float(self.times[self.last] - self.times[0]) ** 2 * off
-            note = f"ours integrated to 1e-13, the other one to 3e-14; its accelerations are {off:.0e} from ours"
-            text = f"DOP853 gives the motion of {name} {self.until()}"
-            found.append(Claim(text, worst, max(AGREES, by_rounding), unit="rad, m", note=note))
-        return found
+        """Compare a motion of a mechanism with soft loops."""
+        note = f"its loops have a time constant of {1e3 * SOFT:g} ms, its steps are of 1 ms"
+        text = f"DOP853 and {name} give about the same motion"
+        self.claims.append(Claim(text, self.difference(other), SOFT_AGREES, unit="rad, m", note=note))
 
     def order(self, steps: Sequence[float], errors: Sequence[float]) -> list[Claim]:
         """Claims that the errors of RKF45 by step, up to the last comparable time, decrease with its order."""

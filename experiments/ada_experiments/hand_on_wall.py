@@ -20,7 +20,6 @@ from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
-from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.edit.joints import reduce
@@ -31,7 +30,6 @@ from ada_dynamics.simulation import Log, Simulation
 from ada_dynamics.simulation.control import ControllerError
 from ada_dynamics.simulation.profiles import half_sine
 from ada_dynamics.spatial.orientation import to_rpy
-from ada_experiments.pictures import picture
 from ada_experiments.push_sweep import SIDES, largest_survived, search
 from ada_experiments.pushed_humanoid import FALLEN
 from ada_experiments.settings import read_settings
@@ -95,7 +93,7 @@ def leaning(lean: float) -> InitialPose:
     q = model.neutral()
     q[:7] = upright[:7]
     wanted = ARM | {f"{side}_ankle_pitch": -lean for side in ("right", "left")}
-    feet = with_loops(model, [_on(link, link_poses(model, q)[link]) for link in SOLES])
+    feet = with_loops(model, [fixed_to_world(link, link_poses(model, q)[link]) for link in SOLES])
     for name, angle in wanted.items():
         q[model.q_index(name)] = angle
     held = [*wanted, *(name for name in HIPS if not name.endswith("roll"))]
@@ -105,14 +103,15 @@ def leaning(lean: float) -> InitialPose:
 def chain_over(stand: InitialPose, wall: bool) -> Model:
     """Robot with loops from the ground to both soles, and from the wall to the tip of the hand."""
     poses = link_poses(*stand)
-    loops = [_on(link, poses[link]) for link in SOLES]
+    loops = [fixed_to_world(link, poses[link]) for link in SOLES]
     if wall:
         place = {"link": "world", "xyz": tip_of(stand).tolist(), "rpy": list(OUT_OF_THE_WALL)}
         loops.append({"name": "hand", "type": "spherical", "parent": place, "child": {"link": HAND, "xyz": list(TIP)}})
     return with_loops(stand.model, loops)
 
 
-def _on(link: str, pose: tuple[Array, Array]) -> dict[str, Any]:
+def fixed_to_world(link: str, pose: tuple[Array, Array]) -> dict[str, Any]:
+    """Loop that fixes a link to the world in a pose."""
     place = {"link": "world", "xyz": pose[1].tolist(), "rpy": list(to_rpy(pose[0]))}
     return {"name": link, "type": "fixed", "parent": place, "child": {"link": link}}
 
@@ -186,7 +185,7 @@ class WallSettings(NamedTuple):
     resolution: Annotated[float, "N s"]
     horizon: Annotated[float, "s"]
     stiffness: Annotated[float, "N/m"]  # of each contact point
-    shown: Annotated[float, "N s"]  # impulse of the plotted motion
+    shown: Annotated[float, "N s"]  # impulse after which the robot is back where it was
     whole: bool = True  # also cases that neither claims nor statements are about
 
     @property
@@ -231,13 +230,12 @@ def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcom
             if stays_up(chosen, lean, CHAINS[key], point, 0.0)
             else 0.0
         )
-    logs = {(pose, key): _shown(chosen, pose, key) for pose in chosen.poses for key in CHAINS}
-    figures = [picture(_motions(logs, chosen), output / "t7_7_motion.png", "With and without a wall", 2)]
-    leant = logs["leaning", "wall"]
+    leant, free = _shown(chosen, "leaning", "wall", 0.0), _shown(chosen, "upright", "free", chosen.shown)
+    figures = []
     if leant is not None:
         figures.append(output / "t7_7_snapshots.png")
         plot_snapshots(leant, figures[-1], count=4, columns=4, plane="xz", title="Leaning on a wall, from the side")
-    return Outcome([], figures, [_table(found, chosen)], quantities=_quantities(found, logs, chosen))
+    return Outcome([], figures, [_table(found, chosen)], quantities=_quantities(found, leant, free, chosen))
 
 
 def bearable(chosen: WallSettings, lean: float, chain: HumanoidChain, point: str, side: float) -> float:
@@ -252,12 +250,8 @@ def bearable(chosen: WallSettings, lean: float, chain: HumanoidChain, point: str
     )
 
 
-def _shown(chosen: WallSettings, pose: str, key: str) -> Log | None:
-    """Motion of one configuration; None if the simulation diverges.
-
-    Upright the robot is pushed from behind at the waist; leaning it is not pushed.
-    """
-    impulse = chosen.shown if pose == "upright" else 0.0
+def _shown(chosen: WallSettings, pose: str, key: str, impulse: float) -> Log | None:
+    """Motion after a push from behind at the waist; None if the simulation diverges."""
     simulation = pushed(chosen.poses[pose], CHAINS[key], "body", impulse, chosen.stiffness)
     try:
         return simulation.run(chosen.horizon)
@@ -270,7 +264,7 @@ def _ratios(found: Bearable, pose: str, side: str, points: tuple[str, ...]) -> l
     return [found[pose, "wall", side, point] / found[pose, "free", side, point] for point in points]
 
 
-def _quantities(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: WallSettings) -> dict[str, Quantity]:
+def _quantities(found: Bearable, leant: Log | None, free: Log | None, chosen: WallSettings) -> dict[str, Quantity]:
     behind, front = SIDES
     waist, side_of_the_hand = _ratios(found, "upright", behind, ("body", "left_shoulder"))
     pushes = [(side, point) for side in SIDES for point in chosen.points]
@@ -281,9 +275,9 @@ def _quantities(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen
         "front_ratio": Quantity(max(_ratios(found, "upright", front, chosen.points))),
         "leaning_without_wall": Quantity(max(found["leaning", "free", side, point] for side, point in pushes), "N s"),
         "leaning_on_wall": Quantity(min(found["leaning", "wall", side, point] for side, point in pushes), "N s"),
-        "leaning_motion": Quantity(_moved(logs["leaning", "wall"]), "m"),
+        "leaning_motion": Quantity(_moved(leant), "m"),
         "over_the_wall_less_ground_alone": Quantity(leaning_on - leaning_by, "N s"),
-        "back_where_it_was": Quantity(_moved(logs["upright", "free"], at_the_end=True), "m"),
+        "back_where_it_was": Quantity(_moved(free, at_the_end=True), "m"),
     }
 
 
@@ -304,21 +298,3 @@ def _table(found: Bearable, chosen: WallSettings) -> Table:
         for key, chain in CHAINS.items()
     ]
     return Table("Largest impulse that is borne [N s]", columns, rows, f"to {chosen.resolution:g} N s")
-
-
-def _motions(logs: dict[tuple[str, str], Log | None], chosen: WallSettings) -> list[Panel]:
-    said = {"upright": f"upright, {chosen.shown:g} N s at the waist from behind", "leaning": "leaning, not pushed"}
-    panels = []
-    for pose, text in said.items():
-        kept = {key: log for key in CHAINS if (log := logs[pose, key]) is not None}
-        heights = [Series(CHAINS[key].name, log.t, np.asarray(log.com)[:, 2]) for key, log in kept.items()]
-        presses = [
-            Series(CHAINS[key].name, log.t, -log.contact_wrenches["hand"][:, 0])
-            for key, log in kept.items()
-            if "hand" in log.contact_wrenches
-        ]
-        panels += [
-            Panel(f"{text}: height of the centre of mass", "[m]", heights),
-            Panel(f"{text}: the hand on the wall", "normal force [N]", presses),
-        ]
-    return panels

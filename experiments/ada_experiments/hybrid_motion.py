@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,30 +26,15 @@ from ada_experiments.motion_simulation.delay import ActiveLoopWarning
 from ada_experiments.motion_simulation.hexa_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.loop import Compensation, Network, Record, run
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, TableSettings, plate_mechanics
-from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
-from ada_experiments.pictures import picture
+from ada_experiments.motion_simulation.robots import RobotPair
+from ada_experiments.pictures import exponent, picture
 from ada_experiments.settings import read_settings
+from ada_experiments.space_robots import ContactSettings
 from ada_robot.settings import checked
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
 GROWS = 0.05  # energy fed in relative to that of the contact, at least, for an uncompensated loop
-
-
-class HybridSettings(NamedTuple):
-    """Settings of S2 and S3."""
-
-    stiffnesses: Annotated[tuple[float, ...], "N m/rad"]  # K_p, ascending
-    dampings: Annotated[tuple[float, ...], "N m s/rad"]  # K_d, for each K_p
-    approach: Annotated[float, "m/s"]
-    gap: Annotated[float, "m"]
-    step: Annotated[float, "s"]
-    duration: Annotated[float, "s"]
-    probe_stiffness: Annotated[float, "N/m"]
-    probe_dissipation: Annotated[float, "s/m"]
-    sensor: str
-    network: Network = Network()  # S2: the bad one
-    delays: Annotated[tuple[float, ...], "s"] = ()  # S3: of the network, ascending
 
 
 class HybridCase(NamedTuple):
@@ -68,7 +54,7 @@ class HybridRig:
         violations: number of invalid commands received by the emulated table.
     """
 
-    def __init__(self, chosen: HybridSettings) -> None:
+    def __init__(self, chosen: ContactSettings) -> None:
         """Store the settings.
 
         Raises:
@@ -127,8 +113,7 @@ class HybridRig:
         return run(pair, ImpedanceTable(settings, pair.mounting), chosen.duration)
 
     def _pair(self, heavy: bool = False, algorithm: Algorithm = "order_n") -> RobotPair:
-        given = {name: getattr(self.chosen, name) for name in ("approach", "gap", "step")}
-        settings = checked(PairSettings, {**given, "algorithm": algorithm})
+        settings = replace(self.chosen.pair, algorithm=algorithm)
         return RobotPair(space_robots.heavier(settings) if heavy else settings)
 
 
@@ -142,7 +127,7 @@ def plate_takes(case: HybridCase) -> float:
 @experiment("hybrid_motion")
 def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Contacts on the table for figs. 12-15, with and without compensation, over a good and a bad network."""
-    chosen = read_settings(scenario, HybridSettings)
+    chosen = read_settings(scenario, ContactSettings)
     rig = HybridRig(chosen)
     last = len(chosen.stiffnesses) - 1
     names = [(f"K_p = {kp:g} N m/rad", i, False) for i, kp in enumerate(chosen.stiffnesses)]
@@ -163,8 +148,8 @@ def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outco
     )
     quantities = quantities_of(chosen, cases, bad[0], other, simple)
     quantities["invalid_commands"] = Quantity(rig.violations)
-    figures = [_forces(cases, output / "s2_forces.png"), _energies(cases, output / "s2_energy.png")]
-    return Outcome([uncompensated], figures, [table_of(cases)], quantities=quantities)
+    figure = _forces(cases, output / "s2_forces.png")
+    return Outcome([uncompensated], [figure], [table_of(cases)], quantities=quantities)
 
 
 def peak(record: Record) -> float:
@@ -197,10 +182,10 @@ def momentum_change(record: Record) -> tuple[float, float]:
 
 
 def quantities_of(
-    chosen: HybridSettings, cases: Sequence[HybridCase], bad: Record, other: Record, simple: Record
+    chosen: ContactSettings, cases: Sequence[HybridCase], bad: Record, other: Record, simple: Record
 ) -> dict[str, Quantity]:
     """Conservation, differences of the hybrid and numeric models, and energy gains with and without compensation."""
-    usual, heavy, exponent = cases[:-1], cases[-1], space_robots.exponent
+    usual, heavy = cases[:-1], cases[-1]
     peaks, durations = [peak(case.hybrid) for case in usual], [duration(case.hybrid) for case in usual]
     linear, angular = np.max([momentum_change(case.hybrid) for case in cases], axis=0)
     off_peak, off_duration, off_impulse = np.max([differences(case) for case in cases], axis=0)
@@ -257,42 +242,17 @@ def _forces(cases: Sequence[HybridCase], path: Path) -> Path:
     return picture(panels, path, "Force of the touch (like figs. 12-15)", 2)
 
 
-def _energies(cases: Sequence[HybridCase], path: Path) -> Path:
-    panels = []
-    for case in cases:
-        series = [
-            Series(label, record.t, (record.energy - record.energy[0]) / record.touch_energy, style)
-            for label, record, style in (("compensated", case.hybrid, ""), ("not compensated", case.late, "--"))
-        ]
-        panels.append(Panel(case.name, "[½ m_e v²]", series))
-    return picture(panels, path, "Energy of both robots since the start", 2)
-
-
 def table_of(cases: Sequence[HybridCase]) -> Table:
     """Values of the first contacts."""
-    columns = (
-        "case",
-        "k [N/m]",
-        "peak, hybrid [N]",
-        "numeric",
-        "touch, hybrid [ms]",
-        "numeric",
-        "energy gained, compensated",
-        "not compensated",
-    )
-    rows = []
-    for case in cases:
-        begin, end = case.hybrid.touch
-        rows.append(
-            (
-                case.name,
-                f"{case.stiffness:.0f}",
-                f"{np.max(case.hybrid.smoothed()):.2f}",
-                f"{case.numeric.peak:.2f}",
-                f"{1e3 * (end - begin):.0f}",
-                f"{1e3 * case.numeric.duration:.0f}",
-                f"{100 * case.hybrid.gain:.1f} %",
-                f"{100 * case.late.gain:.1f} %",
-            )
+    columns = ("case", "k [N/m]", "peak: hybrid, numeric [N]", "touch: likewise [ms]", "energy: compensated, not")
+    rows = [
+        (
+            case.name,
+            f"{case.stiffness:.0f}",
+            f"{peak(case.hybrid):.2f}, {case.numeric.peak:.2f}",
+            f"{1e3 * duration(case.hybrid):.0f}, {1e3 * case.numeric.duration:.0f}",
+            f"{100 * case.hybrid.gain:+.1f} %, {100 * case.late.gain:+.1f} %",
         )
+        for case in cases
+    ]
     return Table("The touch", columns, rows, "peaks of the mean over 10 ms; energy by ½ m_e v² of the approach")

@@ -130,10 +130,10 @@ def rotation_errors() -> dict[str, Quantity]:
     """Largest differences between the printed matrices and those of the joint types."""
     euler = _to_base(FloatingEuler(), ANGLES)
     return {
-        "eq_3_29_off": Quantity(_apart(eq_3_29(ANGLES), euler)),
-        "eq_3_30_off": Quantity(_apart(eq_3_30(ANGLES), euler)),
-        "eq_3_33_off": Quantity(_apart(eq_3_33(QUATERNION), _to_base(Floating(), QUATERNION))),
-        "eq_3_34_off": Quantity(_apart(eq_3_34(QUATERNION, RATE), _quaternion_rate())),
+        "eq_3_29_off": Quantity(_largest(eq_3_29(ANGLES) - euler)),
+        "eq_3_30_off": Quantity(_largest(eq_3_30(ANGLES) - euler)),
+        "eq_3_33_off": Quantity(_largest(eq_3_33(QUATERNION) - _to_base(Floating(), QUATERNION))),
+        "eq_3_34_off": Quantity(_largest(eq_3_34(QUATERNION, RATE) - _quaternion_rate())),
     }
 
 
@@ -183,10 +183,6 @@ def _to_base(joint: JointType, turn: tuple[float, ...] | Array) -> Array:
 def _quaternion_rate() -> Array:
     rates = Floating().position_rate([0.0, 0.0, 0.0, *QUATERNION], [0.0, 0.0, 0.0, *RATE])
     return np.array(rates[3:], dtype=np.float64)
-
-
-def _apart(one: Array, other: Array) -> float:
-    return float(np.max(np.abs(one - other)))
 
 
 # Rotations about y, which lead to the singularity, with decreasing rotation about x [rad/s].

@@ -10,27 +10,23 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.panels import Panel, Series
-from ada_dynamics.drawing.plots import figure_context, save
-from ada_experiments.hybrid_motion import HybridRig, HybridSettings
+from ada_experiments.hybrid_motion import HybridRig
 from ada_experiments.motion_simulation.delay import ENERGY_TOLERANCE, PASSIVE_TO, longest_passive_delay, touches
 from ada_experiments.motion_simulation.loop import Network, Record
 from ada_experiments.pictures import picture
 from ada_experiments.settings import read_settings
+from ada_experiments.space_robots import ContactSettings
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
 DOCUMENTED = (200.0, 400.0, 800.0)  # K_p of figs. 12-14 [N m/rad]
 BEARS = 0.0275  # loop delay tolerated by all of them [s]: 27 ms, in steps
 CLEAR = 0.05  # gain, relative to ½ m_e v² of the approach, that must be detected
-_SHOWN = 0.5  # gain at the ends of the colour scale
-PICTURE, BOUND = "s3_passivity.png", "s3_bound.png"
 DAMPED = 200.0  # dissipation of a probe on which the plate hardly bounces [s/m]
 IDEAL_STEP = 1e-3  # of the ideal spring, by the time √(m_e / k)
 
@@ -65,14 +61,13 @@ def late_loop(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
         lambda share, text: progress(0.5 + 0.5 * share, text),
     )
     output.mkdir(parents=True, exist_ok=True)
-    draw(found, output / PICTURE)
     shares = np.linspace(0.02, 1.6, 80)  # ω T
     ideal = ideal_gain(shares)
     quantities = quantities_of(found)
     quantities["ideal_bound"] = Quantity(float(np.interp(0.0, ideal[50:], shares[50:])))
     inside = damped.delay[None, :] < 0.9 * damped.bound[:, None]
     quantities["damped_gain"] = Quantity(float(damped.gain[inside].max()))
-    figures = [output / PICTURE, _bound(shares, ideal, found, damped, output / BOUND)]
+    figures = [_bound(shares, ideal, found, damped, output / "s3_bound.png")]
     return Outcome([], figures, [table_of(found)], quantities=quantities)
 
 
@@ -116,7 +111,7 @@ def _bound(shares: Array, ideal: Array, found: PassivityMap, damped: PassivityMa
 
 def passivity_map(scenario: Scenario, progress: Progress) -> PassivityMap:
     """Simulate all contacts of a scenario."""
-    chosen = read_settings(scenario, HybridSettings)
+    chosen = read_settings(scenario, ContactSettings)
     delays = chosen.delays
     rig, shape = HybridRig(chosen), (len(chosen.stiffnesses), len(delays))
     gain, given, made, late = (np.empty(shape) for _ in range(4))
@@ -166,39 +161,3 @@ def table_of(found: PassivityMap) -> Table:
     ]
     note = "relative to ½ m_e v² of the approach, by delay; *: the observer warns"
     return Table("Energy gain of a contact", columns, rows, note)
-
-
-def draw(found: PassivityMap, path: Path | None = None) -> Any:
-    """Draw two maps: energy gain, and energy seen by the observer; returns the matplotlib Figure.
-
-    Args:
-        found: map to draw.
-        path: output file.
-    """
-    with figure_context() as new_figure:
-        figure = new_figure(8.6, 3.4)
-        panels: Any = figure.subplots(1, 2, sharey=True)
-        shown = (
-            ("(a) Energy gain of a contact [%]", found.gain),
-            ("(b) Energy made, seen by the observer [%]", found.made),
-        )
-        rows, columns = np.arange(len(found.kp)), np.arange(len(found.delay))
-        bound = np.interp(found.bound, found.delay, columns.astype(float), right=np.nan)  # NaN: outside the map
-        for axes, (title, values) in zip(panels, shown, strict=True):
-            limits = {"vmin": -100 * _SHOWN, "vmax": 100 * _SHOWN}
-            shades = axes.pcolormesh(
-                columns, rows, 100 * values, cmap="RdBu_r", shading="nearest", rasterized=True, **limits
-            )
-            for (row, column), value in np.ndenumerate(values):
-                ink = "white" if abs(value) > 0.7 * _SHOWN else colours.INK
-                axes.text(column, row, f"{100 * value:.0f}", ha="center", va="center", color=ink)
-            axes.plot(bound, rows + 0.35, "v", color=colours.INK)
-            axes.set(title=title, xlabel="delay of the loop [ms]", xticks=columns, yticks=rows)
-            axes.set_xticklabels([f"{1e3 * delay:.0f}" for delay in found.delay])
-            axes.grid(False)
-        panels[0].set_yticklabels([f"{kp:g}" for kp in found.kp])
-        panels[0].set_ylabel("K_p [N m/rad]")
-        figure.colorbar(shades, ax=list(panels), extend="max")
-        if path is not None:
-            save(figure, path)
-    return figure

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -222,27 +221,12 @@ def _refuse_other_joints(model: Model) -> None:
             raise InputError(text, joint=joint.name, field="kind", value=joint.kind, allowed=COVERED)
 
 
-@dataclass(frozen=True)
-class Ground:
-    """Parameters of MuJoCo's soft contact.
-
-    Attributes:
-        friction: coefficient of Coulomb friction.
-        time: time constant of the contact [s], at least two time steps; a body at rest sinks by about g·time².
-    """
-
-    friction: float = 0.8
-    time: float = 5e-3
-
-
-@dataclass(frozen=True)
-class TwinMotion:
+class TwinMotion(NamedTuple):
     """A simulated motion in the coordinates of `ada`."""
 
     t: Array  # (N,) [s]
     q: Array  # (N, nq)
     v: Array  # (N, nv)
-    tau: Array  # (N, nv)
     forces: dict[str, Array]  # force of the ground on each link in the world frame, (N, 3) [N]
 
 
@@ -250,7 +234,13 @@ class Twin:
     """A model in MuJoCo."""
 
     def __init__(
-        self, model: Model, points: Mapping[str, ArrayLike], step: float, ground: Ground | None = None
+        self,
+        model: Model,
+        points: Mapping[str, ArrayLike],
+        step: float,
+        *,
+        friction: float = 0.8,
+        touch_time: float = 5e-3,
     ) -> None:
         """Compile the MuJoCo model.
 
@@ -258,19 +248,20 @@ class Twin:
             model: has a floating base.
             points: contact points of each link with the ground z = 0, (n, 3) in the link frame [m].
             step: time step [s].
-            ground: contact parameters.
+            friction: coefficient of Coulomb friction.
+            touch_time: time constant of the soft contact, at least two time steps; a body at rest sinks by about
+                g·touch_time² [s].
 
         Raises:
             InputError: MuJoCo is not installed, the model has no floating base or has joints that MuJoCo does not
-                support,
-                or a link is unknown.
+                support, or a link is unknown.
             ModelError: the model cannot be written as MJCF.
         """
         if not model.joint_names or model.joints[model.joint_names[0]].kind != Floating.kind:
             words = f"model {model.name!r} must have a floating base."
             raise InputError(words, field="base")
         self.model, self.step = model, step
-        self._other = MujocoModel(model, twin_text(model, points, step, ground or Ground()))
+        self._other = MujocoModel(model, twin_text(model, points, step, friction, touch_time))
         self._touching = {self._other.model.body(link).id: link for link in points}
 
     def run(self, q: Array, v: Array, controller: Controller, duration: float, control_period: float) -> TwinMotion:
@@ -287,7 +278,7 @@ class Twin:
         other.set_state(q, v)
         every = max(1, round(control_period / self.step))
         steps = round(duration / self.step)
-        rows: list[tuple[float, Array, Array, Array]] = []
+        rows: list[tuple[float, Array, Array]] = []
         forces = {link: np.zeros((steps + 1, 3)) for link in self._touching.values()}
         tau = np.zeros(self.model.nv)
         for i in range(steps + 1):
@@ -295,12 +286,12 @@ class Twin:
             if i % every == 0:
                 tau = np.array(controller(i * self.step, q, v), dtype=np.float64)
             other.set_efforts(tau)
-            rows.append((i * self.step, q, v, tau))
+            rows.append((i * self.step, q, v))
             other.mujoco.mj_step(other.model, other.data)
             for link, force in self._forces().items():
                 forces[link][i] = force
-        t, qs, vs, taus = (np.array(column) for column in zip(*rows, strict=True))
-        return TwinMotion(t, qs, vs, taus, forces)
+        t, qs, vs = (np.array(column) for column in zip(*rows, strict=True))
+        return TwinMotion(t, qs, vs, forces)
 
     def _forces(self) -> dict[str, Array]:
         """Force of the ground on each link in the last step."""
@@ -316,7 +307,7 @@ class Twin:
         return found
 
 
-def twin_text(model: Model, points: Mapping[str, ArrayLike], step: float, ground: Ground) -> str:
+def twin_text(model: Model, points: Mapping[str, ArrayLike], step: float, friction: float, touch_time: float) -> str:
     """Return the MJCF of the model with a floor and a small sphere at each contact point."""
     root = ElementTree.fromstring(render(model, "mjcf").texts[".xml"])
     for geom_holder in root.iter("body"):  # remove the visual shapes
@@ -330,8 +321,8 @@ def twin_text(model: Model, points: Mapping[str, ArrayLike], step: float, ground
     option.attrib.update(timestep=repr(step), integrator="implicitfast", cone="elliptic", impratio="10")
     touch = {
         "condim": "3",
-        "friction": f"{ground.friction!r} 0.005 0.0001",
-        "solref": f"{ground.time!r} 1",
+        "friction": f"{friction!r} 0.005 0.0001",
+        "solref": f"{touch_time!r} 1",
         "solimp": "0.95 0.99 0.0005",
     }
     floor = {"name": "floor", "type": "plane", "size": "0 0 1", "contype": "1", "conaffinity": "0", **touch}

@@ -17,7 +17,7 @@ from ada_controllers.compliance import stiffest_contact
 from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
-from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import inverse, wrench_matrix
 from ada_dynamics.model.model import Model
@@ -94,7 +94,7 @@ def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> 
     )
     quantities = _forces(use, log, loop) | _led_quantities(use, led, relaxed)
     quantities |= {"swing_below": Quantity(max(calm)), "swing_above": Quantity(min(swinging))}
-    panels = _panels(use, (log, led, relaxed), swings)
+    panels = _panels(use, (log, led, relaxed))
     return Outcome([], [picture(panels, output / "y4_wall.png", "Hand on a wall", columns=2)], quantities=quantities)
 
 
@@ -253,7 +253,7 @@ def _led_quantities(use: Setup, led: Log, relaxed: Log) -> dict[str, Quantity]:
     }
 
 
-def _panels(use: Setup, logs: Sequence[Log], swings: Sequence[float]) -> list[Panel]:
+def _panels(use: Setup, logs: Sequence[Log]) -> list[Panel]:
     panels = []
     for name, log in zip(("fixed target", "moving target", "both"), logs, strict=True):
         hand = use.dynamics.pose(HAND, log.q)[:, 0, 3] - use.surface + RADIUS
@@ -261,14 +261,4 @@ def _panels(use: Setup, logs: Sequence[Log], swings: Sequence[float]) -> list[Pa
             Panel.of(f"{name}: force", "[N]", log.t, {"wall": _wall_force(log)}),
             Panel.of(f"{name}: hand", "[mm]", log.t, {"in the wall": 1e3 * hand}),
         ]
-    panels.append(
-        Panel(
-            "Variation of the force",
-            "peak-to-peak / mean",
-            [Series("", np.array(use.chosen.shares), np.maximum(np.array(swings), 1e-12), "o")],
-            xlabel="stiffness / limit K / (P T)",
-            marks=(1.0,),
-            is_logarithmic=True,
-        )
-    )
     return panels

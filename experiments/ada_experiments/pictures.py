@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of experiments."""
+"""Figures of experiments, and the exponent of a measured dependence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
@@ -23,3 +25,8 @@ def picture(panels: Sequence[Panel], path: Path, title: str, columns: int | None
     path.parent.mkdir(parents=True, exist_ok=True)
     figure_of(panels, path, columns, title=title)
     return path
+
+
+def exponent(values: Sequence[float], x: Sequence[float]) -> float:
+    """n in value ~ x^n, by a linear fit of the logarithms."""
+    return float(np.polyfit(np.log(x), np.log(values), 1)[0])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,13 +31,6 @@ STEPS = 20
 BALANCE = 1e-8
 
 ABA, CONSTRAINT_DYNAMICS, DENSE = "aba", "constraintDynamics", "dense"
-
-
-class Constraints(NamedTuple):
-    """Constraint models and data of pinocchio for all loop joints."""
-
-    models: Any
-    datas: Any
 
 
 class PinocchioModel(PinocchioTree):
@@ -116,8 +109,8 @@ class PinocchioModel(PinocchioTree):
         u = self.pin.rnea(self.model, self.data, self.position(q), w, rate) + self.passive(q, w)
         return self.own_effort(u) - self.pull(q, external)
 
-    def new_constraints(self) -> Constraints:
-        """Constraint models of all loop joints with new working memory; initializes `data` for them.
+    def new_constraints(self) -> tuple[Any, Any]:
+        """Constraint models of all loop joints, and their new data; initializes `data` for them.
 
         Raises:
             InputError: pinocchio has no constraint for a loop joint.
@@ -135,7 +128,7 @@ class PinocchioModel(PinocchioTree):
             models.append(made)
             datas.append(made.createData())
         self.pin.initConstraintDynamics(self.model, self.data, models, datas)
-        return Constraints(models, datas)
+        return models, datas
 
     # --- solvers ----------------------------------------------------------------------------------------------------
     def _by_aba(self, q: Array, v: Array, load: Array) -> Array:
@@ -144,7 +137,7 @@ class PinocchioModel(PinocchioTree):
         return self.own_velocity(self.pin.aba(self.model, self.data, self.position(q), w, u))
 
     @cached_property
-    def _own_constraints(self) -> Constraints:
+    def _own_constraints(self) -> tuple[Any, Any]:
         return self.new_constraints()
 
     def _by_constraint_dynamics(self, q: Array, v: Array, load: Array) -> Array:

@@ -50,6 +50,11 @@ def rotation(a: Array) -> Array:
     return np.asarray(expm(cross(a)))
 
 
+def frame(turn: Array, place: Array) -> Array:
+    """Pose with a rotation and a position, 4x4."""
+    return np.block([[turn, place[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+
+
 def off(one: ArrayLike, other: ArrayLike) -> float:
     """Largest difference."""
     return float(np.max(np.abs(np.asarray(one) - np.asarray(other))))
@@ -286,7 +291,7 @@ def wrench_of_sensor(rng: np.random.Generator) -> dict[str, float]:
     H = np.block([[turn, cross(p) @ turn], [np.zeros((3, 3)), turn]])
     dual = np.block([[turn, np.zeros((3, 3))], [cross(p) @ turn, turn]])
     power = wrench @ twist
-    pose = np.block([[turn, p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+    pose = frame(turn, p)
     moved = log_of(pose @ screw_motion(0.3 * goal) @ np.linalg.inv(pose))
     return {
         "w_h": abs((H @ wrench) @ (H @ twist) - power),
@@ -323,7 +328,7 @@ def centre_of_mass(rng: np.random.Generator) -> dict[str, float]:
 
     def pose(n: int, t: float) -> Array:
         turn = rotation(axes[n] * (0.3 + rates[n] * t + 0.5 * accelerations[n] * t * t))
-        return np.block([[turn, turn @ arms[n][:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+        return frame(turn, turn @ arms[n])
 
     def place(t: float) -> Array:
         return np.asarray((pose(0, t) @ pose(1, t) @ [*com, 1.0])[:3])
@@ -343,15 +348,12 @@ def centre_of_mass(rng: np.random.Generator) -> dict[str, float]:
     whole_v = v[0] + first @ v[1] @ back
     whole_a = a[0] + first @ a[1] @ back + v[0] @ whole_v - whole_v @ v[0]
     at = np.array([*place(0.0), 1.0])
-    carrier = np.block([[np.eye(3), at[:3, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
     return {
-        "eq_12": off(
-            (first @ np.block([[np.eye(3), local[:3, None]], [np.zeros((1, 3)), np.ones((1, 1))]]))[:3, :3], np.eye(3)
-        ),
+        "eq_12": off((first @ frame(np.eye(3), local[:3]))[:3, :3], np.eye(3)),
         "eq_12_position": off((first @ local)[:3], at[:3]),
         "eq_24": off(printed_v[:3, 3], speed),
         "eq_24_mended": off((whole_v @ at)[:3], speed),
-        "eq_25": off(printed_v @ carrier, printed_v),
+        "eq_25": off(printed_v @ frame(np.eye(3), at[:3]), printed_v),
         "eq_36": off(printed_a[:3, 3], change),
         "eq_36_mended": off(((whole_a + whole_v @ whole_v) @ at)[:3], change),
     }

@@ -118,12 +118,10 @@ def largest_survived(found: Tried) -> float:
 
 def tried(is_survived: Survives, point: str, side: str, chosen: PushSettings, *, whole: bool = False) -> Tried:
     """Test the impulses at one point from one side."""
-    test = partial(_is_survived, is_survived, point, SIDES[side])
-    return search(test, chosen.largest, chosen.spacing, chosen.resolution, whole=whole)
-
-
-def _is_survived(is_survived: Survives, point: str, sign: float, impulse: float) -> bool:
-    return is_survived(point, sign * impulse)
+    own = chosen
+    return search(
+        lambda impulse: is_survived(point, SIDES[side] * impulse), own.largest, own.spacing, own.resolution, whole=whole
+    )
 
 
 def at_the_points(test_of: Callable[[str], Survives], chosen: PushSettings) -> Map:

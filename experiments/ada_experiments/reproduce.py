@@ -79,7 +79,7 @@ def reproduce(
     result.outcome.captions.update(scenario.captions)
     begin = clock.now()
     try:
-        _ScenarioRun(scenario, output, progress or _silent, result.outcome).all()
+        _ScenarioRun(scenario, output, progress or (lambda share, text: None), result.outcome).all()
     except AdaError as problem:
         result.error = " ".join(str(problem).split())
     except Exception as problem:
@@ -87,10 +87,6 @@ def reproduce(
         result.trace = traceback.format_exc()
     result.seconds = clock.now() - begin
     return result
-
-
-def _silent(share: float, text: str) -> None:
-    pass
 
 
 class _ScenarioRun:
@@ -170,18 +166,11 @@ class _ScenarioRun:
             limit, within = _limits(part, one.unit)
             text = f"{part.text}: {name}" if name else part.text
             spread = one.spread if part.where else None
-            judged = (
-                part.relation,
-                one.unit,
-                part.note,
-                within,
-                part.document,
-                part.where,
-                part.why,
-                spread,
-                one.sweep,
-            )
-            claims = [Claim(text, value, limit, *judged) for value in (one.value, *one.sweep.values())]
+            stated = part.document, part.where, part.why, spread, one.sweep
+            claims = [
+                Claim(text, value, limit, part.relation, one.unit, part.note, within, *stated)
+                for value in (one.value, *one.sweep.values())
+            ]
             found.append(next((claim for claim in claims if claim.holds), claims[0]))
         return found
 

@@ -13,7 +13,7 @@ two are those of pinocchio.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -33,9 +33,9 @@ from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.integrator import explicit_step
 from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.spatial.orientation import to_rpy
+from ada_experiments.hand_on_wall import fixed_to_world
 from ada_experiments.mujoco_twin import MujocoModel
-from ada_experiments.pictures import picture
+from ada_experiments.pictures import exponent, picture
 from ada_experiments.pinocchio_model import PinocchioModel
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
@@ -109,11 +109,8 @@ def _on_both_feet() -> Passage:
         for joint, share in zip(LEG, (-0.5, 1.0, -0.5), strict=True):
             q[model.q_index(f"{side}_{joint}")] = 0.4 * share  # [rad]
             v[model.v_index(f"{side}_{joint}")] = -5.0 * share  # [rad/s]
-    loops = []
-    for link in (f"{side}_sole" for side in sides):
-        R, p = link_poses(model, q)[link]
-        place = {"link": "world", "xyz": p.tolist(), "rpy": list(to_rpy(R))}
-        loops.append({"name": link, "type": "fixed", "parent": place, "child": {"link": link}})
+    poses = link_poses(model, q)
+    loops = [fixed_to_world(link, poses[link]) for link in (f"{side}_sole" for side in sides)]
     closed, knee = with_loops(model, loops), model.q_index("right_knee").start
     state = Dynamics(closed, q0=q).project_to_constraints(q, v)
     return Passage(closed, *state, lambda q: float(q[knee]), 0.12)
@@ -252,7 +249,7 @@ def singular_jumps(scenario: Scenario, output: Path, progress: Progress) -> Outc
     literal_errors = [nearest[name, "literal"] for name in PLANAR]
     quantities = {
         "our_error": Quantity(max(nearest[name, OURS] for name in PLANAR)),
-        "our_order": Quantity(order(steps[:-1], own[:-1])),
+        "our_order": Quantity(exponent(own[:-1], steps[:-1])),
         "literal_error": Quantity(min(error if np.isfinite(error) else np.inf for error in literal_errors)),
         "platform_error": Quantity(max(nearest["6-RUS", method] for method in methods if method != "MuJoCo")),
     }
@@ -264,11 +261,6 @@ def singular_jumps(scenario: Scenario, output: Path, progress: Progress) -> Outc
         panels.append(_panel(f"{name}: by step", np.log10(steps), over_step, "step, log10 of [s]"))
     figures = [picture(panels, output / "singular_jumps.png", "Error of the velocities behind the passage", 2)]
     return Outcome([], figures, quantities=quantities)
-
-
-def order(steps: Sequence[float], errors: Sequence[float]) -> float:
-    """Exponent of the step in the error, by a linear fit of the logarithms."""
-    return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
 
 
 def _panel(title: str, x: Array, curves: dict[str, list[float]], xlabel: str) -> Panel:

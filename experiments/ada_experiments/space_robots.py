@@ -21,13 +21,13 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.dynamics.arguments import Algorithm
-from ada_dynamics.model.model import Model
-from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.simulation import Log, Simulation
-from ada_experiments.motion_simulation.motion_table import platform_jacobian, stiffness_along
+from ada_dynamics.spatial.orientation import pose_of
+from ada_experiments.motion_simulation.loop import Network
+from ada_experiments.motion_simulation.motion_table import plate_mechanics
 from ada_experiments.motion_simulation.robots import ARM, FIRST, FREE, SECOND, TOUCH, PairSettings, RobotPair
-from ada_experiments.pictures import picture
-from ada_experiments.settings import OR_ZERO, read_settings
+from ada_experiments.pictures import exponent, picture
+from ada_experiments.settings import read_settings
 from ada_robot.settings import checked
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.scenario import Scenario
@@ -36,32 +36,26 @@ TABLE_HEIGHT = -0.5  # [m], height of the HEXA plate, in the middle of its works
 NORMAL = (0.0, 0.0, 1.0)  # of the plate: the contact normal is vertical on the table
 
 
-class Hold(NamedTuple):
-    """Springs and dampers that hold the joints of robot 1."""
-
-    stiffness: Annotated[float, "N m/rad"]
-    damping: Annotated[float, "N m s/rad"]
-
-
-class SpaceRobotSettings(NamedTuple):
-    """Settings of the scenario."""
+class ContactSettings(NamedTuple):
+    """Settings of S1, S2 and S3."""
 
     stiffnesses: Annotated[tuple[float, ...], "N m/rad"]  # K_p, ascending
     approach: Annotated[float, "m/s"]
     gap: Annotated[float, "m"]
-    offset: Annotated[float, "m", OR_ZERO]
     step: Annotated[float, "s"]
     duration: Annotated[float, "s"]
-    arm_1: Annotated[tuple[float, ...], "rad"]
-    arm_2: Annotated[tuple[float, ...], "rad"]
-    hold: Hold
+    # S2 and S3: of the emulated table
+    dampings: Annotated[tuple[float, ...], "N m s/rad"] = ()  # K_d, for each K_p
+    probe_stiffness: Annotated[float, "N/m"] = 0.0
+    probe_dissipation: Annotated[float, "s/m"] = 0.0
+    sensor: str = ""
+    network: Network = Network()  # S2: the bad one
+    delays: Annotated[tuple[float, ...], "s"] = ()  # S3: of the network, ascending
 
     @property
     def pair(self) -> PairSettings:
         """Settings of both robots."""
-        names = ("approach", "gap", "offset", "step", "arm_1", "arm_2")
-        hold = {"hold_stiffness": self.hold.stiffness, "hold_damping": self.hold.damping}
-        return checked(PairSettings, hold | {name: getattr(self, name) for name in names})
+        return checked(PairSettings, {name: getattr(self, name) for name in ("approach", "gap", "step")})
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +91,9 @@ class ContactRun:
         return self.pair.effective_mass()
 
     @property
-    def since_touch(self) -> Array:
-        """Times of the log relative to the first contact, as in fig. 16 [s]."""
-        return np.asarray(self.log.t - self.log.t[self._first().start], dtype=np.float64)
+    def begin(self) -> float:
+        """Begin of the first contact [s]."""
+        return float(self.log.t[self._first().start])
 
     @property
     def end(self) -> float:
@@ -122,19 +116,10 @@ class ContactRun:
         return slice(start, start + int(np.argmin(touching[start:])))
 
 
-class PairMotion(NamedTuple):
-    """The motion from the first contact on."""
-
-    model: Model
-    t: Array
-    q: Array
-    v: Array
-
-
 @experiment("space_robots")
 def space_robots(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Simulate the contacts of figs. 12-15; check momentum, energy, forces and durations."""
-    chosen = read_settings(scenario, SpaceRobotSettings)
+    chosen = read_settings(scenario, ContactSettings)
     pair, other = RobotPair(chosen.pair), RobotPair(heavier(chosen.pair))
     cases = [(f"K_p = {kp:g} N m/rad", kp, pair) for kp in chosen.stiffnesses]
     cases.append((f"K_p = {chosen.stiffnesses[-1]:g}, other masses", chosen.stiffnesses[-1], other))
@@ -155,13 +140,9 @@ def heavier(settings: PairSettings) -> PairSettings:
 
 
 @cache
-def _table_jacobian() -> Array:
-    return platform_jacobian(hexa(position=(0.0, 0.0, TABLE_HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
-
-
 def table_stiffness(kp: float) -> float:
     """Stiffness of the table along the normal of its plate by eq. 15 [N/m]."""
-    return stiffness_along(_table_jacobian(), kp, NORMAL)
+    return plate_mechanics(pose_of((0.0, 0.0, TABLE_HEIGHT))).stiffness_along(kp, NORMAL)
 
 
 def touch(name: str, kp: float, stiffness: float, pair: RobotPair, duration: float, algorithm: Algorithm) -> ContactRun:
@@ -201,12 +182,7 @@ def energy_error(case: ContactRun) -> float:
     return float(np.abs(balance - balance[0]).max() / kinetic[0])
 
 
-def exponent(values: Sequence[float], stiffnesses: Sequence[float]) -> float:
-    """n in value ~ K_p^n, by a linear fit of the logarithms."""
-    return float(np.polyfit(np.log(stiffnesses), np.log(values), 1)[0])
-
-
-def quantities_of(touches: Sequence[ContactRun], again: ContactRun, chosen: SpaceRobotSettings) -> dict[str, Quantity]:
+def quantities_of(touches: Sequence[ContactRun], again: ContactRun, chosen: ContactSettings) -> dict[str, Quantity]:
     """Conservation, effect of stiffness and masses on the force, and the real-time factor of the simulations."""
     usual, other = touches[: len(chosen.stiffnesses)], touches[len(chosen.stiffnesses)]
     changes = np.array([momentum_change(case.log) for case in touches])
@@ -253,13 +229,12 @@ def _forces(touches: Sequence[ContactRun], path: Path) -> Path:
     panels = []
     for case in touches:
         rows = case.log.t <= shown
-        times, curve = case.since_touch[rows], {"force": case.force[rows]}
+        times, curve = case.log.t[rows] - case.begin, {"force": case.force[rows]}
         panels.append(Panel.of(case.name, "Force [N]", times, curve, xlabel="Time since the contact [s]"))
     return picture(panels, path, "Contact force (as figs. 12-15)", 2)
 
 
 def _snapshots(case: ContactRun, path: Path) -> Path:
-    rows, log = case.since_touch >= 0.0, case.log
-    motion = PairMotion(log.model, case.since_touch[rows], log.q[rows], log.v[rows])
-    plot_snapshots(motion, path, count=5, columns=5, plane="xy", title=f"Robot 1 (left) and robot 2, {case.name}")
+    times = np.linspace(case.begin, case.log.t[-1], 5)
+    plot_snapshots(case.log, path, times=times, columns=5, plane="xy", title=f"Robot 1 (left) and robot 2, {case.name}")
     return path

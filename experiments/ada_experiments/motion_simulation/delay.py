@@ -24,7 +24,7 @@ _ENOUGH = 5  # replies in a contact before its slope is used
 _SHORT = 1e-7  # [m] displacement (standard deviation) too small for identification
 _LONGEST_FILL = 10  # steps; after that the force is held instead of extrapolated
 LEAST_ENERGY = 1e-5  # [J] above the effect of sensor noise; the contacts of the document have 1.5 mJ
-SMOOTHED = 0.010  # [s]
+_SMOOTHED = 0.010  # [s]
 JUMP = 0.020  # [s]; during shorter gaps the plate bounces in contact
 PASSIVE_TO = 1.224  # ω T [rad]
 ENERGY_TOLERANCE = 0.02  # fraction of the energy of a contact that the loop may generate without a warning
@@ -218,15 +218,14 @@ def _rate_at_the_tip(relative: Motion) -> Array:
     return np.concatenate([v + cross(relative.pose[:3, 3], turning), turning])
 
 
-def smoothed(push: Array, step: float, span: float = SMOOTHED) -> Array:
-    """Moving average of the force, without the oscillation of the plate on the probe [N].
+def smoothed(push: Array, step: float) -> Array:
+    """Moving average of the force over 10 ms, without the oscillation of the plate on the probe [N].
 
     Args:
         push: force at each step [N].
         step: time step [s].
-        span: averaging window [s].
     """
-    count = max(1, 2 * round(0.5 * span / step) + 1)
+    count = max(1, 2 * round(0.5 * _SMOOTHED / step) + 1)
     return np.convolve(push, np.full(count, 1.0 / count))[count // 2 : count // 2 + len(push)]
 
 

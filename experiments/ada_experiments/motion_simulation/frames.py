@@ -69,21 +69,6 @@ class Motion(NamedTuple):
     acceleration: Array  # rate of the twist
 
 
-def carried(body: Motion, fixed: Array) -> Motion:
-    """Motion of a frame fixed to a body.
-
-    Args:
-        body: motion of the body frame in the world.
-        fixed: pose of the frame in the body.
-    """
-    arm, spin = body.pose[:3, :3] @ fixed[:3, 3], body.twist[3:]
-    across = cross(spin, arm)
-    twist, acceleration = body.twist.copy(), body.acceleration.copy()
-    twist[:3] += across
-    acceleration[:3] += cross(body.acceleration[3:], arm) + cross(spin, across)
-    return Motion(body.pose @ fixed, twist, acceleration)
-
-
 def seen_from(one: Motion, two: Motion) -> Motion:
     """Motion of frame two relative to the moving frame one."""
     arm, spin = two.pose[:3, 3] - one.pose[:3, 3], one.twist[3:]

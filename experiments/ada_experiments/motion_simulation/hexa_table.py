@@ -19,7 +19,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.dynamics.poses import inverse
 from ada_dynamics.errors import InputError
 from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
-from ada_experiments.motion_simulation.motion_table import FACE_TO_FACE, MotionTable, Reading
+from ada_experiments.motion_simulation.motion_table import FACE_TO_FACE, MotionTable, Reading, TableSettings
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
@@ -46,7 +46,7 @@ _READ_FIRST, _READ_LAST = 5, 500  # periods before the table is activated, and f
 ZERO_PERIODS = 50
 _STEADY_FORCE, _STEADY_MOMENT = 0.5, 0.05  # [N], [N m]; maximum standard deviations for zeroing
 SENSORS = ("netft", "dynpick")
-_RATE = 1000.0  # [Hz], of the emulated sensor
+_RATE, _NOISE = 1000.0, 2.0  # [Hz], and largest noise of an axis in counts, of the emulated sensor
 _REPLY = 2e-4  # [s], from a command to the reply of the emulated table
 _ABOVE = 0.01  # [m] initial height of the plate above the probe
 _WEIGHT = 0.288 * 9.81  # [N] of real model 1 (table 2), carried by the sensor
@@ -59,6 +59,8 @@ class HexaTable(MotionTable):
         cycle: safety cycle of the HEXA.
         sensor: driver of the force sensor of the probe.
     """
+
+    exchanges_to_force = 2  # a command acts from the next servo period, its force is available at the end of that
 
     def __init__(
         self, driver: RobotDriver[Any], sensor: SensorDriver[Any, Any, Any], *, clock: Clock = SYSTEM_CLOCK
@@ -81,7 +83,7 @@ class HexaTable(MotionTable):
             )
             raise InputError(text, field="period", value=sensor.period, allowed=0.5 * driver.period)
         self.cycle = SafeCycle(driver, SafetySettings(max_step=LARGEST_STEP), clock=clock)
-        self.sensor, self._driver, self._clock = sensor, driver, clock
+        self.sensor, self.period, self._clock = sensor, driver.period, clock
         self._kinematics = HexaKinematics()
         self._forget()
 
@@ -92,15 +94,6 @@ class HexaTable(MotionTable):
         self._zero = np.zeros(6)  # of the sensor: mean of some periods at rest
         self._at_rest: list[Array] = []
         self.late = self._read = self._refused = 0
-
-    @property
-    def period(self) -> float:  # noqa: D102
-        return self._driver.period
-
-    @property
-    def exchanges_to_force(self) -> int:
-        """Two: a command acts from the next servo period, and its force is available at the end of that period."""
-        return 2
 
     # --- open and close -------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
@@ -244,20 +237,13 @@ class _Path:
 
 
 @dataclass(frozen=True)
-class EmulatedTableSettings:
+class EmulatedTableSettings(TableSettings):
     """Servo of the HEXA, probe and sensor."""
 
-    kp: float = setting(200.0, "stiffness of each motor, K_p", unit="N m/rad", lower=1.0, upper=2000.0)
-    kd: float = setting(2.0, "damping of each motor, K_d", unit="N m s/rad", lower=0.1, upper=15.0)
-    damps_errors: bool = setting(False, "damp the rates of the motor errors instead of the motor rates")
-    probe_stiffness: float = setting(3e5, "stiffness of the probe and its sensor", unit="N/m", lower=1e3, upper=2e6)
     probe_dissipation: float = setting(
         20.0, "dissipation of the probe: loss of restitution per speed", unit="s/m", lower=0.0
     )
-    probe_friction: float = setting(0.0, "friction coefficient between probe and plate", lower=0.0, upper=2.0)
     sensor: str = setting("netft", "sensor of the probe", choices=SENSORS)
-    noise: float = setting(2.0, "maximum noise of the sensor axes", unit="counts", lower=0.0)
-    seed: int = setting(0, "seed of the noise")
 
 
 class EmulatedTable(HexaTable):
@@ -281,18 +267,15 @@ class EmulatedTable(HexaTable):
         self._mounting = mounting
         above = mounting.plate_pose(FACE_TO_FACE)
         above[:3, 3] += _ABOVE * mounting.tip_in_lab[:3, 2]
-        x, y, z = above[:3, 3].tolist()
-        tip = mounting.tip_in_lab[:3, 3].tolist()
         self.hexa = HexaEmulator(
             HexaEmulatorSettings(
                 stiffness=settings.kp,
                 damping=settings.kd,
                 rate_reference="difference" if settings.damps_errors else "none",
-                position=(x, y, z),
-                probe=(tip[0], tip[1], tip[2]),
+                position=tuple(above[:3, 3].tolist()),
+                probe=tuple(mounting.tip_in_lab[:3, 3].tolist()),
                 probe_stiffness=settings.probe_stiffness,
                 probe_dissipation=settings.probe_dissipation,
-                probe_friction=settings.probe_friction,
                 reply_delay=_REPLY,
             )
         )
@@ -320,10 +303,10 @@ class EmulatedTable(HexaTable):
 def _sensor(settings: EmulatedTableSettings, clock: Clock) -> tuple[Any, SensorDriver[Any, Any, Any]]:
     """Emulated sensor and its driver."""
     if settings.sensor == "netft":
-        netft = NetFtEmulator(NetFtEmulatorSettings(rate=_RATE, noise=settings.noise, seed=settings.seed))
+        netft = NetFtEmulator(NetFtEmulatorSettings(rate=_RATE, noise=_NOISE))
         packets = InProcessPackets(netft, clock=clock.now, sleep=clock.sleep, url="emulated netft")
         return netft, NetFtDriver(NetFtSettings(rate=_RATE), wire=packets, clock=clock.now)
-    dynpick = DynPickEmulator(DynPickEmulatorSettings(noise=settings.noise, seed=settings.seed, rate=_RATE))
+    dynpick = DynPickEmulator(DynPickEmulatorSettings(noise=_NOISE, rate=_RATE))
     stream = InProcessStream(dynpick, clock=clock.now, sleep=clock.sleep, url="emulated dynpick")
     use = DynPickSettings(mode="continuous", rate=_RATE)
     return dynpick, DynPickDriver(use, wire=stream, clock=clock.now, sleep=clock.sleep)

@@ -25,7 +25,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_experiments.motion_simulation.delay import (
     ENERGY_TOLERANCE,
-    SMOOTHED,
     ActiveLoopWarning,
     DelayMeter,
     ForceFilling,
@@ -107,23 +106,14 @@ class _Direction(Generic[M]):
 
 
 # --- dynamics -------------------------------------------------------------------------------------------------------
-class StepRow(NamedTuple):
-    """Data of one step."""
-
-    time: float  # start of the step, simulated [s]
-    wrench: Array  # on the tip in tip axes, as it acted on the robots
-    distance: float  # of the face from the tip, along the axis of the tip [m]
-    delay: float  # of the force [s]
-    energy: float  # of both robots [J]
-
-
 class DynamicsProgram:
     """Simulation of both robots.
 
     Attributes:
         pair: simulated robots.
         is_running: whether the motion has begun: the table is at the initial pose.
-        rows: data of the steps.
+        rows: of each step the start [s], the wrench on the tip in tip axes, the distance of the face from the tip along
+            its axis [m], the delay of the force [s], and the energy of both robots [J].
         delays: delay and losses of the loop.
         filling: estimator of lost forces.
         passivity: passivity observer of the loop.
@@ -133,7 +123,7 @@ class DynamicsProgram:
         """Initialize with robots in their initial state, and the settings of `run`."""
         self.pair, self.mounting = pair, pair.mounting
         self.is_running = self._has_warned = False
-        self.rows: list[StepRow] = []
+        self.rows: list[tuple[float, Array, float, float, float]] = []
         self._compensation, self._least = compensation, least_force
         self._step, self._mass = pair.settings.step, pair.effective_mass()
         self.delays = DelayMeter(self._step)
@@ -216,7 +206,7 @@ class DynamicsProgram:
         message, pair = self._newest, self.pair
         if message is not None:
             late = pair.time + 0.5 * self._step - message.pose_time
-            self.rows.append(StepRow(pair.time, wrench, float(relative.pose[2, 3]), late, pair.energy()))
+            self.rows.append((pair.time, wrench, float(relative.pose[2, 3]), late, pair.energy()))
 
 
 # --- table ----------------------------------------------------------------------------------------------------------
@@ -318,9 +308,9 @@ class Record:
         """Energy gained in contacts relative to `touch_energy`; negative if energy was lost."""
         return float(self.energy[-1] - self.energy[0]) / self.touch_energy
 
-    def smoothed(self, span: float = SMOOTHED) -> Array:
+    def smoothed(self) -> Array:
         """`push` without the oscillation of the plate on the probe, see `delay.smoothed` [N]."""
-        return smoothed(self.push, float(self.t[1] - self.t[0]), span)
+        return smoothed(self.push, float(self.t[1] - self.t[0]))
 
     @property
     def touch(self) -> tuple[float, float]:

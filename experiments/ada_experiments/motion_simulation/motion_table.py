@@ -28,7 +28,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import inverse
 from ada_dynamics.robots.mechanisms import hexa
-from ada_dynamics.robots.mechanisms.parts import Mechanism
 from ada_dynamics.spatial.orientation import to_rpy
 from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
 from ada_robot.errors import Refused
@@ -58,20 +57,14 @@ class MotionTable(ABC):
     """A motion table with a force sensor; called from a single thread.
 
     Attributes:
+        period: time between two exchanges [s].
+        exchanges_to_force: number of exchanges after which a reading contains the force of a sent pose, at least 1.
         late: periods since `open` that began more than one period too late, by the clock of the table.
     """
 
+    period: float
+    exchanges_to_force: int = 1
     late: int = 0
-
-    @property
-    @abstractmethod
-    def period(self) -> float:
-        """Time between two exchanges [s]."""
-
-    @property
-    def exchanges_to_force(self) -> int:
-        """Number of exchanges after which a reading contains the force of a sent pose, at least 1."""
-        return 1
 
     def open(self) -> None:  # noqa: B027  (optional for subclasses)
         """Connect to the devices, without motion.
@@ -112,6 +105,7 @@ class MotionTable(ABC):
         """Bring the table to rest and close the connection; idempotent."""
 
 
+PROBE_DAMPING = 100.0  # [N s/m]
 SUBSTEPS = 20  # per period; 0.1 ms are sufficient for a probe of 1e6 N/m
 FACE_TO_FACE = np.diag([1.0, -1.0, -1.0, 1.0])  # X with the face at the tip and aligned first axes
 _FARTHEST = 0.08  # [m] range around the contact pose in which its impedance is used
@@ -122,42 +116,10 @@ _MOST_TURNED = 0.3  # [rad]
 class TableSettings:
     """Servo of a motion table, and its probe."""
 
-    kp: float = setting(200.0, "stiffness of each motor, K_p", unit="N m/rad", lower=1.0, upper=1e5)
-    kd: float = setting(2.0, "damping of each motor, K_d", unit="N m s/rad", lower=0.0, upper=100.0)
+    kp: float = setting(200.0, "stiffness of each motor, K_p", unit="N m/rad", lower=1.0, upper=2000.0)
+    kd: float = setting(2.0, "damping of each motor, K_d", unit="N m s/rad", lower=0.1, upper=15.0)
     damps_errors: bool = setting(False, "damp the rates of the motor errors instead of the motor rates")
     probe_stiffness: float = setting(3e5, "stiffness of the probe and its sensor", unit="N/m", lower=1e3, upper=1e6)
-    probe_damping: float = setting(100.0, "damping of the probe", unit="N s/m", lower=0.0, upper=1e4)
-    period: float = setting(2e-3, "period of the servo", unit="s", lower=5e-4, upper=0.02)
-
-
-def platform_jacobian(table: Mechanism, platform: str) -> Array:
-    """J of eq. 12, δp = J δθ: motion of the plate [linear; angular] in its own frame per motor.
-
-    Args:
-        table: the motion table and its pose.
-        platform: the floating joint of its plate.
-
-    Raises:
-        SingularConfigurationError: the motors do not determine the motion.
-    """
-    tangent_map = Dynamics(table.model).constraints.tangent_map(table.q, "actuated")
-    return np.asarray(tangent_map[table.model.v_index(platform)])
-
-
-def stiffness_along(jacobian: Array, kp: float, direction: ArrayLike) -> float:
-    """Force per displacement of a frictionless contact at the middle of the plate [N/m].
-
-    Only a normal force can act, so the plate deflects in all six directions:
-    1/k = nᵀ K⁻¹ n = nᵀ J Jᵀ n / K_p. This is softer than the element of K, which assumes the other five directions
-    fixed.
-
-    Args:
-        jacobian: from `platform_jacobian`.
-        kp: stiffness of the motors [N m/rad].
-        direction: unit normal in the plate frame.
-    """
-    n = np.concatenate([np.asarray(direction, dtype=float), np.zeros(3)])
-    return kp / float(np.sum((jacobian.T @ n) ** 2))
 
 
 class PlateMechanics(NamedTuple):
@@ -170,6 +132,15 @@ class PlateMechanics(NamedTuple):
         """K of eq. 15 for motors of stiffness K_p; D for their damping K_d."""
         back = np.linalg.inv(self.jacobian)
         return np.asarray(kp * back.T @ back)
+
+    def stiffness_along(self, kp: float, normal: ArrayLike) -> float:
+        """Force per displacement along a unit vector of a frictionless contact at the middle of the plate [N/m].
+
+        Only a normal force can act, so the plate deflects in all six directions:
+        1/k = nᵀ K⁻¹ n = nᵀ J Jᵀ n / K_p. This is softer than the element of K, which assumes the other five directions
+        fixed.
+        """
+        return kp / float(np.sum((self.jacobian[:3].T @ np.asarray(normal, dtype=float)) ** 2))
 
 
 def plate_mechanics(pose: Array) -> PlateMechanics:
@@ -192,16 +163,17 @@ def plate_mechanics(pose: Array) -> PlateMechanics:
 class ImpedanceTable(MotionTable):
     """Impedance model of a motion table, in simulated time that advances by one period per exchange."""
 
-    def __init__(self, settings: TableSettings, mounting: Mounting, touching: Array | None = None) -> None:
-        """Set up the model.
+    period = 2e-3  # [s]
+
+    def __init__(self, settings: TableSettings, mounting: Mounting) -> None:
+        """Evaluate the impedance where the face touches the tip.
 
         Args:
             settings: settings of servo and probe.
             mounting: poses of probe, face and sensor.
-            touching: pose of the plate at which the impedance is evaluated; default: face in contact with the tip.
         """
         self.settings, self._mounting = settings, mounting
-        self._touching = mounting.plate_pose(FACE_TO_FACE) if touching is None else touching
+        self._touching = mounting.plate_pose(FACE_TO_FACE)
         mechanics = plate_mechanics(self._touching)
         self.K = mechanics.stiffness(settings.kp)
         self.D = mechanics.stiffness(settings.kd)
@@ -209,10 +181,6 @@ class ImpedanceTable(MotionTable):
         self._lighter: Array = np.asarray(np.linalg.inv(self.M))
         self._x, self._v = np.zeros(6), np.zeros(6)  # plate coordinates relative to the contact pose
         self._target, self._rate = np.zeros(6), np.zeros(6)
-
-    @property
-    def period(self) -> float:  # noqa: D102
-        return self.settings.period
 
     def prepare(self, pose: Array) -> Reading:  # noqa: D102
         self._x = self._target = self._away(pose)
@@ -251,7 +219,7 @@ class ImpedanceTable(MotionTable):
 
     def _run(self) -> Array:
         """Simulate a period under the last command; return the mean probe force in base axes."""
-        own, h = self.settings, self.settings.period / SUBSTEPS
+        own, h = self.settings, self.period / SUBSTEPS
         face = self._pose() @ self._mounting.face_on_plate
         tip = self._mounting.tip_in_lab[:3, 3]
         normal = face[:3, 2]
@@ -263,7 +231,7 @@ class ImpedanceTable(MotionTable):
         x, v, start, total = self._x, self._v, self._x, 0.0
         for _ in range(SUBSTEPS):  # semi-implicit
             deep = depth + float(row @ (x - start))
-            push = max(0.0, own.probe_stiffness * deep + own.probe_damping * float(row @ v)) if deep > 0.0 else 0.0
+            push = max(0.0, own.probe_stiffness * deep + PROBE_DAMPING * float(row @ v)) if deep > 0.0 else 0.0
             total += push
             v = v + h * (drive + stiff @ x + loss @ v + push * pushed)
             x = x + h * v

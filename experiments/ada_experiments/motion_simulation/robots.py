@@ -31,8 +31,9 @@ from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.state_equations import Loads
 from ada_dynamics.simulation.system import System, tree_of
-from ada_dynamics.spatial.vector import Scalar, Vec3
-from ada_experiments.motion_simulation.frames import HALF, LENGTH, Motion, Mounting, carried, cross, opposite, seen_from
+from ada_dynamics.spatial.orientation import to_rpy
+from ada_dynamics.spatial.vector import ZERO3, Scalar
+from ada_experiments.motion_simulation.frames import HALF, LENGTH, Motion, Mounting, cross, opposite, seen_from
 from ada_robot.settings import setting
 
 ALGORITHMS = ("order_n", "ada", "aba", "auto")
@@ -42,6 +43,7 @@ ARM = ("joint_1", "joint_2", "joint_3", "joint_4")
 LINKS = ("link_1", "link_2", "link_3", "link_4")
 BENT = (0.25 * np.pi, -0.5 * np.pi, 0.5 * np.pi, -0.25 * np.pi)
 TOUCH = "touch"
+TIP, FACE = "tip", "face"  # frames of the real models
 _METHOD = "rkf45"  # Fehlberg's method with fixed steps
 _INTEGRAL_AT = 2  # c0 of a profile segment; preceded by t0 and ω
 
@@ -98,10 +100,15 @@ class RobotPair:
 
     def __init__(self, settings: PairSettings, mounting: Mounting | None = None) -> None:
         """Create both robots in their initial state."""
-        self.settings, self.mounting, self.model = settings, mounting or Mounting(), pair_model(settings)
-        model = self.model
+        self.settings, self.mounting = settings, mounting or Mounting()
+        model = pair_model(settings)
+        for name, link, pose in (
+            (TIP, FIRST + LAST, self.mounting.tip_on_robot),
+            (FACE, SECOND + BASE, self.mounting.face_on_robot),
+        ):
+            model = model.add_frame(name, link, pose[:3, 3], to_rpy(pose[:3, :3]))
+        self.model = model
         self.dynamics = Dynamics(model, cast("Algorithm", settings.algorithm))
-        self._frames = (FIRST + LAST, self.mounting.tip_on_robot), (SECOND + BASE, self.mounting.face_on_robot)
         self._angles, self._rates = (
             np.array([index(FIRST + joint).start for joint in ARM]) for index in (model.q_index, model.v_index)
         )
@@ -109,7 +116,7 @@ class RobotPair:
         for prefix, angles in ((FIRST, settings.arm_1), (SECOND, settings.arm_2)):
             for joint, angle in zip(ARM, angles, strict=True):
                 q[model.q_index(prefix + joint)] = angle
-        tip = (self.dynamics.pose(FIRST + LAST, q) @ self.mounting.tip_on_robot)[:3, 3]
+        tip = self.dynamics.pose(TIP, q)[:3, 3]
         q[model.q_index(SECOND + FREE)][:3] = np.add(tip, (settings.gap + HALF, -settings.offset, 0.0))
         v[model.v_index(SECOND + FREE)][0] = -settings.approach
         self.start = q, v
@@ -118,11 +125,8 @@ class RobotPair:
 
     def _equations(self) -> tuple[System, Integrator]:
         """Equations of motion with a wrench at each frame, and their integrator."""
-        frames, applied = tree_of(self.dynamics).frames, []
-        for link, pose in self._frames:
-            at = frames[link]
-            point = at.pose.point(Vec3(*pose[:3, 3].tolist()))
-            applied.append(AppliedWrench(at.body, at.pose.rotation.matrix(), point, True))
+        frames = [tree_of(self.dynamics).frames[name] for name in (TIP, FACE)]
+        applied = [AppliedWrench(at.body, at.pose.rotation.matrix(), at.pose.point(ZERO3), True) for at in frames]
         hold = self.hold()
         loads = Loads(applied=tuple(applied), law=hold.law, tag=hold.kernel(self.model).key)
         system = System(self.model, self.dynamics, loads)
@@ -171,8 +175,7 @@ class RobotPair:
 
     def frame_poses(self) -> tuple[Array, Array]:
         """Poses of tip and face in the world."""
-        tip, face = (np.asarray(self.dynamics.pose(link, self.q) @ pose) for link, pose in self._frames)
-        return tip, face
+        return self.dynamics.pose(TIP, self.q), self.dynamics.pose(FACE, self.q)
 
     # --- motion -----------------------------------------------------------------------------------------------------
     def in_world(self, on_tip: Array) -> tuple[Array, Array]:
@@ -187,13 +190,11 @@ class RobotPair:
         q, v, dynamics = self.q, self.v, self.dynamics
         rate, _ = self._system.robust_rate(self._integrator.x, self._input(on_tip), self.time)
         a = rate[self.model.nq :]
-        one, two = (
-            carried(
-                Motion(dynamics.pose(link, q), dynamics.velocity(link, q, v), dynamics.acceleration(link, q, v, a)), at
-            )
-            for link, at in self._frames
+        tip, face = (
+            Motion(dynamics.pose(name, q), dynamics.velocity(name, q, v), dynamics.acceleration(name, q, v, a))
+            for name in (TIP, FACE)
         )
-        return seen_from(one, two)
+        return seen_from(tip, face)
 
     def step(self, on_tip: Array) -> None:
         """Advance both robots by one step under a constant wrench on the tip, in tip axes.
@@ -208,7 +209,7 @@ class RobotPair:
         self.lost += 0.5 * self.settings.step * (before + self._damping_power())
 
     def _input(self, on_tip: Array) -> Array:
-        profiles = np.zeros((len(self._frames), PARAMETERS))
+        profiles = np.zeros((2, PARAMETERS))
         profiles[:, _INTEGRAL_AT : _INTEGRAL_AT + 6] = self.in_world(on_tip)
         return self._system.inputs(np.zeros(self.model.nv), profiles.ravel())
 
@@ -243,13 +244,10 @@ class RobotPair:
 
     def gap_jacobian(self) -> Array:
         """Rate of the gap per velocity (nv,): motion of the face relative to the tip, along the axis of the tip."""
-        tip, _ = self.frame_poses()
-        rows = np.zeros(self.model.nv)
-        for sign, (link, _) in zip((-1.0, 1.0), self._frames, strict=True):
-            J = self.dynamics.jacobian(link, self.q)
-            lever = np.cross(J[3:].T, tip[:3, 3] - self.dynamics.pose(link, self.q)[:3, 3])
-            rows += sign * (J[:3].T + lever) @ tip[:3, 2]
-        return rows
+        tip, face = self.frame_poses()
+        J, of_face = self.dynamics.jacobian(TIP, self.q), self.dynamics.jacobian(FACE, self.q)
+        at_the_tip = of_face[:3] + np.cross(of_face[3:].T, tip[:3, 3] - face[:3, 3]).T
+        return np.asarray(tip[:3, 2] @ (at_the_tip - J[:3]))
 
     def _damping_power(self) -> float:
         return self.settings.hold_damping * float(np.sum(self.v[self._rates] ** 2))

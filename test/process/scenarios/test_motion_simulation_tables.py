@@ -10,7 +10,6 @@ from refused import refused
 
 from ada_dynamics.clock import SYSTEM_CLOCK, ManualClock
 from ada_dynamics.errors import InputError
-from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import motion_table
 from ada_experiments.motion_simulation.frames import Mounting, facing
@@ -89,8 +88,7 @@ def test_a_touch_at_rest_is_the_spring_of_eq_15_before_that_of_the_probe(kind: s
     prepared(table, before_the_probe(0.0005))
     depth = 0.0004
     reading = pressed(table, depth)
-    jacobian = motion_table.platform_jacobian(hexa(position=(0.0, 0.0, HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
-    k = motion_table.stiffness_along(jacobian, kp, (0.0, 0.0, 1.0))
+    k = motion_table.plate_mechanics(pose_of((0.0, 0.0, HEIGHT))).stiffness_along(kp, (0.0, 0.0, 1.0))
     expected = depth / (1.0 / k + 1.0 / 3e5)
     # eq. 15 is of a plate that has not moved; the last of its swing; the HEXA carries its weight by the angles it is at
     assert reading.wrench[2] == pytest.approx(-expected, rel=0.01)

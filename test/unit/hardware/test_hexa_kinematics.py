@@ -15,7 +15,7 @@ from ada_dynamics.dynamics.poses import moved
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.parallel_robots import HexaGeometry, hexa
 from ada_dynamics.spatial.orientation import pose_of
-from ada_experiments.motion_simulation.motion_table import platform_jacobian
+from ada_experiments.motion_simulation.motion_table import plate_mechanics
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, NoPose, SingularConfiguration, Unreachable
 
 TABLE = HexaKinematics()
@@ -88,17 +88,18 @@ def test_jacobians_are_the_differences_of_inverse():
         np.testing.assert_allclose((ahead - behind) / (2 * h), back[:, k], rtol=1e-8, atol=1e-8)  # h² and eps / h
 
 
-def in_plate_axes(pose):
-    """J with [v; ω] in the axes of the plate, as `dyn.jacobian` has it."""
-    J, R = TABLE.jacobians(pose).forward, pose[:3, :3]
-    return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
+@given(places)
+@settings(max_examples=100, deadline=None)
+def test_the_determinant_tells_a_lower_bound_of_how_well_rods_hold_the_plate(place):
+    pose = pose_in(place)
+    found, at = TABLE.forward(TABLE.inverse(pose)), TABLE.jacobians(pose)
+    assert found.volume == pytest.approx(np.linalg.det(at.scaled), rel=1e-10)
+    assert 0.0 < found.least_hold <= at.hold
 
 
 def test_the_jacobian_is_that_of_the_mechanism_s_loops():
-    position, rpy = (0.02, -0.01, -0.52), (0.05, -0.03, 0.04)
-    mechanism, pose = hexa(position, rpy), pose_of(position, rpy)
-    ours = in_plate_axes(pose)
-    np.testing.assert_allclose(ours, platform_jacobian(mechanism, "platform"), rtol=0, atol=1e-12)
+    pose = pose_of((0.02, -0.01, -0.52), (0.05, -0.03, 0.04))
+    np.testing.assert_allclose(TABLE.jacobians(pose).forward, plate_mechanics(pose).jacobian, rtol=0, atol=1e-12)
 
 
 def _by(pose, twist):

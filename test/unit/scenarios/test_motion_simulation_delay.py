@@ -86,9 +86,7 @@ class SpringTable(MotionTable):
         self.at_sensor = inverse(self.mounting.sensor_in_lab) @ self.mounting.tip_in_lab
         self.target = np.eye(4)
 
-    @property
-    def period(self) -> float:
-        return STEP
+    period = STEP
 
     def prepare(self, pose: Array) -> Reading:
         self.target = pose

@@ -53,7 +53,7 @@ def test_the_work_of_the_wrench_is_the_energy_of_the_robots(pair: RobotPair) -> 
 
 
 def test_effective_mass_is_force_by_acceleration_with_an_arm_held_hard() -> None:
-    hard = RobotPair(PairSettings(link_mass_1=1e4, base_mass_1=1e4))
+    hard = RobotPair(PairSettings(link_mass_1=1e4))
     alone = hard.relative(np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])).acceleration[2]  # along the axis of the tip
     assert hard.effective_mass() == pytest.approx(1.0 / abs(alone), rel=5e-3)  # robot 1 is 10^3 times heavier
 

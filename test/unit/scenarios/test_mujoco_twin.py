@@ -11,7 +11,7 @@ import ada_dynamics as ada
 
 pytest.importorskip("mujoco")
 
-from ada_experiments.mujoco_twin import Ground, Twin
+from ada_experiments.mujoco_twin import Twin
 
 Array = NDArray[np.float64]
 CORNERS = [(x, y, 0.0) for x in (-0.05, 0.05) for y in (-0.04, 0.04)]
@@ -50,7 +50,7 @@ def test_force_of_the_ground_stays_in_its_cone_and_reaches_it(friction: float) -
         return np.concatenate([np.zeros(6), [1.5 * np.sin(40.0 * t)]])
 
     model = swinging_box()
-    twin = Twin(model, {"box": CORNERS}, 1e-3, Ground(friction))
+    twin = Twin(model, {"box": CORNERS}, 1e-3, friction=friction)
     force = twin.run(model.neutral(), np.zeros(7), swing, 0.5, 1e-3).forces["box"]
     pressing = force[:, 2] > 0.1
     across = np.linalg.norm(force[pressing, :2], axis=1) / force[pressing, 2]

@@ -86,7 +86,7 @@ def test_the_comparison_notices_what_is_off_by_more_than_it_may():
     same, a = np.zeros((4, 2)), np.ones((4, 2))
     comparison.add("good", ours + 0.9e-9, same + 0.9e-9, a)
     comparison.add("bad", ours + 1.1e-9, same + 1.1e-9, a)
-    assert [claim.holds for claim in comparison.claims()] == [True, True, False, False]
+    assert [claim.holds for claim in comparison.claims] == [True, True, False, False]
 
 
 def test_only_free_motions_are_compared(tmp_path):

@@ -8,11 +8,12 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.robots.mechanisms import hexa
+from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments import space_robots
 from ada_experiments.motion_simulation import motion_table
 from ada_experiments.motion_simulation.robots import FIRST, SECOND, TOUCH, RobotPair
 from ada_experiments.settings import read_settings
-from ada_experiments.space_robots import ContactRun, SpaceRobotSettings
+from ada_experiments.space_robots import ContactRun, ContactSettings
 from ada_tools.scenario.scenario import load
 
 STIFFNESS = 9766.0  # [N/m]
@@ -21,7 +22,7 @@ STIFFNESS = 9766.0  # [N/m]
 def test_jacobian_of_the_table_is_that_of_its_pose() -> None:
     table = hexa(position=(0.0, 0.0, -0.5), rpy=(0.0, 0.0, 0.0))
     model = table.model
-    J = motion_table.platform_jacobian(table, "platform")
+    J = motion_table.plate_mechanics(pose_of((0.0, 0.0, -0.5))).jacobian
     step = 1e-4
     for i, motor in enumerate(model.actuated):
         moved = []
@@ -34,21 +35,21 @@ def test_jacobian_of_the_table_is_that_of_its_pose() -> None:
 
 
 @pytest.fixture(scope="module")
-def chosen() -> SpaceRobotSettings:
-    return read_settings(load("S1"), SpaceRobotSettings)._replace(duration=0.5)
+def chosen() -> ContactSettings:
+    return read_settings(load("S1"), ContactSettings)._replace(duration=0.5)
 
 
 @pytest.fixture(scope="module")
-def pair(chosen: SpaceRobotSettings) -> RobotPair:
+def pair(chosen: ContactSettings) -> RobotPair:
     return RobotPair(chosen.pair)
 
 
 @pytest.fixture(scope="module")
-def touched(chosen: SpaceRobotSettings, pair: RobotPair) -> ContactRun:
+def touched(chosen: ContactSettings, pair: RobotPair) -> ContactRun:
     return space_robots.touch("case", 200.0, STIFFNESS, pair, chosen.duration, "ada")
 
 
-def test_both_robots_start_a_gap_apart(pair: RobotPair, chosen: SpaceRobotSettings) -> None:
+def test_both_robots_start_a_gap_apart(pair: RobotPair, chosen: ContactSettings) -> None:
     tip, face = pair.frame_poses()
     assert face[:3, 3] - tip[:3, 3] == pytest.approx([chosen.pair.gap, 0.0, 0.0], abs=1e-12)
     assert pair.gap_jacobian() @ pair.v == pytest.approx(-chosen.pair.approach)
