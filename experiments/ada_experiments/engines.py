@@ -140,19 +140,19 @@ class Comparison:
         """Compare an equivalent motion, with acceleration differences at the compared states."""
         off = np.max(np.abs(rates), axis=1)
         share = float(np.max(off) / np.max(np.abs(ours), initial=np.finfo(float).tiny))
-        note = f"in {len(self.times)} states on the way, of the largest"
-        self.claims.append(Claim(f"accelerations are those of {name}", share, SAME, note=note))
+        note = f"in {len(self.times)} states of the motion, relative to the largest"
+        self.claims.append(Claim(f"accelerations agree with {name}", share, SAME, note=note))
         mean, end = float(np.sqrt(np.mean(off**2))), float(self.times[self.last])
         by_rounding = 0.5 * (end - float(self.times[0])) ** 2 * mean
-        note = f"ours integrated to 1e-13, the other one to 3e-14; its accelerations are {mean:.0e} from ours"
+        note = f"tolerances of 1e-13 here and 3e-14 there; the accelerations differ by {mean:.0e}"
         is_chaotic = self.last < len(self.times) - 1
-        text = f"DOP853 gives the motion of {name} until {end:.1f} s" + ", where rounding takes over" * is_chaotic
+        text = f"the motion by DOP853 agrees with {name} until {end:.1f} s" + ", where rounding dominates" * is_chaotic
         self.claims.append(Claim(text, self.difference(other), max(AGREES, by_rounding), unit="rad, m", note=note))
 
     def add_soft(self, name: str, other: Array) -> None:
         """Compare a motion of a mechanism with soft loops."""
         note = f"its loops have a time constant of {1e3 * SOFT:g} ms, its steps are of 1 ms"
-        text = f"DOP853 and {name} give about the same motion"
+        text = f"the motions by DOP853 and {name} are similar"
         self.claims.append(Claim(text, self.difference(other), SOFT_AGREES, unit="rad, m", note=note))
 
     def order(self, steps: Sequence[float], errors: Sequence[float]) -> list[Claim]:
@@ -171,14 +171,14 @@ class Comparison:
                 orders[best],
                 ORDER - 0.5,
                 ">=",
-                note="between the two steps of which both errors are clear of rounding",
+                note="between the two smallest steps with errors above rounding",
             ),
             Claim(
-                f"RKF45 at {1e3 * steps[-1]:g} ms has the error that its order predicts",
+                f"RKF45 at {1e3 * steps[-1]:g} ms has the error predicted by its order",
                 errors[-1],
                 2.0 * predicted,
                 unit="rad, m",
-                note=f"twice what a step of {1e3 * steps[best]:g} ms and order {ORDER} give",
+                note=f"limit: twice the prediction from a step of {1e3 * steps[best]:g} ms with order {ORDER}",
             ),
         ]
 

@@ -240,14 +240,8 @@ def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcom
 
 def bearable(chosen: WallSettings, lean: float, chain: HumanoidChain, point: str, side: float) -> float:
     """Largest survived impulse such that all smaller tested ones are survived [N s]."""
-    return largest_survived(
-        search(
-            lambda impulse: stays_up(chosen, lean, chain, point, side * impulse),
-            chosen.largest,
-            chosen.spacing,
-            chosen.resolution,
-        )
-    )
+    grid = chosen.largest, chosen.spacing, chosen.resolution
+    return largest_survived(search(lambda impulse: stays_up(chosen, lean, chain, point, side * impulse), *grid))
 
 
 def _shown(chosen: WallSettings, pose: str, key: str, impulse: float) -> Log | None:
@@ -297,4 +291,4 @@ def _table(found: Bearable, chosen: WallSettings) -> Table:
         for pose in chosen.poses
         for key, chain in CHAINS.items()
     ]
-    return Table("Largest impulse that is borne [N s]", columns, rows, f"to {chosen.resolution:g} N s")
+    return Table("Largest survived impulse [N s]", columns, rows, f"to {chosen.resolution:g} N s")

@@ -239,12 +239,12 @@ def _forces(cases: Sequence[HybridCase], path: Path) -> Path:
             rows = (t > begin - _BEFORE) & (t < end + _AFTER)
             series.append(Series(label, t[rows] - begin, force[rows], style))
         panels.append(Panel(case.name, "Force [N]", series))
-    return picture(panels, path, "Force of the touch (like figs. 12-15)", 2)
+    return picture(panels, path, "Contact force (as figs. 12-15)", 2)
 
 
 def table_of(cases: Sequence[HybridCase]) -> Table:
     """Values of the first contacts."""
-    columns = ("case", "k [N/m]", "peak: hybrid, numeric [N]", "touch: likewise [ms]", "energy: compensated, not")
+    columns = ("case", "k [N/m]", "peak: hybrid, numeric [N]", "duration: likewise [ms]", "energy: compensated, not")
     rows = [
         (
             case.name,
@@ -255,4 +255,4 @@ def table_of(cases: Sequence[HybridCase]) -> Table:
         )
         for case in cases
     ]
-    return Table("The touch", columns, rows, "peaks of the mean over 10 ms; energy by ½ m_e v² of the approach")
+    return Table("Contacts", columns, rows, "peaks of the mean over 10 ms; energy relative to ½ m_e v² of the approach")

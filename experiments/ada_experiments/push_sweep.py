@@ -118,10 +118,8 @@ def largest_survived(found: Tried) -> float:
 
 def tried(is_survived: Survives, point: str, side: str, chosen: PushSettings, *, whole: bool = False) -> Tried:
     """Test the impulses at one point from one side."""
-    own = chosen
-    return search(
-        lambda impulse: is_survived(point, SIDES[side] * impulse), own.largest, own.spacing, own.resolution, whole=whole
-    )
+    grid = chosen.largest, chosen.spacing, chosen.resolution
+    return search(lambda impulse: is_survived(point, SIDES[side] * impulse), *grid, whole=whole)
 
 
 def at_the_points(test_of: Callable[[str], Survives], chosen: PushSettings) -> Map:

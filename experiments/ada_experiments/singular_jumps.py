@@ -3,7 +3,7 @@
 
 Mechanisms move through a configuration in which their constraints, or those of the platform for locked motors, lose
 rank. Ten steps of the Runge-Kutta method of order 4 lead through it; the start is chosen so that one stage is evaluated
-at a given distance in time from the singular configuration. The velocities behind it are compared with those of steps
+at a given distance in time from the singular configuration. The velocities after it are compared with those of steps
 of 0.1 ms; T3.4 compares the rhombus with its closed form. Accelerations are those of several methods: the literal
 equations of the document (equal to the KKT system), the same with Baumgarte's stabilization, the proximal solver of
 pinocchio, MuJoCo (with its own integrator of order 4), and this library. Mass matrix, bias and constraints of the first
@@ -200,7 +200,7 @@ def by_mujoco(model: Model, q: Array, v: Array, step: float) -> tuple[Array, Arr
 
 
 def velocity_error(passage: Passage, at: float, method: str, step: float, distance: float) -> float:
-    """Relative error of the velocities behind the passage; infinite if the method fails.
+    """Relative error of the velocities after the passage; infinite if the method fails.
 
     Args:
         passage: the motion.
@@ -240,7 +240,7 @@ def singular_jumps(scenario: Scenario, output: Path, progress: Progress) -> Outc
             for step, distance in cases:
                 found[name, method, step, distance] = velocity_error(passage, at, method, step, distance)
     output.mkdir(parents=True, exist_ok=True)
-    columns = ("mechanism", "method", "step [s]", "distance [s]", "relative error of the velocities behind it")
+    columns = ("mechanism", "method", "step [s]", "distance [s]", "relative error of the velocities after it")
     rows = [(*key, error) for key, error in found.items()]
     with (output / "singular_jumps.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([columns, *rows])
@@ -259,7 +259,7 @@ def singular_jumps(scenario: Scenario, output: Path, progress: Progress) -> Outc
         panels.append(_panel(f"{name}: by distance", np.log10(distances), over_distance, "distance, log10 of [s]"))
         over_step = {m: [found[name, m, step, distances[-1]] for step in steps] for m in methods}
         panels.append(_panel(f"{name}: by step", np.log10(steps), over_step, "step, log10 of [s]"))
-    figures = [picture(panels, output / "singular_jumps.png", "Error of the velocities behind the passage", 2)]
+    figures = [picture(panels, output / "singular_jumps.png", "Error of the velocities after the passage", 2)]
     return Outcome([], figures, quantities=quantities)
 
 

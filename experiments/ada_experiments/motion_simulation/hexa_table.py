@@ -98,7 +98,9 @@ class HexaTable(MotionTable):
     # --- open and close -------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
         self._forget()
-        self._warm_up()
+        angles = self._kinematics.inverse(HOME)  # compiles all before the first deadline
+        self._kinematics.jacobians(HOME, angles)
+        self._kinematics.forward(angles, HOME)
         self.cycle.open(self._clock.now())
         try:
             self.sensor.open()
@@ -106,12 +108,6 @@ class HexaTable(MotionTable):
             self.cycle.close(self._clock.now())
             raise
         self._next = self._clock.now()
-
-    def _warm_up(self) -> None:
-        """Compile or load everything required before the first deadline."""
-        angles = self._kinematics.inverse(HOME)
-        self._kinematics.jacobians(HOME, angles)
-        self._kinematics.forward(angles)
 
     def close(self) -> None:  # noqa: D102
         if self.cycle.phase is Phase.ACTIVE:
