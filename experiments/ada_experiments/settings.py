@@ -53,7 +53,7 @@ def _value(part: Part, name: str, hint: Any) -> Any:
     if get_origin(hint) is Annotated:
         kind, unit, *more = get_args(hint)
         if kind is not float:
-            return part.vector(name, (unit,) * len(part.items(name)))
+            return part.vector(name, (unit,) * max(1, len(part.items(name))))
         return part.quantity(name, unit) if more else part.positive(name, unit)
     if hint is bool:
         return part.flag(name)

@@ -352,7 +352,9 @@ def run(
     if abs(table.period - step) > 1e-9:
         text = f"the table's period is {table.period:g} s and the step of the dynamics {step:g} s; they must be equal."
         raise InputError(text, field="period", value=table.period, allowed=step)
-    pair.step(np.zeros(6))  # compiles
+    pair.step(np.zeros(6))  # compiles all before the first deadline
+    pair.relative(np.zeros(6))
+    pair.energy()
     pair.reset()
     commands: _Direction[PoseMessage] = _Direction(network, 2 * network.seed)
     answers: _Direction[ForceMessage] = _Direction(network, 2 * network.seed + 1)
