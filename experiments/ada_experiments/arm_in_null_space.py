@@ -50,7 +50,6 @@ class NullSpaceMotion(NamedTuple):
 def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Move the arms by the reaction null space, continuous and sampled, and by springs only."""
     chosen = read_settings(scenario, NullSpaceSettings)
-    goal, gains = JointReference(np.array(chosen.goal)), {"stiffness": [chosen.stiffness], "damping": [chosen.damping]}
     found: dict[str, dict[str, NullSpaceMotion]] = {}
     for i, name in enumerate(chosen.robots):
         model = load(name)
@@ -58,7 +57,7 @@ def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> O
         own = found[name] = {}
         for j, way in enumerate(WAYS):
             progress((i + j / len(WAYS)) / len(chosen.robots), f"{name}, {way}")
-            own[way] = moved(_simulation(model, q, goal, gains, chosen.step, way).run(chosen.duration))
+            own[way] = moved(_simulation(model, q, chosen, way).run(chosen.duration))
     return Outcome([], [_figure(found, output)], quantities=_quantities(found))
 
 
@@ -79,15 +78,18 @@ def null_vector_off() -> dict[str, Quantity]:
     return {"null_vector_off": Quantity(float(worst)), "ratio_off": Quantity(float(ratio))}
 
 
-def _simulation(
-    model: Model, q: Array, goal: JointReference, gains: dict[str, list[float]], step: float, way: str
-) -> Simulation:
+def _simulation(model: Model, q: Array, chosen: NullSpaceSettings, way: str) -> Simulation:
+    goal, step, stiffness, damping = (
+        JointReference(np.array(chosen.goal)),
+        chosen.step,
+        chosen.stiffness,
+        chosen.damping,
+    )
     if way == "springs and dampers":
         # similar speed: the inertia of the links is about 10 kg m²
-        (stiffness,), (damping,) = gains["stiffness"], gains["damping"]
         springs = {"gain": [10.0 * stiffness], "integral_time": [0.0], "derivative_time": [damping / stiffness]}
         return InSimulation(make("pid", model, springs), goal, period=step).simulation(model, q, step=step)
-    controller = ReactionNullSpace(model, gains)
+    controller = ReactionNullSpace(model, {"stiffness": [stiffness], "damping": [damping]})
     if way == "null space, sampled":
         return InSimulation(controller, goal, period=step).simulation(model, q, step=step)
     controller.reset(State(q, np.zeros(model.nv)), 0.0)

@@ -8,7 +8,7 @@ Examples:
   ada reproduce --list
   ada reproduce T3.1                          print claims; figures and report in ./reproduced
   ada reproduce chapter6 chapter7 pa10        experiments of a chapter or robot
-  ada reproduce all --output out              then open out/report.html
+  ada reproduce all --output out              then open out/report.md
   ada reproduce all --json --output out       results as JSON on stdout, progress on stderr
   ada reproduce T6.8 --full                   all cases, where a subset is run by default
   ada reproduce my_scenario.yaml
@@ -33,47 +33,13 @@ from pathlib import Path
 from ada_dynamics.errors import InputError
 from ada_dynamics.progress import Progress
 from ada_dynamics.structured_text.files import to_json
-from ada_experiments.report import (
-    REPORT,
-    counts,
-    entries,
-    figure_text,
-    limit_text,
-    remark,
-    said,
-    write_ledger,
-    write_report,
-)
+from ada_experiments import report
 from ada_experiments.reproduce import Result, reproduce
 from ada_tools.commands.common import make_folder, print_json, table
 from ada_tools.scenario import GROUPS, Scenario, load, names, names_in
 from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim
 from ada_tools.sweep.running import begin, cores
 
-NAME = "reproduce"
-SUMMARY = "run the experiments of the documents and check their claims"
-DETAILS = """\
-Run experiments, check their claims, draw the figures of the documents, and write a report.
-
-An experiment is a scenario: a YAML file with robot, initial state, simulation settings and claims; see
-docs/reproduce.md. `--list` lists the published ones.
-
-examples:
-  ada reproduce --list
-  ada reproduce T3.1                          print claims; figures and report in ./reproduced
-  ada reproduce chapter6 chapter7 pa10        experiments of a chapter or robot
-  ada reproduce all --output out              then open out/report.md
-  ada reproduce all --json --output out       results as JSON on stdout, progress on stderr
-  ada reproduce T6.8 --full                   all cases, where a subset is run by default
-  ada reproduce my_scenario.yaml
-
-A claim of this project holds or fails. A statement of a document holds, is not confirmed for a given
-reason, or fails. DIR/faithfulness.md lists every statement with its source, measured value and verdict. JSON and
-report are written as experiments end: after Ctrl-C they contain the experiments up to then.
-
-Exit code: 0 if nothing fails, 1 if a claim fails or an experiment cannot be completed, 2 for wrong usage. Timings
-are shown with their spread and never fail, since they depend on the machine load.
-"""
 ALL = "all"
 
 
@@ -120,15 +86,15 @@ def run(options: argparse.Namespace) -> int:
                 print("\n".join(_text(result)), flush=True)
             results.append(result)
             shown = sorted(results, key=lambda one: order.index(one.name))
-            write_report(shown, options.output)
-            write_ledger(shown, options.output)
+            report.write_report(shown, options.output)
+            report.write_ledger(shown, options.output)
     finally:
         if options.json:
             print("]" if results else "[]")
     if not options.json:
         good = sum(result.holds for result in results)
-        told = counts(entries(results))
-        print(f"{good} of {len(results)} experiments hold; {told}. Report: {options.output / REPORT}")
+        told = report.counts(report.entries(results))
+        print(f"{good} of {len(results)} experiments hold; {told}. Report: {options.output / report.REPORT}")
     return 0 if all(result.holds for result in results) else 1
 
 
@@ -196,14 +162,14 @@ def _list(as_json: bool) -> int:
 
 def _line(claim: Claim, text: str) -> tuple[str, str, str]:
     """Verdict, text, and measured value with its limit and, if not confirmed, the reason."""
-    reason = f"  {remark(claim)}" if claim.verdict == NOT_CONFIRMED else ""
-    return claim.verdict, text, f"{figure_text(claim)} {limit_text(claim)}{reason}"
+    reason = f"  {report.remark(claim)}" if claim.verdict == NOT_CONFIRMED else ""
+    return claim.verdict, text, f"{report.figure_text(claim)} {report.limit_text(claim)}{reason}"
 
 
 def _text(result: Result) -> list[str]:
     """Result as text."""
     rows = [_line(claim, claim.text) for claim in result.outcome.claims]
-    rows += [_line(statement, said(statement)) for statement in result.outcome.statements]
+    rows += [_line(statement, report.said(statement)) for statement in result.outcome.statements]
     lines = [f"{result.name}: {result.title} ({result.seconds:.1f} s)"]
     if result.error:
         lines.append(f"  not completed: {result.error}")

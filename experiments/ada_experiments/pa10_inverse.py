@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_controllers.pa10_kinematics import LENGTHS, Solutions, inverse_batch
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
@@ -21,10 +22,6 @@ from ada_dynamics.spatial.rotation import from_quaternion
 from ada_experiments.settings import read_settings
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, experiment
 from ada_tools.scenario.scenario import Scenario
-
-if TYPE_CHECKING:
-    from ada_controllers.pa10_kinematics import Solutions
-
 
 ROBOTS = {"CE": "pa10", "7C": "pa10_7c"}
 HAND = "flange"
@@ -103,8 +100,6 @@ def _random_turns(count: int) -> Array:
 # --- one run --------------------------------------------------------------------------------------------------------
 def cases_of(lengths: str, grid: Array, offset: float, angle: float) -> list[InverseCase]:
     """Solve with S1 and S3 given, for values that guarantee a solution of reachable poses and for others."""
-    from ada_controllers.pa10_kinematics import LENGTHS
-
     arm = LENGTHS[lengths]
     wrist = grid[:, :3, 3] - arm.hand * grid[:, :3, 2] - [0.0, 0.0, arm.base]
     reach = np.linalg.norm(wrist, axis=1)
@@ -121,8 +116,6 @@ def cases_of(lengths: str, grid: Array, offset: float, angle: float) -> list[Inv
 
 
 def _case(lengths: str, grid: Array, far: Array, joint: Literal["s1", "s3"], value: Array, must: bool) -> InverseCase:
-    from ada_controllers.pa10_kinematics import inverse_batch
-
     found = inverse_batch(grid, value, lengths, joint)
     within = far <= 0.0
     # Poses at the limit of reach are excluded.

@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ada_controllers.in_simulation import InSimulation
+from ada_controllers.state import PoseReference
+from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import Log
 from ada_tools.scenario.registry import Claim, Outcome, Progress, experiment
 from ada_tools.scenario.scenario import Scenario
-
-if TYPE_CHECKING:
-    from ada_dynamics.simulation import Log
-
 
 LEFT, RIGHT, BODY = "left_hand", "right_hand", "body"
 BAR = "bar"
@@ -144,10 +144,6 @@ class BarMotion:
 
 def move(case: BarCase, duration: float) -> BarMotion:
     """Simulate a case."""
-    from ada_controllers.in_simulation import InSimulation
-    from ada_controllers.state import PoseReference
-    from ada_controllers.virtual_closed_chain import VirtualClosedChain
-
     model = two_arms(case.base, case.gravity)
     q = start_of(model)
     bar = with_bar(model, q)
@@ -164,8 +160,6 @@ def move(case: BarCase, duration: float) -> BarMotion:
 @experiment("two_arm_bar")
 def two_arm_bar(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Check that the bar stays rigid and free of force, reaches its target, and that momentum is conserved."""
-    from ada_dynamics.drawing.snapshots import plot_snapshots
-
     duration = 6.0  # [s]
     outcome = Outcome()
     for number, case in enumerate(CASES):

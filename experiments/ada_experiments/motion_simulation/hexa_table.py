@@ -20,7 +20,7 @@ from ada_dynamics.dynamics.poses import inverse
 from ada_dynamics.errors import InputError
 from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
 from ada_experiments.motion_simulation.motion_table import FACE_TO_FACE, MotionTable, Reading, TableSettings
-from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
 from ada_hardware.force_torque.pipeline import steady_mean
@@ -63,7 +63,7 @@ class HexaTable(MotionTable):
     exchanges_to_force = 2  # a command acts from the next servo period, its force is available at the end of that
 
     def __init__(
-        self, driver: RobotDriver[Any], sensor: SensorDriver[Any, Any, Any], *, clock: Clock = SYSTEM_CLOCK
+        self, driver: RobotDriver[Any], sensor: SensorDriver[Any, Any], *, clock: Clock = SYSTEM_CLOCK
     ) -> None:
         """Store the devices; `open` connects to them.
 
@@ -89,7 +89,7 @@ class HexaTable(MotionTable):
 
     def _forget(self) -> None:
         self._next = self._clock.now()  # time of the next exchange [s]
-        self._pose: Array | None = None
+        self._found: PlatePose | None = None
         self._path: _Path | None = None
         self._zero = np.zeros(6)  # of the sensor: mean of some periods at rest
         self._at_rest: list[Array] = []
@@ -276,7 +276,7 @@ class EmulatedTable(HexaTable):
             )
         )
         clock = ManualClock()
-        wire = InProcessPackets(self.hexa, clock=clock.now, sleep=clock.sleep, url="emulated hexa")
+        wire = InProcessWire(self.hexa, clock=clock.now, sleep=clock.sleep, url="emulated hexa")
         driver = HexaDriver(HexaSettings(), wire=wire, clock=clock.now)
         self.force_sensor, sensor = _sensor(settings, clock)
         self._at_sensor = inverse(mounting.sensor_in_lab)
@@ -296,13 +296,13 @@ class EmulatedTable(HexaTable):
         self.force_sensor.set_wrench(wrench_in(self._at_sensor, about_base) + self._weight)
 
 
-def _sensor(settings: EmulatedTableSettings, clock: Clock) -> tuple[Any, SensorDriver[Any, Any, Any]]:
+def _sensor(settings: EmulatedTableSettings, clock: Clock) -> tuple[Any, SensorDriver[Any, Any]]:
     """Emulated sensor and its driver."""
     if settings.sensor == "netft":
         netft = NetFtEmulator(NetFtEmulatorSettings(rate=_RATE, noise=_NOISE))
-        packets = InProcessPackets(netft, clock=clock.now, sleep=clock.sleep, url="emulated netft")
+        packets = InProcessWire(netft, clock=clock.now, sleep=clock.sleep, url="emulated netft")
         return netft, NetFtDriver(NetFtSettings(rate=_RATE), wire=packets, clock=clock.now)
     dynpick = DynPickEmulator(DynPickEmulatorSettings(noise=_NOISE, rate=_RATE))
-    stream = InProcessStream(dynpick, clock=clock.now, sleep=clock.sleep, url="emulated dynpick")
+    stream = InProcessWire(dynpick, clock=clock.now, sleep=clock.sleep, url="emulated dynpick")
     use = DynPickSettings(mode="continuous", rate=_RATE)
     return dynpick, DynPickDriver(use, wire=stream, clock=clock.now, sleep=clock.sleep)

@@ -21,7 +21,7 @@ from ada_experiments.motion_simulation.hexa_table import (
 from ada_experiments.motion_simulation.loop import run
 from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, Reading, TableSettings
 from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
-from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
+from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
@@ -170,8 +170,8 @@ def test_an_alarm_of_the_hexa_is_a_problem_in_words() -> None:
 def test_a_sensor_at_the_end_of_its_range_is_a_problem() -> None:
     clock, dynpick = ManualClock(), DynPickEmulator(DynPickEmulatorSettings(rate=1000.0))
     dynpick.set_wrench([1e4, 0.0, 0.0, 0.0, 0.0, 0.0])
-    packets = InProcessPackets(HexaEmulator(HexaEmulatorSettings()), clock=clock.now, sleep=clock.sleep)
-    stream = InProcessStream(dynpick, clock=clock.now, sleep=clock.sleep)
+    packets = InProcessWire(HexaEmulator(HexaEmulatorSettings()), clock=clock.now, sleep=clock.sleep)
+    stream = InProcessWire(dynpick, clock=clock.now, sleep=clock.sleep)
     use = DynPickSettings(mode="continuous", rate=1000.0)
     sensor = DynPickDriver(use, wire=stream, clock=clock.now, sleep=clock.sleep)
     table = HexaTable(HexaDriver(HexaSettings(), wire=packets, clock=clock.now), sensor, clock=clock)
