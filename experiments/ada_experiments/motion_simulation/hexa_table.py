@@ -100,7 +100,7 @@ class HexaTable(MotionTable):
         self._forget()
         angles = self._kinematics.inverse(HOME)  # compiles all before the first deadline
         self._kinematics.jacobians(HOME, angles)
-        self._kinematics.forward(angles, HOME)
+        self._kinematics.forward(angles)
         self.cycle.open(self._clock.now())
         try:
             self.sensor.open()
