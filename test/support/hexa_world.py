@@ -4,17 +4,13 @@
 import math
 
 import numpy as np
-from tapped_wire import TappedPackets
+from device_world import DeviceWorld
 
-from ada_dynamics.clock import ManualClock
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.in_process import InProcessWire
-from ada_hardware.hexa.driver import HexaDriver, HexaSettings
-from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.plant import PERIOD
 from ada_robot.contract import Demand, Mode
-from ada_robot.settings import checked
 
 LEVEL = (0.0, 0.0, 0.0)
 TABLE = HexaKinematics()
@@ -32,16 +28,12 @@ def stiffness_at(pose, kp):
     return kp / float(wrench @ J @ J.T @ wrench)
 
 
-class World:
+class World(DeviceWorld):
     """A driver, an emulated table, and their clock."""
 
-    def __init__(self, faults=None, **settings):
-        self.clock = ManualClock()
-        self.table = HexaEmulator(checked(HexaEmulatorSettings, settings))
-        self.wire = self.plugged(faults)
-        self.tap = TappedPackets(self.wire)
-        self.driver = HexaDriver(HexaSettings(), wire=self.tap, clock=self.clock, session=7)
-        self.next = 0.0
+    def __init__(self, faults=None, **device):
+        super().__init__("hexa", faults=faults, device=device)
+        self.table, self.next = self.device, 0.0
 
     def plugged(self, faults=None):
         return InProcessWire(self.table, clock=self.clock, sleep=self.clock.sleep, faults=faults)

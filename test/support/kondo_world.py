@@ -18,11 +18,10 @@ DEGREE = {"khr1": 1.0, "khr3": COUNTS_PER_DEGREE}  # counts
 
 
 class KondoWorld(DeviceWorld):
-    """Driver, emulator, wire and clock; both ends have one speed of the line."""
+    """Driver, emulator, wire and clock."""
 
-    def __init__(self, name: str, *, device: dict[str, Any] | None = None, **options: Any) -> None:
-        speed = {"com_speed": options["com_speed"]} if "com_speed" in options else {}
-        super().__init__(name, device={**speed, **(device or {})}, **options)
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
         self.name = name
 
     def started(self) -> KondoWorld:

@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tapped_wire import TappedPackets
+from device_world import DeviceWorld
 
-from ada_dynamics.clock import ManualClock
-from ada_hardware.emulation.in_process import InProcessWire
-from ada_hardware.pa10.driver import Pa10Driver
-from ada_hardware.pa10.emulator import Pa10Emulator
-from ada_hardware.pa10.settings import Pa10EmulatorSettings, Pa10Settings
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Array, Feedback
 
@@ -25,35 +20,11 @@ if TYPE_CHECKING:
 _MODES = {"position": Mode.POSITION, "velocity": Mode.VELOCITY, "effort": Mode.EFFORT}
 
 
-@dataclass(frozen=True, eq=False)
-class LockStepRun:
-    """A motion; a row for each cycle."""
-
-    t: Array
-    q: Array
-    v: Array
-    effort: Array
-    true_q: Array
-    signals: Mapping[str, Array]
-    missed: int
-
-
-class LockStep:
+class LockStep(DeviceWorld):
     """Driver, wire and emulator on one clock, which moves on with the driver's cycles alone."""
 
-    def __init__(
-        self,
-        settings: Pa10Settings | None = None,
-        emulator: Pa10EmulatorSettings | None = None,
-        faults: Mapping[str, float] | None = None,
-    ) -> None:
-        settings = settings or Pa10Settings()
-        same = Pa10EmulatorSettings(variant=settings.variant, axes=settings.axes)
-        self.clock = ManualClock()
-        self.emulator = Pa10Emulator(emulator or same)
-        self.wire = InProcessWire(self.emulator, clock=self.clock.now, sleep=self.clock.sleep, faults=faults)
-        self.tap = TappedPackets(self.wire)
-        self.driver = Pa10Driver(settings, wire=self.tap, clock=self.clock)
+    def __init__(self, **options: Any) -> None:
+        super().__init__("pa10", **options)
         self.driver.open()
         self._due = self.clock.now()
         self.feedback = self.idle()
@@ -83,7 +54,8 @@ class LockStep:
         reference: Reference | Callable[[float], Reference | None] | None,
         duration: float,
         sensor: Callable[[LockStep], Array] | None = None,
-    ) -> LockStepRun:
+    ) -> SimpleNamespace:
+        """A motion by a controller; a row for each cycle."""
         from ada_controllers.state import State
 
         mode, period = _MODES[controller.KIND], self.driver.period
@@ -101,12 +73,12 @@ class LockStep:
             parts = {name: part for name, part in command._asdict().items() if part is not None}
             signals.append({name: np.array(part) for name, part in {**controller.signals(), **parts}.items()})
             self.cycle(mode, values)
-            now = (told.position, told.velocity, told.effort, self.emulator.arm.q.copy())
+            now = (told.position, told.velocity, told.effort, self.device.arm.q.copy())
             for name, row in zip(rows, now, strict=True):
                 rows[name].append(row)
         by_name = {name: np.array([row[name] for row in signals]) for name in signals[0]}
         arrays = {name: np.array(row) for name, row in rows.items()}
-        return LockStepRun(np.array(times), **arrays, signals=by_name, missed=self.driver.counts.missed - missed)
+        return SimpleNamespace(t=np.array(times), **arrays, signals=by_name, missed=self.driver.counts.missed - missed)
 
     def _wait(self) -> None:
         self._due = max(self._due + self.driver.period, self.clock.now())

@@ -8,16 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from device_world import DeviceWorld
 from peers import pa10_words as words
 from peers.pa10_body import SPEEDS as SPEED
 from peers.pa10_body import TORQUES as TORQUE
-from tapped_wire import TappedPackets
 
-from ada_dynamics.clock import ManualClock
-from ada_hardware.emulation.in_process import InProcessWire
-from ada_hardware.pa10.driver import Pa10Driver
-from ada_hardware.pa10.emulator import Pa10Emulator
-from ada_hardware.pa10.settings import Pa10EmulatorSettings, Pa10Settings
 from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
@@ -39,15 +34,19 @@ class Told(NamedTuple):
     effort: np.ndarray  # [N m] in the last answer
 
 
-class Tap(TappedPackets):
-    """Between driver and wire: keeps all commands C."""
+class Stream(DeviceWorld):
+    """A safe cycle, the driver, the wire with its tap, and the arm, on a clock that nobody waits for."""
 
-    def __init__(self, wire: InProcessWire, variant: str, clock: ManualClock) -> None:
-        super().__init__(wire)
-        self._variant, self._clock = variant, clock
-        self._effort = np.zeros(7)
+    def __init__(
+        self, safety: SafetySettings | None = None, variant: str = "ce", device_timeout: float = 0.01, **emulator: Any
+    ) -> None:
+        super().__init__("pa10", device=emulator, start=10.0, seed=5, variant=variant, device_timeout=device_timeout)
+        self.arm, self._variant, self._effort = self.device, variant, np.zeros(7)
         self.told: list[Told] = []
-        self.on_send, self.on_receive = self._sent, self._received
+        self.tap.on_send, self.tap.on_receive = self._sent, self._received
+        self.cycle = SafeCycle(self.driver, safety or SafetySettings(tool_speed=0.0), clock=self.clock)
+        self.cycle.open(self.clock.now())
+        self.due = self.clock.now()
 
     def _sent(self, packet: bytes) -> None:
         if packet[5:6] != b"C":
@@ -56,7 +55,7 @@ class Tap(TappedPackets):
         modes = {axis.mode & 0x07 for axis in axes}
         assert len(modes) == 1, f"axes are told different modes: {axes}"
         torque, speed = np.array([axis.torque for axis in axes]), np.array([axis.speed for axis in axes])
-        self.told.append(Told(self._clock.now(), modes.pop(), torque, speed, self._effort))
+        self.told.append(Told(self.clock.now(), modes.pop(), torque, speed, self._effort))
 
     def _received(self, packet: bytes) -> bytes:
         if packet[5:6] == b"C":
@@ -64,23 +63,6 @@ class Tap(TappedPackets):
             numbers = ANSWER[self._variant].unpack(packet[words.HEAD :])
             self._effort = np.array(numbers[width - 1 : 7 * width : width]) * TORQUE_COUNT[self._variant]
         return packet
-
-
-class Stream:
-    """A safe cycle, the driver, the wire with its tap, and the arm, on a clock that nobody waits for."""
-
-    def __init__(
-        self, safety: SafetySettings | None = None, variant: str = "ce", device_timeout: float = 0.01, **emulator: Any
-    ) -> None:
-        self.clock = ManualClock(10.0)
-        self.arm = Pa10Emulator(Pa10EmulatorSettings(variant=variant, **emulator))
-        self.wire = InProcessWire(self.arm, clock=self.clock.now, sleep=self.clock.sleep, seed=5)
-        self.tap = Tap(self.wire, variant, self.clock)
-        settings = Pa10Settings(variant=variant, device_timeout=device_timeout)
-        self.driver = Pa10Driver(settings, wire=self.tap, clock=self.clock)
-        self.cycle = SafeCycle(self.driver, safety or SafetySettings(tool_speed=0.0), clock=self.clock)
-        self.cycle.open(self.clock.now())
-        self.due = self.clock.now()
 
     def activate(self) -> Stream:
         if self.cycle.phase is Phase.STOPPED:
@@ -100,30 +82,26 @@ class Stream:
         self.clock.sleep(self.due - self.clock.now())
 
     def steps(self, count: int, mode: Mode | None = None, values: Any = None) -> list[Told]:
-        begin = len(self.tap.told)
+        begin = len(self.told)
         for _ in range(count):
             self.step(mode, values)
-        return self.tap.told[begin:]
+        return self.told[begin:]
 
     def sleep(self, seconds: float) -> None:
         self.clock.sleep(seconds)
         self.due = self.clock.now()
 
     def until_rest(self) -> list[Told]:
-        begin = len(self.tap.told)
+        begin = len(self.told)
         for _ in range(1000):
             if not self.cycle.phase.is_driven:
-                return self.tap.told[begin:]
+                return self.told[begin:]
             self.step()
         raise AssertionError(f"still {self.cycle.phase}")
 
     @property
     def is_active(self) -> bool:
         return self.cycle.phase is Phase.ACTIVE
-
-    @property
-    def violations(self) -> list[str]:
-        return [one.text for one in self.arm.violations]
 
 
 def broken_rules(told: list[Told], torque_rate: Any = None, rate: Any = None, speed: Any = None) -> list[str]:

@@ -44,7 +44,7 @@ def test_who_does_not_arm_it_in_time_activates_anew() -> None:
     assert stream.cycle.phase is Phase.INACTIVE and "not armed" in stream.cycle.reason
     with refused(Refused, field="phase", value="inactive"):
         stream.cycle.arm(stream.clock.now())
-    assert not is_moving(stream.tap.told)
+    assert not is_moving(stream.told)
 
 
 def test_a_commander_that_was_silent_and_goes_on_moves_nothing_until_somebody_arms_the_robot_anew() -> None:
@@ -80,10 +80,10 @@ def test_a_reset_moves_nothing_and_neither_do_commands_after_it() -> None:
         stream.cycle.stop(stream.clock.now(), "test")
         stream.until_rest()
         stream.steps(50)
-        begin, where = len(stream.tap.told), stream.arm.arm.q.copy()
+        begin, where = len(stream.told), stream.arm.arm.q.copy()
         stream.cycle.reset(stream.clock.now())
         stream.steps(200, Mode.VELOCITY, TURN)
-        after = stream.tap.told[begin:]
+        after = stream.told[begin:]
         assert len(after) > 200
         assert {one.mode for one in after} == {0x01}, "brakes"
         assert not any(one.speed.any() or one.torque.any() for one in after)

@@ -14,7 +14,6 @@ from ada_hardware.hexa.driver import HexaDriver, HexaSettings
 from ada_hardware.hexa.packets import CommandPacket, Request, State, encode_command
 from ada_hardware.hexa.plant import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG
 from ada_robot.contract import Demand, Mode
-from ada_robot.contract import Demand as SafeCommand
 from ada_robot.errors import DeviceAlarm, TransportError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
@@ -163,35 +162,66 @@ def test_a_second_host_is_not_followed_and_told_so():
     assert world.table.state_now is State.POSITION
 
 
-def test_a_table_that_another_host_took_is_told_at_once_and_nothing_moves_it_before_a_reset():
-    world = World()
+def driven(world):
+    """An active safe cycle, and its step with a command."""
     cycle = SafeCycle(world.driver, SafetySettings(record_seconds=0.0), clock=world.clock)
     cycle.open(world.clock())
     world.next = world.clock()
-    sent = world.tap.sent
 
-    def step(offset):
-        target = cycle.feedback.position + offset
-        cycle.step(world.clock(), [SafeCommand(Mode.POSITION, target, world.clock())])
+    def step(mode, values):
+        cycle.step(world.clock(), [Demand(mode, values, world.clock())])
         world.wait()
 
     for _ in range(5):
-        step(0.0)
+        step(Mode.POSITION, cycle.feedback.position)
     cycle.activate(world.clock())
     world.next = world.clock()
-    for _ in range(20):
-        step(1e-4)
+    for _ in range(50):
+        step(Mode.POSITION, cycle.feedback.position)
     assert cycle.phase is Phase.ACTIVE
+    return cycle, step
+
+
+def test_a_table_that_another_host_took_is_told_at_once_and_nothing_moves_it_before_a_reset():
+    world = World()
+    cycle, step = driven(world)
     other = world.plugged()
     other.send(encode_command(CommandPacket(Request.STOP, 1, 8)))
     other.send(encode_command(CommandPacket(Request.START, 2, 8)))
-    step(1e-4)
+    step(Mode.POSITION, cycle.feedback.position + 1e-4)
     assert cycle.phase is Phase.STOPPED
     assert "another host (session 00000008)" in cycle.latched
-    sent.clear()
+    world.tap.sent.clear()
     for _ in range(50):
-        step(1e-4)
-    assert {packet[3] for packet in sent} <= {0, 4}  # read, stop
+        step(Mode.POSITION, cycle.feedback.position + 1e-4)
+    assert {packet[3] for packet in world.tap.sent} <= {Request.READ, Request.STOP}
+
+
+@pytest.mark.parametrize("is_mute", [False, True])
+def test_torques_are_held_for_five_packets_of_a_late_cycle_and_then_the_pose_of_a_table_that_is_not_heard(is_mute):
+    world = World()
+    cycle, step = driven(world)
+    plant, sent = world.table.plant, world.tap.sent
+    for _ in range(50):
+        step(Mode.EFFORT, plant.weight_torques - 2.0 * plant.rates)
+    before = plant.angles
+    sent.clear()
+    if is_mute:
+        world.wire.fault("mute", 1.0)
+    else:
+        world.clock.sleep(0.013)
+        world.next = world.clock()
+    for _ in range(60):
+        step(Mode.EFFORT, plant.weight_torques - 2.0 * plant.rates)
+    requests = [packet[3] for packet in sent]
+    held = requests.index(Request.POSITION)
+    assert held <= 3 + 5 if is_mute else held == 5  # docs/hardware_safety.md
+    assert is_mute or len({packet[12:60] for packet in sent[:held]}) == 1
+    assert (Request.EFFORT in requests[held:]) is not is_mute
+    assert (Request.STOP in requests) is is_mute
+    assert cycle.phase is (Phase.STOPPED if is_mute else Phase.ACTIVE)
+    assert np.abs(plant.angles - before).max() < 0.02
+    assert world.violations == []
 
 
 def test_commands_that_come_twice_or_late_are_not_followed():

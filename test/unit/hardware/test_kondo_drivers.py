@@ -359,13 +359,7 @@ def test_flips_that_come_one_at_a_time_are_never_believed(speeds, where):
 def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_first_missing_answer(com_speed):
     world = KondoWorld("khr3", com_speed=com_speed).started()
     q, sent, alarms = world.turned(), [], ()
-    send = world.wire.send
-
-    def listening(data):
-        sent.append((world.clock.now(), bytes(data)))
-        send(data)
-
-    world.wire.send = listening
+    world.tap.on_send = lambda data: sent.append((world.clock.now(), data))
     world.wire.fault("silence", 1)
     while not alarms and world.clock.now() < 10.0:
         q[0] += 0.01

@@ -178,7 +178,7 @@ def test_a_held_axis_is_noticed_at_every_speed_in_velocity_mode(share):
     # max_following_error is 0.2 s at full speed; a quarter of the way, and a creep, are forgiven
     assert count * T * share <= 0.2 / (0.75 - 0.005 / share) + 0.06 * share
     world.until_rest()
-    assert broken_rules(world.tap.told) == []
+    assert broken_rules(world.told) == []
 
 
 def test_drives_that_are_a_fifth_off_and_a_wire_that_loses_half_do_not_count_as_held():
@@ -209,7 +209,7 @@ def test_a_stop_at_once_is_a_ramp_too_as_long_as_the_arm_follows(mode, fault):
 
     world.steps(150, mode, 0.9 * SPEED if mode is Mode.VELOCITY else onward)
     assert (world.arm.arm.v > 0.8 * SPEED).all()
-    begin = len(world.tap.told)
+    begin = len(world.told)
     if fault == "close":
         world.cycle.close(world.clock.now())
     else:
@@ -218,7 +218,7 @@ def test_a_stop_at_once_is_a_ramp_too_as_long_as_the_arm_follows(mode, fault):
             world.step(mode, 0.9 * SPEED if mode is Mode.VELOCITY else onward)
             if world.cycle.phase is Phase.STOPPED:
                 break
-    told = world.tap.told[begin - 1 :]
+    told = world.told[begin - 1 :]
     assert broken_rules(told) == []
     assert told[-1].mode == 0x01, "and its brakes close"
     assert world.violations == []
@@ -241,6 +241,6 @@ def test_the_cycle_refuses_numbers_beyond_the_arm_and_the_driver_sends_all_other
                 is_taken = check.judge(Demand(mode, values, 0.0), 0.0, np.zeros(7)) is None
                 assert is_taken == bool(abs(share) <= 1.0), (mode, share, axis)
                 if is_taken:
-                    sent = len(world.tap.told)
+                    sent = len(world.told)
                     world.driver.cycle(Demand(mode, values))
-                    assert len(world.tap.told) == sent + 1
+                    assert len(world.told) == sent + 1

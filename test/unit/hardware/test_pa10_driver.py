@@ -22,7 +22,7 @@ from ada_hardware.pa10.cyclic import (
 )
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType
-from ada_hardware.pa10.settings import Pa10EmulatorSettings, Pa10Settings
+from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Translation
 from ada_hardware.pa10.variants import arm as describe_arm
 from ada_hardware.pa10.variants import variant
@@ -37,9 +37,7 @@ SERVO_ON = {"ce": 0x12, "7c": 0x1A}
 
 
 def arm(name: str = "ce", faults=None, axes: int = 7, **values: object) -> LockStep:
-    settings = Pa10Settings(variant=name, axes=axes)
-    emulator = checked(Pa10EmulatorSettings, {"variant": name, "axes": axes, **values})
-    return LockStep(settings, emulator, faults)
+    return LockStep(faults=faults, device=values, variant=name, axes=axes)
 
 
 def packets(step: LockStep, name: str = "ce") -> list[Packet]:
@@ -53,10 +51,6 @@ def types(step: LockStep, name: str = "ce") -> str:
     return "".join(chr(packet.type) for packet in packets(step, name))
 
 
-def violations(step: LockStep) -> list[str]:
-    return [one.text for one in step.emulator.violations]
-
-
 @VARIANTS
 def test_opening_looks_for_the_arm_and_moves_nothing(name):
     step = arm(name)
@@ -66,7 +60,7 @@ def test_opening_looks_for_the_arm_and_moves_nothing(name):
         if packet.type is PacketType.CYCLE:
             command = decode_command(packet.payload, variant(name))
             assert set(command.axes) == {(0x01, 0, 0)}
-    assert violations(step) == []
+    assert step.violations == []
 
 
 @VARIANTS
@@ -87,7 +81,7 @@ def test_the_start_is_a_for_each_axis_s_brakes_servos(name):
     assert modes[4:] == [{SERVO_ON[name]}] * (len(modes) - 4)
     told = {axis[1:] for packet in sent[9:] for axis in decode_command(packet.payload, variant(name)).axes}
     assert told == {(0, 0)}
-    assert violations(step) == []
+    assert step.violations == []
 
 
 @VARIANTS
@@ -103,8 +97,8 @@ def test_the_stop_is_speed_0_brakes_e(name):
     assert types(step, name).endswith("CCE")
     modes = [decode_command(packet.payload, variant(name)).axes[0].mode for packet in packets(step, name)[:-1]]
     assert modes == [SERVO_ON[name]] * (len(modes) - 1) + [0x01]
-    assert violations(step) == []
-    assert step.emulator.state()["mode"] == "stopped"
+    assert step.violations == []
+    assert step.device.state()["mode"] == "stopped"
 
 
 @VARIANTS
@@ -155,7 +149,7 @@ def test_moving_positions_are_followed_whatever_the_pace_at_which_they_come(ever
         if k > 500:
             errors.append(np.abs(step.feedback.position - begin - way).max())
     assert max(errors) < speed * (0.004 + 0.005 + 1.5 * every * 0.002)
-    assert violations(step) == []
+    assert step.violations == []
 
 
 def test_a_6ce_has_six_joints_and_leaves_slot_three_empty():
@@ -169,7 +163,7 @@ def test_a_6ce_has_six_joints_and_leaves_slot_three_empty():
     cleared = [packet.payload[1] for packet in packets(step) if packet.type is PacketType.CLEAR_ALARM]
     assert cleared == [1, 2, 4, 5, 6, 7]
     assert step.feedback.position.shape == (6,)
-    assert violations(step) == []
+    assert step.violations == []
 
 
 def test_what_the_controller_is_to_watch_is_asked_for_in_each_variants_own_place():
@@ -179,10 +173,7 @@ def test_what_the_controller_is_to_watch_is_asked_for_in_each_variants_own_place
         ("ce", False, 0x02, 0),
         ("7c", False, 0x02, 0),
     ):
-        settings = (
-            Pa10Settings(variant=name) if is_on else Pa10Settings(variant=name, dead_man=False, stop_together=False)
-        )
-        step = LockStep(settings)
+        step = LockStep(variant=name, **({} if is_on else {"dead_man": False, "stop_together": False}))
         braked = decode_command(packets(step, name)[-1].payload, variant(name))
         assert {*braked.axes} == {(0x01, 0, 0)} and braked.controller == 0  # nothing to watch while brakes are on
         step.start()
@@ -236,7 +227,7 @@ def test_late_answers_are_thrown_away_and_never_taken_for_the_next():
 def test_answers_with_angles_to_which_no_arm_can_have_come_are_refused_and_believed_once_they_stay():
     step = arm()
     step.start()
-    step.emulator.arm.q[0] += 0.5
+    step.device.arm.q[0] += 0.5
     for _ in range(2):
         feedback = step.cycle(Mode.VELOCITY, STILL)
         assert not feedback.is_fresh
@@ -248,7 +239,7 @@ def test_answers_with_angles_to_which_no_arm_can_have_come_are_refused_and_belie
 
 
 def test_a_bad_wire_never_makes_the_driver_raise_anything_but_a_broken_line():
-    step = LockStep(faults={})
+    step = LockStep()
     for name, value in (("half", 0.2), ("reorder", 0.2), ("duplicate", 0.2), ("jitter", 0.003)):
         step.wire.fault(name, value)
     for _ in range(300):
@@ -282,7 +273,7 @@ def test_silence_while_the_arm_was_driven_is_an_alarm_until_a_reset():
         step.driver.start()
     step.driver.reset()
     step.start()
-    assert violations(step) == []
+    assert step.violations == []
 
 
 def test_silence_while_the_brakes_were_on_is_made_up_for_and_counted():
@@ -292,7 +283,7 @@ def test_silence_while_the_brakes_were_on_is_made_up_for_and_counted():
     feedback = step.idle()
     assert feedback.alarms == ()
     assert feedback.is_fresh
-    assert step.emulator.counts["timeouts"] == 1
+    assert step.device.counts["timeouts"] == 1
     assert "timed out without packets" in step.driver.counts.last_problem
     step.clock.sleep(0.5)
     step.start()
@@ -307,17 +298,17 @@ def test_an_arm_that_was_switched_off_and_on_is_taken_up_again():
     step.wire.fault("off", 0)
     step.idle(10)
     assert step.feedback.is_fresh
-    assert step.emulator.state()["mode"] == "control"
+    assert step.device.state()["mode"] == "control"
     step.start()
-    assert violations(step) == []
+    assert step.violations == []
 
 
 def test_servos_that_do_not_come_on_are_told_and_the_brakes_stay_on():
     step = arm(servo_on_time=10.0)
     with refused(NoAnswer, field="servos", value="off"):
         step.driver.start()
-    assert step.emulator.state()["ways"] == ["braked"] * 7
-    assert step.emulator.state()["mode"] == "stopped"
+    assert step.device.state()["ways"] == ["braked"] * 7
+    assert step.device.state()["mode"] == "stopped"
 
 
 def test_an_arm_that_is_off_or_of_another_variant_is_refused_with_the_packet_that_is_not_answered():
@@ -325,7 +316,7 @@ def test_an_arm_that_is_off_or_of_another_variant_is_refused_with_the_packet_tha
         LockStep(faults={"off": 1})
     for mine, its in (("7c", "ce"), ("ce", "7c")):
         with refused(NoAnswer, field="variant", value=mine):
-            LockStep(Pa10Settings(variant=mine), Pa10EmulatorSettings(variant=its))
+            LockStep(variant=mine, device={"variant": its})
 
 
 def test_commands_before_the_start_are_refused_and_not_sent():
@@ -366,15 +357,15 @@ def test_brakes_are_released_by_hand_only_where_the_arm_is_held_and_not_driven()
         step.driver.release_brakes(arm_is_held=True)
     step.driver.stop()
     step.driver.release_brakes(arm_is_held=True)
-    assert step.emulator.state()["mode"] == "teaching"
+    assert step.device.state()["mode"] == "teaching"
     before = step.idle().position
     after = step.idle(50).position
     assert np.abs(after - before).max() > 1e-3  # nobody holds the emulated one
     with refused(Refused, field="state", value="teaching"):
         step.driver.start()
     step.driver.end_teaching()
-    assert step.emulator.state()["ways"] == ["braked"] * 7
-    assert violations(step) == []
+    assert step.device.state()["ways"] == ["braked"] * 7
+    assert step.violations == []
     step.start()
 
 
@@ -382,7 +373,7 @@ def test_closing_in_teach_mode_closes_the_brakes():
     step = arm()
     step.driver.release_brakes(arm_is_held=True)
     step.driver.close()
-    assert step.emulator.state()["ways"] == ["braked"] * 7
+    assert step.device.state()["ways"] == ["braked"] * 7
 
 
 @VARIANTS

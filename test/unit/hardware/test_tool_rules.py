@@ -268,6 +268,6 @@ def test_the_offset_of_a_tool_counts() -> None:
     for name, safety in {"flange": SafetySettings(), "far": far}.items():
         stream = Stream(safety, start=READY).activate()
         driven(stream, 300, Mode.VELOCITY, lambda i: np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.8, 0.0]))
-        speeds[name] = stream.tap.told[-1].speed[5]
+        speeds[name] = stream.told[-1].speed[5]
     assert speeds["flange"] == pytest.approx(0.8, abs=1e-3)
     assert speeds["far"] < 0.25

@@ -52,13 +52,13 @@ def same_torques(told):
 @pytest.mark.parametrize("late", [0.006, 0.0075])
 def test_one_late_cycle_holds_the_last_torques_and_the_arm_does_not_fall(dynamics, late):
     world, hold = carried(dynamics)
-    before, count = world.arm.arm.q.copy(), len(world.tap.told)
+    before, count = world.arm.arm.q.copy(), len(world.told)
     world.sleep(late)
     told = world.steps(50, Mode.EFFORT, hold)
     assert set(modes(told)) == {IN_TORQUE}
-    np.testing.assert_array_equal(told[0].torque, world.tap.told[count - 1].torque)
+    np.testing.assert_array_equal(told[0].torque, world.told[count - 1].torque)
     assert same_torques(told[:HELD]) >= 2, "it was held"
-    assert broken_rules(world.tap.told) == []
+    assert broken_rules(world.told) == []
     assert np.abs(world.arm.arm.q - before).max() < FALLEN
     assert world.is_active
     assert world.violations == []
@@ -67,7 +67,7 @@ def test_one_late_cycle_holds_the_last_torques_and_the_arm_does_not_fall(dynamic
 @pytest.mark.parametrize("moving", [0.0, 0.2])
 def test_a_machine_that_stays_late_ends_torques_by_a_ramp_of_speeds_and_brakes(dynamics, moving):
     world, hold = carried(dynamics, moving=moving)
-    begin = len(world.tap.told)
+    begin = len(world.told)
     before = world.arm.arm.q.copy()
     for _ in range(100):
         world.sleep(0.0065)
@@ -75,7 +75,7 @@ def test_a_machine_that_stays_late_ends_torques_by_a_ramp_of_speeds_and_brakes(d
         if not world.is_active:
             break
     world.until_rest()
-    told = world.tap.told[begin:]
+    told = world.told[begin:]
     kinds = modes(told)
     assert kinds.index(SERVO) == HELD, "held for five packets, then speeds"
     assert IN_TORQUE not in kinds[HELD:]
@@ -95,9 +95,9 @@ def test_some_missing_answers_hold_the_last_torques(dynamics):
     world.steps(6, Mode.EFFORT, lambda: hold() + 30.0)  # a program that goes on by what it last knew
     world.wire.fault("mute", 0.0)
     told = world.steps(100, Mode.EFFORT, hold)
-    assert set(modes(world.tap.told[-106:])) == {IN_TORQUE}
-    assert same_torques(world.tap.told[-106:]) >= 2
-    assert broken_rules(world.tap.told) == []
+    assert set(modes(world.told[-106:])) == {IN_TORQUE}
+    assert same_torques(world.told[-106:]) >= 2
+    assert broken_rules(world.told) == []
     assert told
     assert world.is_active
     assert np.abs(world.arm.arm.q - before).max() < 10 * FALLEN
@@ -105,15 +105,15 @@ def test_some_missing_answers_hold_the_last_torques(dynamics):
 
 def test_an_arm_that_is_not_heard_any_more_gets_held_torques_a_ramp_and_brakes(dynamics):
     world, hold = carried(dynamics)
-    begin, before = len(world.tap.told), world.arm.arm.q.copy()
+    begin, before = len(world.told), world.arm.arm.q.copy()
     world.wire.fault("mute", 1.0)
     for _ in range(100):
         world.step(Mode.EFFORT, hold)
-    kinds = modes(world.tap.told[begin:])
+    kinds = modes(world.told[begin:])
     assert world.cycle.phase is Phase.STOPPED
     assert kinds.index(SERVO) <= 3 + HELD
     assert IN_TORQUE not in kinds[kinds.index(SERVO) :]
-    assert broken_rules(world.tap.told) == []
+    assert broken_rules(world.told) == []
     assert np.abs(world.arm.arm.q - before).max() < FALLEN
 
 
@@ -121,18 +121,18 @@ def test_an_arm_that_is_not_heard_any_more_gets_held_torques_a_ramp_and_brakes(d
 @pytest.mark.parametrize("moving", [0.0, 0.2])
 def test_a_cycle_frozen_for_less_than_the_device_waits_is_stopped_by_the_hosts_own_bound(dynamics, frozen, moving):
     world, hold = carried(dynamics, "7c", device_timeout=0.4, moving=moving)
-    begin = len(world.tap.told)
+    begin = len(world.told)
     world.sleep(frozen)
     world.step(Mode.EFFORT, hold)
     assert not world.is_active
     assert "longest_gap" in world.cycle.latched
     before, speed = world.arm.arm.q.copy(), np.abs(world.arm.arm.v)
     world.until_rest()
-    told = world.tap.told[begin:]
+    told = world.told[begin:]
     assert modes(told).index(SERVO) <= HELD
     assert IN_TORQUE not in modes(told)[modes(told).index(SERVO) :]
     assert world.cycle.phase is Phase.STOPPED
-    assert broken_rules(world.tap.told[begin - 1 :]) == []
+    assert broken_rules(world.told[begin - 1 :]) == []
     way = speed * (HELD + 3) * T + speed**2 / (2.0 * SPEED / 0.1)  # until it is seen, and v²/2a
     assert (np.abs(world.arm.arm.q - before) < FALLEN + way).all()
     assert world.violations == []
@@ -140,7 +140,7 @@ def test_a_cycle_frozen_for_less_than_the_device_waits_is_stopped_by_the_hosts_o
 
 def test_after_a_shorter_freeze_torques_go_on_from_what_the_motors_give(dynamics):
     world, hold = carried(dynamics, "7c", device_timeout=0.4)
-    begin, before = len(world.tap.told), world.arm.arm.q.copy()
+    begin, before = len(world.told), world.arm.arm.q.copy()
     world.sleep(0.08)
     told = world.steps(150, Mode.EFFORT, hold)
     kinds = modes(told)
@@ -150,7 +150,7 @@ def test_after_a_shorter_freeze_torques_go_on_from_what_the_motors_give(dynamics
     back = kinds.index(IN_TORQUE, HELD + 1)
     assert abs(told[back].torque[1] - told[back].effort[1]) < TORQUE[1] / 0.1 * T + 0.06
     assert abs(told[back].torque[1]) > 50.0, "not from nothing"
-    assert broken_rules(world.tap.told[begin - 1 :]) == []
+    assert broken_rules(world.told[begin - 1 :]) == []
     assert np.abs(world.arm.arm.q - before).max() < 4 * FALLEN
     assert world.is_active
 
@@ -160,11 +160,11 @@ def test_torques_that_jump_reach_the_wire_no_faster_than_their_rate(dynamics, sh
     rate = TORQUE / 0.1 if share is None else share * TORQUE
     safety = SafetySettings(tool_speed=0.0) if share is None else SafetySettings(max_effort_rate=tuple(rate))
     world, hold = carried(dynamics, variant, safety)
-    begin = len(world.tap.told)
+    begin = len(world.told)
     jump = 0.4 * TORQUE * np.array([0.0, 1, 0, 0, 0, 0, 0])
     world.steps(3, Mode.EFFORT, lambda: hold() - jump)
     world.steps(20, Mode.EFFORT, hold)
-    told = world.tap.told[begin - 1 :]
+    told = world.told[begin - 1 :]
     assert broken_rules(told, torque_rate=rate) == []
     changes = np.abs(np.diff([one.torque[1] for one in told]))
     assert changes.max() == pytest.approx(rate[1] * T, abs=0.06), "it is the rate that bounds"
@@ -181,12 +181,12 @@ def test_the_first_torque_of_an_activation_is_what_the_motors_gave_before_it():
 
 def test_a_stop_from_torques_is_a_ramp_of_speeds_from_the_speed_that_was(dynamics):
     world, _ = carried(dynamics, moving=0.3)
-    begin = len(world.tap.told)
+    begin = len(world.told)
     speed = world.arm.arm.v.copy()
     assert abs(speed[0]) > 0.25
     world.cycle.stop(world.clock.now(), "test")
     world.until_rest()
-    told = world.tap.told[begin:]
+    told = world.told[begin:]
     assert told[0].mode == SERVO
     assert told[0].speed[0] == pytest.approx(speed[0] - 10.0 * T, abs=0.01)
     assert broken_rules(told) == []
