@@ -51,4 +51,4 @@ def held(of: Callable[[Any], Iterable[Any]] = lambda scene: [scene.peer], **valu
     return set_all, put_back
 
 
-cable_out = held(lambda scene: [scene.wire.arrivals], is_pulled=True)
+cable_out = held(lambda scene: [scene.wire], is_pulled=True)

@@ -94,7 +94,7 @@ class NetFtPeer(Answers):
         numbers = [max(-(2**31), min(2**31 - 1, round(float(one)))) for one in counts]
         return struct.pack(">III6i", self._number, self._ft, self.status, *numbers)
 
-    def hear(self, now: float, sender: object, data: bytes) -> Iterable[Reply]:
+    def hear(self, now: float, data: bytes) -> Iterable[Reply]:
         self.heard.append(data)
         if len(data) == 8 and data[:2] == b"\x12\x34":
             command = int.from_bytes(data[2:4], "big")

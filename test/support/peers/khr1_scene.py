@@ -16,7 +16,7 @@ from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
-from peers.clock import LockStepLine
+from peers.clock import LockStepWire
 from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing, program_frozen
 from peers.rcb1 import SLEEP, Rcb1Peer, checksum
 from peers.scene import Scene
@@ -33,7 +33,7 @@ class KhrScene(Scene):
         super().__init__()
         self.peer, self.settles = Rcb1Peer(), 0.7
         prepared(self.peer)
-        self.wire = LockStepLine(self.clock, self.peer.hear, 115_200)
+        self.wire = LockStepWire(self.clock, self.peer.hear, 115_200)
         self.driver = Rcb1Driver(Rcb1Settings(**{"url": "lockstep:", **settings}), wire=self.wire, clock=self.clock.now)
         self.period = self.driver.period
         self.peer.witness = self.judge = ServoJudge(self.period)

@@ -85,10 +85,10 @@ class _Round:
         self.scene.peer.trouble()
 
     def cable(self) -> None:
-        self.scene.wire.arrivals.is_pulled = True
+        self.scene.wire.is_pulled = True
         self.scene.judge.faulted(self.scene.now)
         self.move()
-        self.scene.wire.arrivals.is_pulled = False
+        self.scene.wire.is_pulled = False
 
     def close_and_open(self) -> None:
         self.scene.judge.faulted(self.scene.now)  # `close` says that it gives no ramp

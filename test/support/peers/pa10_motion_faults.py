@@ -161,7 +161,7 @@ def _stranger(kind: str, *, is_seen: bool = False, gap: float = 0.0) -> Do:
         packet = words.packet(0x55, letter, payload, of_host=True)
         answers = list(scene.peer.hear(scene.now, "a stranger", packet))
         if is_seen:
-            scene.wire.arrivals.add(answers)
+            scene.wire.add(answers)
 
     def do(scene: Pa10Scene) -> None:
         for number, part in enumerate(kind.split(", ")):

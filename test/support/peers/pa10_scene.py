@@ -12,7 +12,7 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_robot.contract import Mode
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
-from peers.clock import LockStepPackets
+from peers.clock import LockStepWire
 from peers.pa10 import AT, Pa10Peer
 from peers.pa10_body import gravity
 from peers.pa10_witness import Pa10Witness, bounds, is_safe
@@ -46,7 +46,7 @@ class Pa10Scene(Scene):
         self.judge = StreamJudge(bounds() if judged is None else judged, self.period)
         self.witness = Pa10Witness(self.judge)
         self.peer = Pa10Peer(layout, watchdog=longest, start=start, witness=self.witness)
-        self.wire = LockStepPackets(self.clock, self.peer.hear, "the host")
+        self.wire = LockStepWire(self.clock, lambda now, data: self.peer.hear(now, "the host", data))
         self.settings, self.safety = driver_settings, safety or SafetySettings(tool_speed=0.0, record_seconds=0.0)
         self.restart()
 

@@ -14,7 +14,7 @@ from ada_dynamics.clock import ManualClock
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.rdt.driver import NetFtDriver, NetFtSettings
 from ada_robot.errors import HardwareError
-from peers.clock import START, LockStepLine, LockStepPackets
+from peers.clock import START, LockStepWire
 from peers.fault import Do, Fault, Outcome, cable_out, held
 from peers.force_sensors import (
     CONDITION,
@@ -44,8 +44,8 @@ class Scene(NamedTuple):
 
 def dynpick(mode: str = "poll") -> Scene:
     clock, peer = ManualClock(START), DynPickPeer()
-    line = LockStepLine(clock, peer.hear, 921_600)
-    line.arrivals.source = peer.stream
+    line = LockStepWire(clock, peer.hear, 921_600)
+    line.source = peer.stream
     driver = DynPickDriver(
         DynPickSettings(url="lockstep:", mode=mode, sensitivity=SENSITIVITY),
         wire=line,
@@ -58,8 +58,8 @@ def dynpick(mode: str = "poll") -> Scene:
 
 def netft() -> Scene:
     clock, peer = ManualClock(START), NetFtPeer()
-    wire = LockStepPackets(clock, peer.hear, "the host")
-    wire.arrivals.source = peer.stream
+    wire = LockStepWire(clock, peer.hear)
+    wire.source = peer.stream
     settings = NetFtSettings(url="udp://192.0.2.1:49152", calibration_url="http://192.0.2.1/netftapi2.xml")
     driver = NetFtDriver(settings, wire=wire, clock=clock.now, fetch=lambda _: NetFtPeer.PAGE.encode())
     driver.open()
