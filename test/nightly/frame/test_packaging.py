@@ -6,18 +6,16 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-import sysconfig
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from installing import PACKAGES, build_wheel, copy_of, new_environment, pip, run, run_to_end
+from paths import ROOT
 
-REPOSITORY = Path(__file__).parents[3]
-PACKAGES = ("ada_dynamics", "ada_robot", "ada_controllers", "ada_hardware", "ada_tools")
 # One file more per folder than the checkout has, so that a folder which is still empty is tried, too.
 DATA = {"urdf": "robots/extra.urdf", "config": "extra.yaml", "launch": "extra.launch.py"}
 ASK = """
@@ -47,61 +45,19 @@ class Installed:
         return [self.scripts / name] if self.by_colcon else [self.python, "-m", "ada_tools.nodes", name]
 
 
-def run(*command, **kwargs):
-    return run_to_end(*command, **kwargs).stdout
-
-
-def run_to_end(*command, code=0, **kwargs):
-    # A Python that imports rclpy from wheels leaves marks that break any other environment's Python.
-    environment = {k: v for k, v in os.environ.items() if k not in ("_ROS_WHEELS_BOOTSTRAP_COMPLETE", "PYTHONPATH")}
-    result = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=300, check=False, env=environment, **kwargs
-    )
-    assert result.returncode == code, f"{command}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
-    return result
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     return build_wheel(copy_of_checkout(tmp_path_factory.mktemp("wheel") / "source"))
 
 
-def copy_of_checkout(copy):
-    """Building leaves files behind, so it happens in a copy."""
-    wanted = ["setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE", "resource", *PACKAGES, *DATA]
-    copy.mkdir()
-    for name in wanted:
-        path = REPOSITORY / name
-        if path.is_dir():
-            shutil.copytree(path, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif path.exists():
-            shutil.copy(path, copy)
+def copy_of_checkout(folder):
+    """The checkout with one more file in each folder of data."""
+    copy_of(folder, *DATA)
     for kind, name in DATA.items():
-        (copy / kind / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / kind / name).write_text(kind)
-    return copy
-
-
-def new_environment(tmp_path):
-    """Python of a new virtual environment: the dependencies of this one, borrowed, but not this one's ada_dynamics."""
-    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv")
-    python = tmp_path / "venv/bin/python"
-    site = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
-    Path(site, "borrowed.pth").write_text(sysconfig.get_path("purelib"))
-    return python
-
-
-def pip(environment, *arguments):
-    run(sys.executable, "-m", "pip", "--python", environment, "install", "--no-index", "--no-deps", *arguments)
-
-
-def build_wheel(source):
-    options = ("--no-deps", "--no-build-isolation", "--wheel-dir", source.parent)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # of all files in it, as a release has them
-        run(sys.executable, "-m", "pip", "wheel", *options, source)
-    (wheel,) = source.parent.glob("*.whl")
-    return wheel
+        path = folder / kind / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(kind)
+    return folder
 
 
 def by_wheel(source, environment, tmp_path):
@@ -172,15 +128,15 @@ def test_every_module_and_definition_of_a_message_of_the_checkout_is_in_the_whee
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".data/" not in name}
     for ending in (".py", ".msg"):
-        files = (path for package in PACKAGES for path in (REPOSITORY / package).rglob(f"*{ending}"))
+        files = (path for package in PACKAGES for path in (ROOT / package).rglob(f"*{ending}"))
         assert {name for name in names if name.endswith(ending)} == {
-            path.relative_to(REPOSITORY).as_posix() for path in files
+            path.relative_to(ROOT).as_posix() for path in files
         }
 
 
 def test_the_experiments_are_a_wheel_of_their_own_that_brings_their_command(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    source = shutil.copytree(REPOSITORY / "experiments", tmp_path / "experiments", ignore=ignored)
+    source = shutil.copytree(ROOT / "experiments", tmp_path / "experiments", ignore=ignored)
     environment = new_environment(tmp_path)
     pip(environment, "--no-build-isolation", copy_of_checkout(tmp_path / "source"))
     ada = environment.parent / "ada"
@@ -188,7 +144,7 @@ def test_the_experiments_are_a_wheel_of_their_own_that_brings_their_command(tmp_
     assert "the experiments are not installed: pip install" in message
     assert "pip install" in run(ada, "--help", cwd="/")
     pip(environment, build_wheel(source))
-    scenarios = {path.stem for path in (REPOSITORY / "experiments/ada_experiments/data").glob("*.yaml")}
+    scenarios = {path.stem for path in (ROOT / "experiments/ada_experiments/data").glob("*.yaml")}
     assert {one["name"] for one in json.loads(run(ada, "reproduce", "--list", "--json", cwd="/"))} == scenarios
 
 
@@ -217,9 +173,9 @@ def test_every_imported_module_is_a_declared_dependency(wheel):
         (metadata,) = (name for name in archive.namelist() if name.endswith("METADATA"))
         text = archive.read(metadata).decode()
     by_pip = {re.split(r"[^\w.-]", line)[0].lower() for line in re.findall(r"(?m)^Requires-Dist: (.*)$", text)}
-    by_rosdep = {tag.text for tag in ElementTree.parse(REPOSITORY / "package.xml").iter("exec_depend")}
+    by_rosdep = {tag.text for tag in ElementTree.parse(ROOT / "package.xml").iter("exec_depend")}
 
-    files = [path for package in (*PACKAGES, "launch") for path in (REPOSITORY / package).rglob("*.py")]
+    files = [path for package in (*PACKAGES, "launch") for path in (ROOT / package).rglob("*.py")]
     names = {"yaml": "pyyaml", "pinocchio": "pin", "pink": "pin-pink", "serial": "pyserial", "PIL": "pillow"}
     names |= {"mpl_toolkits": "matplotlib", "imageio_ffmpeg": "imageio-ffmpeg"}
     undeclared = {names.get(module, module) for module in imported_modules(files)} - by_pip - by_rosdep

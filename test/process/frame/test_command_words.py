@@ -22,25 +22,16 @@ FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="this machine has no /dev/full")
 
 
-@pytest.fixture
-def run(capsys):
-    def run(*words):
-        code = cli.main([str(word) for word in words])
-        return code, *capsys.readouterr()
-
-    return run
-
-
 @pytest.mark.parametrize("option", ["--plot", "--snapshots", "--animate", "--record"])
 @pytest.mark.parametrize("place", ["nowhere/fall.{}", "folder", "fall.foo"])
-def test_a_file_that_cannot_be_written_is_refused_before_the_run(run, tmp_path, option, place):
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(ada, tmp_path, option, place):
     pytest.importorskip("matplotlib")
     ending = {"--animate": "gif", "--record": "mcap"}.get(option, "png")
     file = tmp_path / (f"folder.{ending}" if place == "folder" else place.format(ending))
     if place == "folder":
         file.mkdir()
     before = sorted(tmp_path.iterdir())
-    code, out, err = run("sim", "planar_3r", "--headless", option, file)
+    code, out, err = ada("sim", "planar_3r", "--headless", option, file)
     assert (code, out) == (2, "") and err  # a run would end with its table
     assert sorted(tmp_path.iterdir()) == before
 
@@ -48,31 +39,31 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(run, tmp_path, 
 @pytest.mark.parametrize(
     "other", [["--headless"], ["--json"], ["--plot", "a.png"], ["--record", "a.mcap"]], ids=lambda words: words[0]
 )
-def test_a_view_beside_what_it_cannot_do_is_refused(run, other):
-    assert run("sim", "planar_3r", "--view", *other)[:2] == (2, "")
+def test_a_view_beside_what_it_cannot_do_is_refused(ada, other):
+    assert ada("sim", "planar_3r", "--view", *other)[:2] == (2, "")
 
 
-def test_angles_may_be_given_in_degrees(run):
+def test_angles_may_be_given_in_degrees(ada):
     start = ["30", "-45", "60"]
     found = []
     for words in ([*start, "deg"], [str(x) for x in np.radians([30.0, -45.0, 60.0])]):
-        code, out, err = run("sim", "planar_3r", "--json", "--duration", "0.001", "--start", *words)
+        code, out, err = ada("sim", "planar_3r", "--json", "--duration", "0.001", "--start", *words)
         assert (code, err) == (0, "")
         found.append(json.loads(out)["states"][0]["q"])
     assert found[0] == pytest.approx(np.radians([30.0, -45.0, 60.0]), abs=1e-15)
     assert found[0] == pytest.approx(found[1], abs=1e-15)
 
 
-def test_a_start_in_degrees_that_says_radians_gets_a_hint(run):
+def test_a_start_in_degrees_that_says_radians_gets_a_hint(ada):
     beyond = ("sim", "pa10", "--json", "--duration", "0.001", "--start", "0", "95", "0", "0", "0", "0", "0")
-    code, _, err = run(*beyond)
+    code, _, err = ada(*beyond)
     assert code == 2 and "--start 0 95 0 ... deg" in err and "'s2' by 93.4" in err
-    code, _, err = run(*beyond, "--no-stops")
+    code, _, err = ada(*beyond, "--no-stops")
     assert code == 0
     assert "warning: --start: joint 's2' at 95 rad is outside of its limits" in err
     assert "--start 0 95 0 ... deg" in err
     assert err.count("warning") == 1  # a slow machine tells of its progress as well
-    code, _, err = run("sim", "planar_3r", "--json", "--duration", "0.001", "--start", "7", "0", "0")
+    code, _, err = ada("sim", "planar_3r", "--json", "--duration", "0.001", "--start", "7", "0", "0")
     assert "'joint_1' at 7 rad is more than a whole turn" in err
 
 
@@ -90,7 +81,7 @@ def test_one_word_stands_for_one_option_in_all_commands(capsys):
 
 @needs_full
 @pytest.mark.parametrize(
-    "words", [["list"], ["--help"], ["sim", "--help"], ["convert", "four_bar", "--to", "mjcf"]], ids=" ".join
+    "words", [["list"], ["--help"], ["sim", "--help"], ["convert", "four_bar", "--to", "loop_joint"]], ids=" ".join
 )
 def test_output_that_cannot_be_written_is_one_line_and_an_exit_code(words):
     with FULL.open("w") as full:
@@ -104,11 +95,11 @@ def test_output_that_cannot_be_written_is_one_line_and_an_exit_code(words):
 @pytest.mark.parametrize(
     ("option", "ending", "module"), [("--plot", "png", "matplotlib"), ("--record", "mcap", "mcap")]
 )
-def test_a_plot_or_recording_on_a_full_disk_is_one_line(run, tmp_path, option, ending, module):
+def test_a_plot_or_recording_on_a_full_disk_is_one_line(ada, tmp_path, option, ending, module):
     pytest.importorskip(module)
     file = tmp_path / f"fall.{ending}"
     file.symlink_to(FULL)
-    code, _, err = run("sim", "planar_3r", "--headless", "--duration", "0.01", option, file)
+    code, _, err = ada("sim", "planar_3r", "--headless", "--duration", "0.01", option, file)
     assert code == 2
     assert "No space left on device" in err and len(err.splitlines()) == 1
 

@@ -9,26 +9,17 @@ import pytest
 from ada_dynamics.model import planar_chain
 from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.robots.writers import write
-
-
-def swing(angle, duration, steps=20_000):
-    """Crank of the unit rhombus from rest, by its closed form: angle'' = 6/5 g sin(angle), from +z."""
-    h, x = duration / steps, np.array([angle, 0.0])
-    rate = lambda x: np.array([x[1], 1.2 * 9.81 * np.sin(x[0])])  # noqa: E731
-    for _ in range(steps):
-        a = rate(x)
-        b = rate(x + 0.5 * h * a)
-        c = rate(x + 0.5 * h * b)
-        x = x + h / 6.0 * (a + 2 * b + 2 * c + rate(x + h * c))
-    return x[0]
+from ada_experiments.motion_measures import rhombus_angle
 
 
 def test_the_rhombus_swings_as_its_closed_form_says(ada):
     code, out, _ = ada("sim", "four_bar", "--json", "--duration", "1", "--step", "1e-3")
     data = json.loads(out)
     assert code == 0
-    # Both rules are of fourth order: (1 ms · 3.4/s)⁴ is 1e-10.
-    assert data["states"][-1]["q"][0] == pytest.approx(swing(0.75 * np.pi, 1.0), abs=1e-9)
+    # a rule of fourth order: (1 ms · 3.4/s)⁴ is 1e-10
+    assert data["states"][-1]["q"][0] == pytest.approx(
+        rhombus_angle(1.0, 0.75 * np.pi, (1.0, 1.0, 1.0), 9.81), abs=1e-9
+    )
     assert data["energy_drift"] < 1e-10
     assert data["largest_gap"] < 1e-13
     energies = [s["kinetic_energy"] + s["potential_energy"] for s in data["states"]]

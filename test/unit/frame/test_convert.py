@@ -3,11 +3,11 @@
 
 import io
 import json
+from functools import partial
 
 import pytest
 
-import ada_dynamics as ada
-from ada_tools import cli
+from ada_dynamics import load
 
 URDF = """<robot name="four_bar"><link name="base"/>
 <link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -30,23 +30,17 @@ LOOPS = {
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
+def run(ada, tmp_path, monkeypatch):
     (tmp_path / "robot.urdf").write_text(URDF)
     (tmp_path / "robot.json").write_text(json.dumps(LOOPS))
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        code = cli.main(["convert", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
+    return partial(ada, "convert")
 
 
 def test_a_file_is_written_and_named(run, tmp_path):
     code, out, err = run("robot.urdf", "out.urdf", "--to", "constraint", "--loops", "robot.json")
     assert (code, out, err) == (0, "out.urdf\n", "")
-    model = ada.load(tmp_path / "out.urdf")
+    model = load(tmp_path / "out.urdf")
     assert (model.loop_names, model.actuated) == (["closing"], ("ja",))
 
 
@@ -55,13 +49,13 @@ def test_from_mujoco_to_a_urdf_and_back(run, tmp_path):
     code, _, err = run("out.xml", "back.urdf", "--to", "loop_joint")
     assert code == 0
     assert "note:" in err and "'closing_axis'" in err
-    assert ada.load(tmp_path / "back.urdf").loops["closing"].kind == "revolute"
+    assert load(tmp_path / "back.urdf").loops["closing"].kind == "revolute"
 
 
 def test_without_a_name_the_text_goes_to_the_standard_output(run, monkeypatch):
     code, out, _ = run("robot.urdf", "--to", "loop_joint", "--loops", "robot.json")
     assert code == 0
-    assert ada.load(out).loop_names == ["closing"]
+    assert load(out).loop_names == ["closing"]
     code, yaml, _ = run("robot.urdf", "--to", "sidecar", "--loops", "robot.json")
     assert code == 0 and yaml.splitlines()[1] == "loops:"
 

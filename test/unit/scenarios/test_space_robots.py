@@ -55,16 +55,10 @@ def test_both_robots_start_a_gap_apart(pair: RobotPair, chosen: ContactSettings)
     assert pair.gap_jacobian() @ pair.v == pytest.approx(-chosen.pair.approach)
 
 
-def test_momentum_is_kept_through_the_touch(touched: ContactRun) -> None:
+def test_momentum_and_energy_are_kept_and_the_touch_is_that_of_the_effective_mass(touched: ContactRun) -> None:
     assert touched.force.max() > 1.0
     assert max(space_robots.momentum_change(touched.log)) < 1e-9
-
-
-def test_energy_is_accounted_for(touched: ContactRun) -> None:
     assert space_robots.energy_error(touched) < 1e-4
-
-
-def test_peak_and_duration_are_those_of_the_effective_mass(touched: ContactRun) -> None:
     assert touched.peak == pytest.approx(touched.lumped_peak, rel=0.05)
     assert touched.duration == pytest.approx(touched.lumped_duration, rel=0.05)
 
