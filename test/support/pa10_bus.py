@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from peers import pa10_words as words
 
 from ada_dynamics.clock import ManualClock
 from ada_hardware.pa10.driver import Pa10Driver
@@ -19,13 +20,8 @@ from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
 
-COMMAND, RESPONSE = struct.Struct(">" + 7 * "Hhh" + "H"), struct.Struct(">" + 7 * "Hihh" + "H")
-BRAKE, SERVO, TORQUE = 0x01, 0x02, 0x04
-LOCKED, UNPOWERED = 0x4000, 0x8000
-HELD, POWER, RELEASED, LIMIT_FREE = 0x0001, 0x0004, 0x0008, 0x2000
+HELD, POWER, RELEASED, LIMIT_FREE = words.DEAD_MAN_ON, words.VOLTAGE_ON, words.EMERGENCY_STOP, words.LIMIT_SWITCH
 WELL = HELD | POWER | RELEASED | LIMIT_FREE  # the controller's word of an arm with which all is well
-TEACHING, TAKES_NO_CONTROL = 0x1000, 0x4000
-SPEED_COUNT, ANGLE_COUNT = 2e-4, 2.0 * 3.141592653589793 / 819_200.0  # rad/s, rad
 START = (0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0)
 
 
@@ -41,22 +37,18 @@ class Frame(NamedTuple):
         return chr(self.data[5])
 
     @property
-    def modes(self) -> tuple[int, ...]:
-        return COMMAND.unpack(self.data[6:])[:21:3]
+    def axes(self) -> list[words.AxisCommand]:
+        """Commands of a C; none of another packet."""
+        found = words.read_cycle("ce", self.data[words.HEAD :]) if self.kind == "C" else None
+        return [] if found is None else found[0]
 
     @property
-    def torques(self) -> tuple[int, ...]:
-        return COMMAND.unpack(self.data[6:])[1:21:3]
-
-    @property
-    def speeds(self) -> tuple[int, ...]:
-        return COMMAND.unpack(self.data[6:])[2:21:3]
+    def has_servos_on(self) -> bool:
+        return any(axis.mode & words.SERVO for axis in self.axes)
 
     @property
     def moves(self) -> bool:
-        if self.kind != "C" or not any(mode & SERVO for mode in self.modes):
-            return False
-        return any(self.speeds) or any(mode & TORQUE for mode in self.modes)
+        return self.has_servos_on and any(axis.speed or axis.mode & words.TORQUE for axis in self.axes)
 
 
 class Bus:
@@ -117,18 +109,17 @@ class Bus:
         return frame.data[6:] if frame.kind == "A" else b""
 
     def _cycle(self, frame: Frame) -> bytes:
-        wants = all(mode & (SERVO | BRAKE) == SERVO for mode in frame.modes)
+        wants = all(axis.is_driven for axis in frame.axes)
         if not (self._is_in_control and wants):
             self._on_since = None
         elif self._on_since is None:
             self._on_since = self.now
         is_on = self._on_since is not None and self.now - self._on_since >= self._servo_on
-        self._speeds = [SPEED_COUNT * one if is_on else 0.0 for one in frame.speeds]
-        word = (0 if self._is_in_control else LOCKED) | (0 if is_on else UNPOWERED)
-        numbers: list[int] = []
-        for q, v, more in zip(self._q, self._speeds, self.axis_words, strict=True):
-            numbers += [word | more, round(q / ANGLE_COUNT), round(v / SPEED_COUNT), 0]
-        return RESPONSE.pack(*numbers, self.word | (0 if self._is_in_control else TAKES_NO_CONTROL))
+        self._speeds = [axis.speed if is_on else 0.0 for axis in frame.axes]
+        word = (0 if self._is_in_control else words.NOT_CONTROLLABLE) | (0 if is_on else words.POWER_OFF)
+        own = self.word | (0 if self._is_in_control else words.CONTROLLER_OFF)
+        angles = [round(q / words.ANGLE) for q in self._q]
+        return words.cycle_answer("ce", [word | one for one in self.axis_words], angles, self._speeds, [0.0] * 7, own)
 
 
 class HostPort(Wire):
@@ -165,12 +156,12 @@ class HostPort(Wire):
 
 
 def raw(kind: str, sequence: int, payload: bytes = b"") -> bytes:
-    return bytes((0xFF, 0xFE, 254 - len(payload), 0xB7, sequence, ord(kind))) + payload
+    return words.packet(sequence, kind, payload, of_host=True)
 
 
-def braked(sequence: int) -> bytes:
-    """A command with brakes on, of a program that is not ours."""
-    return raw("C", sequence, COMMAND.pack(*(7 * [BRAKE, 0, 0]), 0))
+def cyclic(sequence: int, mode: int = words.BRAKE, speed: int = 0) -> bytes:
+    """A command C to all axes alike, of a program that is not ours."""
+    return raw("C", sequence, struct.pack(">" + 7 * "Hhh" + "H", *(7 * [mode, 0, speed]), 0))
 
 
 class Program:

@@ -4,23 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from pa10_bus import (
-    BRAKE,
-    COMMAND,
-    HELD,
-    LIMIT_FREE,
-    LOCKED,
-    POWER,
-    RELEASED,
-    SERVO,
-    TAKES_NO_CONTROL,
-    TEACHING,
-    UNPOWERED,
-    Bus,
-    Program,
-    braked,
-    raw,
-)
+from pa10_bus import HELD, LIMIT_FREE, POWER, RELEASED, Bus, Program, cyclic, raw
+from peers.pa10_words import BRAKE, CONTROLLER_OFF, NOT_CONTROLLABLE, POWER_OFF, SERVO, TEACHING
 from refused import refused
 
 from ada_hardware.pa10.settings import Pa10Settings
@@ -34,7 +19,7 @@ WORDS = {
     "power": (POWER, "100 V motor supply is off"),
     "dead-man": (HELD, "dead-man switch is released"),
     "limit": (LIMIT_FREE, "limit switch is actuated"),
-    "control": (TAKES_NO_CONTROL, "does not accept control"),
+    "control": (CONTROLLER_OFF, "does not accept control"),
 }
 EACH = pytest.mark.parametrize("name", WORDS)
 LATE = 0.003  # [s]: a command that was under way when the word came
@@ -54,7 +39,7 @@ def test_a_word_of_the_controller_stops_an_arm_that_moves_and_it_stays_so_until_
     ours.steps(3, 0.36)
     assert ours.cycle.phase is Phase.STOPPED
     assert words in ours.cycle.latched
-    assert bus.frames[-1].kind != "C" or not any(mode & SERVO for mode in bus.frames[-1].modes)
+    assert not bus.frames[-1].has_servos_on
     bus.word ^= bit  # released again: nothing moves by itself
     ours.steps(300, 0.36)
     assert moving_frames(bus, then) == []
@@ -77,14 +62,14 @@ def test_activation_is_refused_with_the_word_while_it_stands_and_nothing_is_swit
         ours.cycle.activate(bus.now)
     assert words in str(caught.value)
     assert ours.cycle.phase is Phase.INACTIVE
-    assert not [frame for frame in bus.frames if frame.kind == "C" and any(mode & SERVO for mode in frame.modes)]
+    assert not [frame for frame in bus.frames if frame.has_servos_on]
     bus.word ^= bit
     ours.steps(5)
     ours.cycle.activate(bus.now)
     assert ours.cycle.phase is Phase.ACTIVE
 
 
-@pytest.mark.parametrize(("word", "words"), [(LOCKED, "ended by another host"), (UNPOWERED, "servo is off")])
+@pytest.mark.parametrize(("word", "words"), [(NOT_CONTROLLABLE, "ended by another host"), (POWER_OFF, "servo is off")])
 def test_an_axis_that_does_not_follow_any_more_stops_the_arm_with_its_name(word: int, words: str) -> None:
     bus = Bus()
     ours = Program(bus).moving()
@@ -103,7 +88,7 @@ def test_a_switch_that_goes_while_servos_come_on_ends_the_start() -> None:
     ours = Program(bus).open()
 
     def let_go(frame: object) -> None:
-        if any(mode & SERVO for mode in frame.modes) if frame.kind == "C" else False:  # type: ignore[attr-defined]
+        if frame.has_servos_on:  # type: ignore[attr-defined]
             bus.word &= ~HELD
 
     bus.each_time = let_go
@@ -133,7 +118,7 @@ def test_switches_are_shown_and_not_obeyed_only_with_obey_switches_false() -> No
 
 def second_program_begins(bus: Bus, port: object) -> None:
     """What any host does that opens an arm: E, S, C with brakes on, E; all within one cycle of the first one."""
-    for packet in (raw("E", 3), raw("S", 4), braked(5), raw("E", 6), raw("S", 7)):
+    for packet in (raw("E", 3), raw("S", 4), cyclic(5), raw("E", 6), raw("S", 7)):
         port.send(packet)  # type: ignore[attr-defined]
         bus.wait(0.0001)
 
@@ -208,7 +193,7 @@ def far_from(bus: Bus) -> int:
 def test_brakes_that_another_host_closes_for_one_cycle_stop_the_arm_for_good() -> None:
     bus = Bus(overhears=False)
     ours = Program(bus).moving()
-    bus.host("other").send(braked(far_from(bus)))
+    bus.host("other").send(cyclic(far_from(bus)))
     then = bus.now
     ours.steps(200, 0.36)
     assert ours.cycle.phase is Phase.STOPPED and "another program" in ours.cycle.latched
@@ -220,7 +205,7 @@ def test_answers_to_another_hosts_commands_stop_the_arm_whatever_they_say() -> N
     ours = Program(bus).moving()
     other = bus.host("other")
     for _ in range(2):
-        other.send(raw("C", far_from(bus), COMMAND.pack(*(7 * [SERVO, 0, 1800]), 0)))
+        other.send(cyclic(far_from(bus), SERVO, 1800))
         ours.step(0.36)
     ours.step(0.36)
     assert ours.cycle.phase is Phase.STOPPED and "another program" in ours.cycle.latched
@@ -253,7 +238,7 @@ def test_nothing_is_sent_where_another_program_is_heard_before_the_first_byte() 
     def receive_beside_the_other(timeout: float) -> bytes | None:
         if len(bus.frames) < 20:
             bus.wait(0.002)
-            other.send(braked(len(bus.frames)))
+            other.send(cyclic(len(bus.frames)))
         return receive(timeout)
 
     port.receive = receive_beside_the_other  # type: ignore[method-assign]
@@ -270,7 +255,7 @@ def test_an_arm_alone_on_its_wire_is_opened_moved_and_closed_without_a_word_of_a
     assert ours.cycle.phase is Phase.INACTIVE
     ours.cycle.close(bus.now)
     assert "another" not in ours.driver.counts.last_problem
-    assert {frame.modes for frame in bus.of("ours")[-2:] if frame.kind == "C"} <= {(BRAKE,) * 7}
+    assert {axis.mode for frame in bus.of("ours")[-2:] for axis in frame.axes} <= {BRAKE}
 
 
 def test_late_answers_to_ones_own_questions_are_no_second_host() -> None:

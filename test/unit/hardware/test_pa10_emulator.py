@@ -278,39 +278,23 @@ def fast(host: Host) -> Host:
     return host
 
 
-@pytest.mark.parametrize(
-    ("begin", "act", "text"),
-    [
-        (
-            "",
-            lambda host: host.cycle(AxisCommand(0x02, 0, 10), times=10),
-            "is commanded to move before control is started (S)",
-        ),
-        ("S", lambda host: host.cycle(AxisCommand(0x02, 0, 10)), "s1 is commanded to move before its servo is on"),
-        ("on", lambda host: host.cycle(AxisCommand(0x03, 0, 10)), "s1 is commanded to move with its brake on"),
-        (
-            "on",
-            lambda host: host.cycle(AxisCommand(0x02, 0, 5001), *[SERVO] * 6),
-            "s1: commanded speed of 5001 counts exceeds its limit",
-        ),
-        (
-            "torque",
-            lambda host: host.cycle(AxisCommand(0x06, 4097, 0), *[SERVO] * 6),
-            "s1: commanded torque of 4097 counts",
-        ),
-        (
-            "on",
-            lambda host: host.cycle(AxisCommand(0x02, 0, 110), *[SERVO] * 6),
-            "s1: commanded speed changes too fast",
-        ),
-        ("on", lambda host: fast(host).cycle(AxisCommand(0x02, 0, -900)), "s1: commanded speed changes too fast"),
-        ("on", lambda host: fast(host).cycle(BRAKED), "s1 is braked while it moves"),
-        ("on", lambda host: fast(host).send(PacketType.END), ""),
-        ("", lambda host: host.send(PacketType.MEASURE_ZERO, b"\1\0"), "would change the zero or the memory"),
-        ("", lambda host: host.send(PacketType.STORE), "would change the zero or the memory"),
-        ("", lambda host: host.send(PacketType.CHANGE), "would change the zero or the memory"),
-    ],
-)
+def told(mode: int, torque: int = 0, speed: int = 0, *others: AxisCommand):
+    return lambda host: host.cycle(AxisCommand(mode, torque, speed), *others, times=1 if others else 10)
+
+
+@pytest.mark.parametrize(("begin", "act", "text"), [
+    ("", told(0x02, 0, 10), "is commanded to move before control is started (S)"),
+    ("S", lambda host: host.cycle(AxisCommand(0x02, 0, 10)), "s1 is commanded to move before its servo is on"),
+    ("on", told(0x03, 0, 10), "s1 is commanded to move with its brake on"),
+    ("on", told(0x02, 0, 5001, *[SERVO] * 6), "s1: commanded speed of 5001 counts exceeds its limit"),
+    ("torque", told(0x06, 4097, 0, *[SERVO] * 6), "s1: commanded torque of 4097 counts"),
+    ("on", told(0x02, 0, 110, *[SERVO] * 6), "s1: commanded speed changes too fast"),
+    ("on", lambda host: fast(host).cycle(AxisCommand(0x02, 0, -900)), "s1: commanded speed changes too fast"),
+    ("on", lambda host: fast(host).cycle(BRAKED), "s1 is braked while it moves"),
+    ("on", lambda host: fast(host).send(PacketType.END), ""),
+    *(("", lambda host, kind=kind, payload=payload: host.send(kind, payload), "would change the zero or the memory")
+      for kind, payload in ((PacketType.MEASURE_ZERO, b"\1\0"), (PacketType.STORE, b""), (PacketType.CHANGE, b""))),
+])  # fmt: skip
 def test_the_judge_notes_what_must_never_be_sent(begin, act, text):
     host = Host(start=[0.0] * 7)
     if begin == "S":
