@@ -23,13 +23,8 @@ class Bench(NamedTuple):
     wire: Any
 
 
-def stream(faults: dict[str, float] | None = None, **settings: Any) -> Bench:
-    clock, echo = ManualClock(), EchoStream(EchoDeviceSettings(**settings))
-    return Bench(clock, echo, InProcessWire(echo, clock=clock.now, sleep=clock.sleep, faults=faults))
-
-
-def packets(faults: dict[str, float] | None = None, **settings: Any) -> Bench:
-    clock, echo = ManualClock(), EchoPackets(EchoDeviceSettings(**settings))
+def stream(faults: dict[str, float] | None = None, kind: type[EchoStream] = EchoStream, **settings: Any) -> Bench:
+    clock, echo = ManualClock(), kind(EchoDeviceSettings(**settings))
     return Bench(clock, echo, InProcessWire(echo, clock=clock, sleep=clock.sleep, faults=faults))
 
 
@@ -95,7 +90,7 @@ def test_a_pulled_cable_is_an_error_until_it_is_back() -> None:
 
 
 def test_a_closed_wire_can_be_used_again_and_has_forgotten_its_input() -> None:
-    for bench in (stream(), packets()):
+    for bench in (stream(), stream(kind=EchoPackets)):
         bench.wire.send(frame(b"old"))
         bench.wire.close()
         bench.wire.close()

@@ -30,7 +30,7 @@ class Bench:
     ) -> None:
         """Args: settings and name of the device; what makes its driver from the bench; settings of the sensor."""
         rate = {"rate": 250.0, "timeout": 0.02} if name == "netft" else {}
-        world = DeviceWorld(name, device={**({"rate": 250.0} if rate else {}), **(device or {})}, **rate)
+        world = DeviceWorld(name, device=device, **rate)
         self.clock, self.emulator, self.wire = world.clock, world.device, world.wire
         self.told: list[str] = []
         self.sensor = ForceSensor(
