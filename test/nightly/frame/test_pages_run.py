@@ -31,11 +31,10 @@ SHORTER = {
 # What no machine that runs tests has. A new mark is a line here, so that their number does not grow unseen.
 NOT_RUN = {
     "batches.md": "needs a graphics processor",
-    "bringup_khr1.md": "needs the board on its cable",
     "gpu.md": "needs a graphics processor and torch",
-    "hardware_safety.md": "needs a flight record",
     "kondo_hardware.md": "needs the robot, opened as above",
     "launch.md": "needs ROS 2's launch",
+    "motion_simulation.md": "needs a HEXA and a Net F/T sensor",
     "moveit.md": "needs ROS 2's launch and MoveIt",
     "your_robot.md": "needs the robot that runs, as above",  # test_your_robot_page.py runs it
 }
