@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_hardware.emulation.emulator import Emulator, Reply
+from ada_hardware.emulation.emulator import Emulator, TimedReply
 
 COMMANDS, ANSWERS = "_commands", "_answers"
 BOTH_WAYS: Mapping[str, str] = {
@@ -306,7 +306,7 @@ class EmulatedLink(WireFaults):
         for arrival in self.commands.arrived(time):
             self._send(self.emulator.receive(arrival.data, time), time)
 
-    def _send(self, replies: list[Reply], time: float) -> None:
+    def _send(self, replies: list[TimedReply], time: float) -> None:
         if not self.is_disconnected:
             for reply in replies:
                 self.answers.send(reply.data, time + reply.delay)

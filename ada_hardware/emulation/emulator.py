@@ -20,7 +20,7 @@ S = TypeVar("S")
 _MOST_VIOLATIONS = 1000  # recorded ones
 
 
-class Reply(NamedTuple):
+class TimedReply(NamedTuple):
     """Bytes sent by a device."""
 
     data: bytes  # bytes; on packet connections one packet
@@ -57,7 +57,7 @@ class Emulator(ABC, Generic[S]):
         self._time = 0.0
 
     @abstractmethod
-    def receive(self, data: bytes, now: float) -> list[Reply]:
+    def receive(self, data: bytes, now: float) -> list[TimedReply]:
         """Process bytes (or a packet) of the host.
 
         Args:
@@ -65,7 +65,7 @@ class Emulator(ABC, Generic[S]):
             now: present time [s], not less than in the last call.
         """
 
-    def advance(self, now: float) -> list[Reply]:
+    def advance(self, now: float) -> list[TimedReply]:
         """Advance to the time `now`; return unrequested replies. Called at least every `tick` seconds."""
         return []
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.emulation.emulator import Emulator, Reply
+from ada_hardware.emulation.emulator import Emulator, TimedReply
 from ada_robot.settings import setting
 
 AXES = {
@@ -91,7 +91,7 @@ class SensorEmulator(Emulator[S]):
         """Start the stream."""
         self._is_streaming, self._next = True, now + self._period
 
-    def advance(self, now: float) -> list[Reply]:
+    def advance(self, now: float) -> list[TimedReply]:
         """Return the records of a stream that are due."""
         if not self._is_streaming or now < self._next - 1e-9:
             return []
@@ -100,7 +100,7 @@ class SensorEmulator(Emulator[S]):
         return self._records(due)
 
     @abstractmethod
-    def _records(self, due: int) -> list[Reply]:
+    def _records(self, due: int) -> list[TimedReply]:
         """Return the next `due` records of a stream."""
 
     def fault(self, name: str, value: float) -> None:

@@ -24,7 +24,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.robots.mechanisms.parallel_robots import LEGS
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.emulation.emulator import Emulator, Reply
+from ada_hardware.emulation.emulator import Emulator, TimedReply
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
 from ada_hardware.hexa.kinematics import NoPose
 from ada_hardware.hexa.packets import CommandPacket, Request, State, Status, decode_command, encode_status, is_newer
@@ -190,7 +190,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
     def tick(self) -> float:  # noqa: D102
         return PERIOD
 
-    def advance(self, now: float) -> list[Reply]:  # noqa: D102
+    def advance(self, now: float) -> list[TimedReply]:  # noqa: D102
         if self._zero is None:
             self._zero = now
         due = math.floor((now - self._zero) / PERIOD + _NEAR)
@@ -260,7 +260,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self.plant.brake()
 
     # --- the wire -------------------------------------------------------------------------------------------------
-    def receive(self, data: bytes, now: float) -> list[Reply]:  # noqa: D102
+    def receive(self, data: bytes, now: float) -> list[TimedReply]:  # noqa: D102
         self.advance(now)
         self._time = now
         command = decode_command(data)
@@ -346,7 +346,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self._target_rates, self._rates_age = (values - from_where) / (cycles * PERIOD), 0
         self.state_now, self.target, self._target_configuration = State.POSITION, values, found.configuration
 
-    def _answer(self, command: CommandPacket) -> list[Reply]:
+    def _answer(self, command: CommandPacket) -> list[TimedReply]:
         if self.faults["mute"]:
             return []
         status = Status(
@@ -360,7 +360,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             tuple(self.plant.rates.tolist()),
             tuple(self.plant.torques.tolist()),
         )
-        return [Reply(encode_status(status), self.settings.reply_delay)]
+        return [TimedReply(encode_status(status), self.settings.reply_delay)]
 
     # --- faults ---------------------------------------------------------------------------------------------------
     def fault(self, name: str, value: float) -> None:  # noqa: D102

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from ada_dynamics import resources
-from ada_hardware.emulation.emulator import Emulator, Reply
+from ada_hardware.emulation.emulator import Emulator, TimedReply
 from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.transport.framing import FrameParser
 from ada_robot.settings import setting
@@ -103,7 +103,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
         self._silent_until = -math.inf  # [s]
 
     @abstractmethod
-    def _execute_received(self, data: bytes) -> list[Reply]:
+    def _execute_received(self, data: bytes) -> list[TimedReply]:
         """Execute the commands completed by `data` and return the replies."""
 
     @abstractmethod
@@ -150,7 +150,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
         if not self.settings.free_is_allowed:
             self._report_violation(f"{whose}: servo freed although free_is_allowed is not set")
 
-    def receive(self, data: bytes, now: float) -> list[Reply]:
+    def receive(self, data: bytes, now: float) -> list[TimedReply]:
         """Execute commands and return the replies."""
         self.advance(now)
         if self._last_received is not None and now - self._last_received > _GAP:
@@ -160,7 +160,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
             return []
         return self._execute_received(data)
 
-    def advance(self, now: float) -> list[Reply]:
+    def advance(self, now: float) -> list[TimedReply]:
         """Advance running motions to the time `now`."""
         self._time = now
         return []

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_hardware.emulation.emulator import Emulator, Reply
+from ada_hardware.emulation.emulator import Emulator, TimedReply
 from ada_hardware.pa10.alarms import COMMUNICATION_TIMEOUT, DEAD_MAN, EMERGENCY_STOP, HOST_TIMEOUT, LIMIT_SWITCH
 from ada_hardware.pa10.alarms import AxisStatus as Bit
 from ada_hardware.pa10.alarms import ControllerStatus as Own
@@ -135,7 +135,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         """Longest time between two calls of `advance` [s]."""
         return 0.002
 
-    def advance(self, now: float) -> list[Reply]:
+    def advance(self, now: float) -> list[TimedReply]:
         """Advance the arm and the watchdog to the time `now`."""
         before, self._time = (now if self._time == -math.inf else self._time), max(now, self._time)
         end = self._last_packet_time + self._watchdog
@@ -231,7 +231,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._raise_switches()
 
     # --- packets --------------------------------------------------------------------------------------------------
-    def receive(self, data: bytes, now: float) -> list[Reply]:
+    def receive(self, data: bytes, now: float) -> list[TimedReply]:
         """Process a packet; damaged packets are not answered."""
         self.advance(now)
         if self.faults["off"]:
@@ -245,7 +245,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
                 self.counts["answers"] += 1
                 shift = int(self.faults["sequence"])
                 answer = answer._replace(sequence=(answer.sequence + shift) % 128)
-                replies.append(Reply(encode_packet(answer), _REPLY_TIME + self.faults["slow"]))
+                replies.append(TimedReply(encode_packet(answer), _REPLY_TIME + self.faults["slow"]))
         return replies
 
     def _answer(self, packet: Packet) -> Packet | None:

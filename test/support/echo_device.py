@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.emulation.emulator import Emulator, TimedReply, Violation
 from ada_robot.settings import setting
 
 
@@ -41,11 +41,11 @@ class EchoStream(Emulator[EchoDeviceSettings]):
         self._rest = b""
         self._is_deaf = False
 
-    def receive(self, data: bytes, now: float) -> list[Reply]:
+    def receive(self, data: bytes, now: float) -> list[TimedReply]:
         if self._is_deaf:
             return []
         self._rest += data
-        replies: list[Reply] = []
+        replies: list[TimedReply] = []
         while self._rest:
             length = self._rest[0]
             if length >= 2 and len(self._rest) < length:
@@ -58,15 +58,15 @@ class EchoStream(Emulator[EchoDeviceSettings]):
             replies += self._echo(one, now)
         return replies
 
-    def _echo(self, one: bytes, now: float) -> list[Reply]:
+    def _echo(self, one: bytes, now: float) -> list[TimedReply]:
         self.heard.append((now, one))
         if one[1:-1] == b"X":
             self.violations.append(Violation(now, "it was told X"))
-        return [Reply(one, self.settings.delay)]
+        return [TimedReply(one, self.settings.delay)]
 
-    def advance(self, now: float) -> list[Reply]:
+    def advance(self, now: float) -> list[TimedReply]:
         self.advances.append(now)
-        return [Reply(frame(self.settings.greeting.encode()))] if self.settings.pulse else []
+        return [TimedReply(frame(self.settings.greeting.encode()))] if self.settings.pulse else []
 
     @property
     def tick(self) -> float:
@@ -84,5 +84,5 @@ class EchoPackets(EchoStream):
 
     WIRE = "packets"
 
-    def receive(self, data: bytes, now: float) -> list[Reply]:
+    def receive(self, data: bytes, now: float) -> list[TimedReply]:
         return self._echo(data, now) if is_whole(data) and not self._is_deaf else []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ada_dynamics.errors import InputError
-from ada_hardware.emulation.emulator import Reply
+from ada_hardware.emulation.emulator import TimedReply
 from ada_hardware.force_torque.dynpick import codec
 from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
 from ada_robot.settings import setting
@@ -54,7 +54,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         self._number = 0
         super()._begin()
 
-    def receive(self, data: bytes, now: float) -> list[Reply]:
+    def receive(self, data: bytes, now: float) -> list[TimedReply]:
         """Execute commands and return the replies."""
         self._time = now
         replies = self.advance(now)
@@ -62,7 +62,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
             replies += self._execute(data[i : i + 1], now)
         return replies
 
-    def _execute(self, command: bytes, now: float) -> list[Reply]:
+    def _execute(self, command: bytes, now: float) -> list[TimedReply]:
         if command == codec.READ:
             return self._record(_ANSWER_TIME)
         if command == codec.START:
@@ -70,22 +70,22 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         elif command == codec.STOP:
             self._is_streaming = False
         elif command == codec.VERSION:
-            return [Reply(self.settings.version.encode() + codec.END, _ANSWER_TIME)]
+            return [TimedReply(self.settings.version.encode() + codec.END, _ANSWER_TIME)]
         elif command == codec.SENSITIVITY:
             data = codec.encode_sensitivity(self.settings.sensitivity)
-            return [] if self.settings.is_old else [Reply(data, _ANSWER_TIME)]
+            return [] if self.settings.is_old else [TimedReply(data, _ANSWER_TIME)]
         elif command not in (b"\r", b"\n"):
             self._report_violation(f"unknown command {command!r}")
         return []
 
-    def _records(self, due: int) -> list[Reply]:
+    def _records(self, due: int) -> list[TimedReply]:
         self._number = (self._number + max(due - _MOST_AT_ONCE, 0)) % 10
         return [reply for _ in range(min(due, _MOST_AT_ONCE)) for reply in self._record(0.0)]
 
-    def _record(self, delay: float) -> list[Reply]:
+    def _record(self, delay: float) -> list[TimedReply]:
         if self.faults["frozen"]:
             return []
         counts = self._counts(-codec.CENTRE, codec.TOP - codec.CENTRE)[0]
         data = codec.encode_record(self._number, [one + codec.CENTRE for one in counts])
         self._number = (self._number + 1) % 10
-        return [Reply(data, delay)]
+        return [TimedReply(data, delay)]

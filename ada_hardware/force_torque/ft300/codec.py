@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from ada_hardware.transport import framing
+from ada_hardware.transport.framing import FrameParser
 
 BAUD, SLAVE = 19_200, 9
 SCALE = (100.0,) * 3 + (1000.0,) * 3  # [1/N], [1/(N m)]
@@ -48,7 +48,7 @@ def encode_frame(counts: Sequence[int]) -> bytes:
     return with_crc(HEAD + _COUNTS.pack(*counts))
 
 
-class FrameParser(framing.FrameParser[tuple[int, ...]]):
+class Ft300Parser(FrameParser[tuple[int, ...]]):
     """Incremental parser of frames, which returns their counts."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from ada_hardware.emulation.emulator import Reply
+from ada_hardware.emulation.emulator import TimedReply
 from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
 
@@ -27,7 +27,7 @@ class Ft300Emulator(SensorEmulator[SensorEmulatorSettings]):
         super().__init__(settings, codec.SCALE, codec.RATE)
         self._request = b""
 
-    def receive(self, data: bytes, now: float) -> list[Reply]:
+    def receive(self, data: bytes, now: float) -> list[TimedReply]:
         """Process bytes of the host."""
         self._time = now
         replies = self.advance(now)
@@ -36,7 +36,7 @@ class Ft300Emulator(SensorEmulator[SensorEmulatorSettings]):
             if self._request.endswith(codec.START):
                 self._request = b""
                 self._stream(now)
-                replies.append(Reply(codec.START_ANSWER))
+                replies.append(TimedReply(codec.START_ANSWER))
             elif self._request.endswith(b"\xff" * _FEWEST_TO_STOP):
                 self._request, self._is_streaming = b"", False
             elif len(self._request) > _LONGEST_REQUEST:
@@ -44,8 +44,8 @@ class Ft300Emulator(SensorEmulator[SensorEmulatorSettings]):
                 self._request = b""
         return replies
 
-    def _records(self, due: int) -> list[Reply]:
+    def _records(self, due: int) -> list[TimedReply]:
         if self.faults["frozen"]:
             return []
         measured = (self._counts(codec.LOWEST, codec.HIGHEST)[0] for _ in range(min(due, _MOST_AT_ONCE)))
-        return [Reply(codec.encode_frame(counts)) for counts in measured]
+        return [TimedReply(codec.encode_frame(counts)) for counts in measured]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_hardware.emulation.emulator import Reply
+from ada_hardware.emulation.emulator import TimedReply
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.driver import SCALE, TICK
@@ -65,7 +65,7 @@ class _RdtEmulator(SensorEmulator[E]):
         self._sample = 0
         super()._begin()
 
-    def receive(self, data: bytes, now: float) -> list[Reply]:
+    def receive(self, data: bytes, now: float) -> list[TimedReply]:
         """Process a packet of the host."""
         self._time = now
         request = codec.decode_request(data)
@@ -88,7 +88,7 @@ class _RdtEmulator(SensorEmulator[E]):
     def _set(self, request: Request) -> bool:
         """Execute a command other than start and stop; return False if it is unknown."""
 
-    def _records(self, due: int) -> list[Reply]:
+    def _records(self, due: int) -> list[TimedReply]:
         self._sample = (self._sample + due) % _WRAP
         skipped = max(due - _MOST_AT_ONCE, 0)
         self._number = (self._number + skipped) % _WRAP
@@ -100,7 +100,7 @@ class _RdtEmulator(SensorEmulator[E]):
             records.append(Record(self._number, (self._sample - k + 1) % _WRAP, status, counts))
         if self.faults["frozen"]:
             return []
-        return [Reply(codec.encode_records(record)) for record in records]
+        return [TimedReply(codec.encode_records(record)) for record in records]
 
     @abstractmethod
     def _measure(self) -> tuple[tuple[int, ...], int]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_hardware.emulation.emulator import Reply
+from ada_hardware.emulation.emulator import TimedReply
 from ada_hardware.kondo.angle_map import Board, Servo
 from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings, ServoMotion
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
@@ -122,8 +122,8 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
         if settings.second_id != settings.first_id:
             self.boards.append(self._board(1, settings.second_id))
 
-    def _execute_received(self, data: bytes) -> list[Reply]:
-        replies: list[Reply] = []
+    def _execute_received(self, data: bytes) -> list[TimedReply]:
+        replies: list[TimedReply] = []
         for command in self._parser.feed(data):
             self._check_command(command)
             replies += self._answer(command)
@@ -151,7 +151,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
         }
 
     # --- answers ----------------------------------------------------------------------------------------------------
-    def _answer(self, command: c.CommandFrame) -> list[Reply]:
+    def _answer(self, command: c.CommandFrame) -> list[TimedReply]:
         if command.code is c.Code.GET_ID:
             reachable = [board for board in self.boards if not self._is_silent(board)]
             return [self._reply(command, self._random.choice(reachable).id, ())] if reachable else []
@@ -162,9 +162,9 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
                 found.append(self._reply(command, board.id, values))
         return found[:1]  # two boards with one ID collide; the host receives the first reply
 
-    def _reply(self, command: c.CommandFrame, board_id: int, values: tuple[int, ...]) -> Reply:
+    def _reply(self, command: c.CommandFrame, board_id: int, values: tuple[int, ...]) -> TimedReply:
         data = c.encode_reply(c.Reply(command.code, board_id % c.BOARDS, values))
-        return Reply(data, self.settings.reply_delay + c.wire_time(command.code) + self.faults["late"])
+        return TimedReply(data, self.settings.reply_delay + c.wire_time(command.code) + self.faults["late"])
 
     def _is_silent(self, board: EmulatedBoard) -> bool:
         return bool(int(self.faults["silent_board"]) & (1 << self.boards.index(board)))

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_hardware.emulation.emulator import Reply
+from ada_hardware.emulation.emulator import TimedReply
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings, ServoMotion
 from ada_hardware.kondo.rcb4 import codec as c
@@ -71,9 +71,9 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
         self._count = 0
 
     # --- the line ---------------------------------------------------------------------------------------------------
-    def _execute_received(self, data: bytes) -> list[Reply]:
+    def _execute_received(self, data: bytes) -> list[TimedReply]:
         if self.faults["wrong_speed"]:
-            return [Reply(self._random.randbytes(len(data)), self.settings.reply_delay)]
+            return [TimedReply(self._random.randbytes(len(data)), self.settings.reply_delay)]
         replies = []
         for command in self._parser.feed(data):
             self._count += 1
@@ -147,11 +147,11 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
     def _put(self, address: int, *values: int) -> None:
         self.ram[address : address + len(values)] = bytes(values)
 
-    def _sent(self, command: c.CommandFrame, reply: c.Reply) -> Reply:
+    def _sent(self, command: c.CommandFrame, reply: c.Reply) -> TimedReply:
         delay = self.settings.reply_delay + self.faults["late"]
         if not c.fault_of(command):
             delay += wire_time(command, self.settings.com_speed)
-        return Reply(c.encode_reply(reply), delay)
+        return TimedReply(c.encode_reply(reply), delay)
 
     # --- the judge --------------------------------------------------------------------------------------------------
     def _check_command(self, command: c.CommandFrame) -> None:

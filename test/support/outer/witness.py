@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ada_hardware.emulation.emulator import Reply
+from ada_hardware.emulation.emulator import TimedReply
 from ada_hardware.pa10.cyclic import BRAKE, SERVO, SPEED_COUNT, decode_command
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.packets import Packet
@@ -27,7 +27,7 @@ class WitnessedPa10(Pa10Emulator):
             self.told_at = self._time
         return super()._cycle(packet)
 
-    def advance(self, now: float) -> list[Reply]:
+    def advance(self, now: float) -> list[TimedReply]:
         replies = super().advance(now)
         if np.abs(self.arm.v).max() > SLOW:
             self.moved_at = self._time

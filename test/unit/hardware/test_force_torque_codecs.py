@@ -41,7 +41,7 @@ STREAMS = {
         25,
     ),
     "ft300": Stream(
-        ft300.FrameParser,
+        ft300.Ft300Parser,
         lambda number, counts: ft300.encode_frame(counts),
         lambda one: one,
         st.tuples(*[st.integers(-32768, 32767)] * 6),
@@ -139,14 +139,14 @@ def test_the_bytes_of_an_ft300_are_the_published_ones() -> None:
     assert bytes.fromhex("09 10 01 9A 00 01 02 02 00 CD CA") == ft300.START
     frame = ft300.encode_frame([100, -1, 0, 256, 32767, -32768])
     assert frame[:14] == bytes.fromhex("20 4E 64 00 FF FF 00 00 00 01 FF 7F 00 80") and len(frame) == 16
-    assert ft300.FrameParser().feed(frame) == [(100, -1, 0, 256, 32767, -32768)]
+    assert ft300.Ft300Parser().feed(frame) == [(100, -1, 0, 256, 32767, -32768)]
 
 
 @given(STREAMS["ft300"].counts, st.integers(0, 15), st.integers(1, 255))
 def test_no_changed_byte_of_a_frame_with_a_checksum_is_taken(values: tuple[int, ...], place: int, change: int) -> None:
     frame = bytearray(ft300.encode_frame(values))
     frame[place] ^= change
-    assert ft300.FrameParser().feed(bytes(frame)) == []
+    assert ft300.Ft300Parser().feed(bytes(frame)) == []
 
 
 u32, i32 = st.integers(0, 2**32 - 1), st.integers(-(2**31), 2**31 - 1)
