@@ -125,7 +125,7 @@ def _own(dynamics: ada.Dynamics, name: str, states: States) -> list[Contender]:
     method = getattr(dynamics, name)
     method(*one)
     kernels = kernels_of(dynamics)
-    kernel = kernels.get(name, _never)
+    kernel = kernels.get(name, never)
     made = [
         Contender(CALL, "f(q, v, u)", {"f": method, **dict(zip(("q", "v", "u"), one, strict=True))}),
         rows_in_turn(NATIVE, kernel, few, REPEATS),
@@ -136,12 +136,13 @@ def _own(dynamics: ada.Dynamics, name: str, states: States) -> list[Contender]:
         for label, vectors in ((JVP, 3), (VJP, 1), (HVP, 4)):
             owner = dynamics.derivatives if label == HVP else dynamics
             getattr(owner, f"forward_{label}")(*one, *[one[2]] * vectors)
-            product_kernel = kernels.get(f"forward_{label}", _never)
+            product_kernel = kernels.get(f"forward_{label}", never)
             made.append(rows_in_turn(label, product_kernel, [*few, *[few[2]] * vectors], REPEATS))
     return made
 
 
-def _never() -> Any:
+def never() -> Any:
+    """Stand for a quantity whose kernel exists."""
     raise AssertionError("the kernel exists: the method has been called")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write docs/performance.md and its plot: `python docs/performance_page.py FIGURES.json DATE`.
 
-The figures come from `make bench ARGS="forward closed chains derivatives other simulation compile --json FILE"`.
+The figures come from `make bench ARGS="forward closed chains derivatives flops other simulation compile --json FILE"`.
 """
 
 from __future__ import annotations
@@ -98,6 +98,13 @@ def derivatives(figures: Figures) -> str:
     return table("robot | this, call | this, native | pinocchio", lines)
 
 
+def peak(figures: Figures) -> str:
+    """Operations per time, size of the code, and distance to the peak of one core."""
+    rows = figures.rows("flops", "operations")
+    header = "kernel | operations | code kB | µs | GFlop/s | peak / this | straight-line code of the same size / this"
+    return table(header, [[label, *map(number, own)] for label, *own in rows.values()])
+
+
 def simulation(figures: Figures) -> str:
     """A four-bar linkage in three simulators."""
     lines = []
@@ -160,7 +167,7 @@ interleaved rounds; compare columns, not machines.
 | machine | {m["processor"]} ({m["LLVM calls it"]}), one core, shared with other work |
 | versions | {m["system"]}; numpy {m["numpy"]}, llvmlite {m["llvmlite"]}, pin {m["pin"]}, mujoco {m["mujoco"]} |
 | date | {date} |
-| command | `make bench ARGS="forward closed chains derivatives other simulation compile"` |
+| command | `make bench ARGS="forward closed chains derivatives flops other simulation compile"` |
 
 ## Forward dynamics
 
@@ -181,6 +188,15 @@ Microseconds per call.
 Microseconds for all three matrices (by q, v, τ), exact also along loops.
 
 {derivatives(figures)}
+
+## Distance to the peak
+
+Operations are additions and multiplications, two for a fused pair, with those of sines and cosines. The peak is that of
+independent fused multiply-adds in all lanes, in a short loop. Straight-line code of such instructions, as long as the
+code of the kernel and in the lanes of its widest instructions, shows what fetching the code costs: on this processor it
+reaches the peak at each of these sizes, so that fetching is not what limits the kernels.
+
+{peak(figures)}
 
 ## Simulation
 
