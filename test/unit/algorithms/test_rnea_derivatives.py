@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from random_trees import KINDS, Array, dense_mass, random_tree, sprung_chain, state_of, trees, two_free_bodies
+from random_trees import BASES, KINDS, Array, dense_mass, random_tree, sprung_chain, state_of, trees, two_free_bodies
 
 import ada_dynamics as ada
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.ldl import factorise
+from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.algorithms.rnea_derivatives import BY_Q, BY_V, VARIABLES, RneaDerivatives
 from ada_dynamics.dynamics.derivative_columns import ResidualColumns
 from ada_dynamics.dynamics.derivative_quantities import SWEEPS_UP_TO, moving_pairs, open_equations, residual_derivatives
@@ -64,6 +68,35 @@ def test_loads_free_bodies_and_mimics(model: ada.Model) -> None:
     inverse = np.linalg.inv(of_residual["du"])
     expected = {"dq": -inverse @ of_residual["dq"], "dv": -inverse @ of_residual["dv"], "du": inverse}
     close(by_composites(model, solved=True), expected, 1e-10)
+
+
+def in_extended_precision(model: ada.Model, q: Array, v: Array, a: Array) -> dict[str, Array]:
+    """Derivatives of inverse dynamics: differences over five points."""
+    far, tree = np.longdouble(1e-4), model.tree
+    given, unit = [x.astype(np.longdouble) for x in (q, v, a)], np.eye(model.nv, dtype=np.longdouble)
+    rates = np.array([position_rates(tree, given[0], row) for row in unit])
+
+    def column(i: int, change: Array) -> Array:
+        moved = lambda s: [x + s * far * change if k == i else x for k, x in enumerate(given)]  # noqa: E731
+        one, two, three, four = (np.array(inverse_dynamics(tree, *map(list, moved(s)))) for s in (-2, -1, 1, 2))
+        return (one - 8 * two + 8 * three - four) / (12 * far)
+
+    every = zip(("dq", "dv", "du"), (rates, unit, unit), strict=True)
+    return {name: np.array([column(i, row) for row in rows]).T for i, (name, rows) in enumerate(every)}
+
+
+@pytest.mark.parametrize("seeds", [(7,), pytest.param(range(8, 60), marks=pytest.mark.fuzz)], ids=["one", "many"])
+def test_random_trees_have_the_derivatives_of_extended_precision(seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        print("seed", seed)  # the last one is what failed
+        kinds = np.random.default_rng(seed).choice(KINDS, size=3 + seed % 11)
+        model = random_tree(seed, kinds.tolist(), BASES[seed % 3], is_serial=bool(seed % 2))
+        dynamics, (q, v, a) = ada.Dynamics(model), state_of(model)
+        wanted = in_extended_precision(model, q, v, a)
+        close(dynamics.inverse_derivatives(q, v, a)._asdict(), wanted, 1e-12)
+        found = dynamics.forward_derivatives(q, v, dynamics.inverse(q, v, a))._asdict()
+        residual = {"dq": -wanted["dq"], "dv": -wanted["dv"], "du": np.eye(model.nv)}
+        close({name: wanted["du"] @ found[name] for name in residual}, residual, 1e-10)
 
 
 def test_a_state_has_the_same_bits_in_calls_and_in_batches() -> None:
