@@ -7,7 +7,6 @@ Needs matplotlib: pip install '.[tools]'. Pictures of mechanisms in space are re
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import runpy
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import balance_strategies
 import film
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -43,12 +43,6 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 SIZE = (8.0, 3.4)  # [inch]
 DOTS = 90  # per inch
-FULL_ANGLES = {
-    "0.1 rad": 5.73,
-    "0.2 rad": 11.46,
-    "0.4 rad": 22.92,
-    "45 deg": 45.0,
-}  # [deg] of examples/sweeps/balance.yaml
 MOVING = "moving"  # the one of the front page
 MODEL = "model_"  # before the name of a mechanism of the catalogue
 
@@ -351,40 +345,12 @@ def device() -> Figure:
     return figure
 
 
-def balance_strategies() -> Figure:
-    """Largest impulse withstood with two strategies, over the full angle (examples/sweeps/balance.yaml)."""
-    with (ROOT / "docs" / "research" / "balance_strategies.csv").open(encoding="utf-8") as file:
-        runs = list(csv.DictReader(file))
-    survived: dict[tuple[str, ...], list[bool]] = {}
-    for run in sorted(runs, key=lambda run: abs(float(run["disturbances.0.wrench.0"]))):
-        side = "from behind" if float(run["disturbances.0.wrench.0"]) > 0.0 else "from the front"
-        settings = (run[f"controller.settings.{name}"] for name in ("strategy", "full_angle"))
-        upright = float(run["zmp_margin"]) >= 0.0 and float(run["centre_of_mass_drop"]) < 0.05
-        survived.setdefault((run["disturbances.0.link"], side, *settings), []).append(upright)
-    step = 2.0 * 0.2 / np.pi  # [N s] between two pushes; the weakest has two steps
-    figure = Figure(figsize=(8.0, 4.6), layout="constrained")
-    panels = figure.subplots(2, 3, sharex=True, sharey="row")
-    for row, side in zip(panels, ("from behind", "from the front"), strict=True):
-        for panel, link in zip(row, ("left_shoulder", "body", "right_shoulder"), strict=True):
-            for strategy, style in (("upper_body_rotation", "o-"), ("combined", "s--")):
-                tried = [survived[link, side, strategy, text] for text in FULL_ANGLES]
-                borne = [step * (one.index(False) + 1) for one in tried]
-                panel.plot(list(FULL_ANGLES.values()), borne, style, label=strategy.replace("_", " "))
-                panel.fill_between(list(FULL_ANGLES.values()), borne, np.add(borne, step), alpha=0.2)
-            panel.set_title(f"{'waist' if link == 'body' else link.replace('_', ' ')}, {side}", fontsize="medium")
-        row[0].set(ylabel="impulse [N s]", ylim=(0.0, None))
-    for panel in panels[1]:
-        panel.set_xlabel("full angle [deg]")
-    panels[0, 0].legend(fontsize="small", loc="lower left")
-    return figure
-
-
 OVERVIEWS: dict[str, Callable[[], Figure]] = {
     "motions": motions,
     "control": control,
     "falls": falls,
     "device": device,
-    "balance_strategies": balance_strategies,
+    "balance_strategies": balance_strategies.draw,
 }
 PICTURES: dict[str, Callable[[Names], Figure]] = MOTIONS | {
     one.__name__: one
