@@ -15,10 +15,14 @@ from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3
 
 def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
     """Angular and linear momentum about the centre of mass (Takahashi 2012, sum of eqs. A.23-A.25)."""
+    return momentum_about_origin(tree, q, v).at(com(tree, q))
+
+
+def momentum_about_origin(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
+    """Momentum about the origin of the world; also of trees with base parameters, whose total mass may be zero."""
     X = transforms(tree, q)
-    world = poses(tree, X)
-    moving = zip(tree.bodies, world, velocities(tree, X, q, v), strict=True)
-    return sum((pose.to_parent(body.inertia @ V) for body, pose, V in moving), NO_FORCE).at(_centre(tree, world))
+    moving = zip(tree.bodies, poses(tree, X), velocities(tree, X, q, v), strict=True)
+    return sum((pose.to_parent(body.inertia @ V) for body, pose, V in moving), NO_FORCE)
 
 
 def momentum_columns(tree: Tree, q: Sequence[Scalar]) -> list[Force]:

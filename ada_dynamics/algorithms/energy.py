@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ada_dynamics import expr
-from ada_dynamics.algorithms.centroidal import first_moment, momentum
+from ada_dynamics.algorithms.centroidal import first_moment, momentum_about_origin
 from ada_dynamics.algorithms.kinematics import transforms, velocities
 from ada_dynamics.algorithms.passive import stored_energy
 from ada_dynamics.algorithms.rnea import gather_efforts, joint_wrenches, rotor_efforts
@@ -68,7 +68,7 @@ def scaled_velocities(
     efforts = [x + y for x, y in zip(inward, rotor_efforts(tree, a), strict=True)]
     work = 0.5 * h * (sum(((x + y) * f for x, y, f in zip(v, v1, efforts, strict=True)), ZERO) - held)
     fallen = tree.gravity @ (first_moment(tree, q1) - first_moment(tree, q))
-    power, power1 = (tree.gravity @ momentum(tree, *state).force for state in (before, after))
+    power, power1 = (tree.gravity @ momentum_about_origin(tree, *state).force for state in (before, after))
     T, T1, b = kinetic(tree, q, v), kinetic(tree, q1, v1), -0.5 * h * power1
     # s² T1 - s b = T + W: one Newton step for s² from 1. Near rest, where b is all of the slope, there is no step
     excess = T1 - b - (T + work + fallen + 0.5 * h * power)
