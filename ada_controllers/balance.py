@@ -320,11 +320,7 @@ class AnkleHipModel:
     lg2: float  # height of its centre of mass above the hip [m]
 
     def coupling(self, angles: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
-        """Return M_fl, the momentum along x per velocity of a, h1 and h2 [kg m].
-
-        Args:
-            angles: angles of a, h1 and h2 [rad].
-        """
+        """Return M_fl, the momentum along x per velocity of a, h1 and h2 [kg m]. Args: angles of a, h1 and h2 [rad]."""
         sa, s1, s2 = (expr.sin(x) for x in angles)
         ca, c1, c2 = (expr.cos(x) for x in angles)
         upper = self.m2 * self.lg2

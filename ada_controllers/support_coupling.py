@@ -49,11 +49,7 @@ class SupportCoupling:
     """
 
     def __init__(self, model: Model, support: str = "") -> None:
-        """Choose the support.
-
-        Args:
-            model: robot model.
-            support: name of the link; empty for the root.
+        """Choose the support. Args: robot model; name of the link, empty for the root.
 
         Raises:
             InputError: if the link is unknown, it moves although the base is fixed, the base has Euler angles, or the

@@ -102,10 +102,7 @@ class RobotDriver(ABC, Generic[S]):
     device_timeout: float = math.inf
 
     def __init__(self, settings: S) -> None:
-        """Store the settings; `open` connects.
-
-        Args:
-            settings: instance of the class SETTINGS, including `url`.
+        """Store the settings; `open` connects. Args: instance of the class SETTINGS, including `url`.
 
         Raises:
             InputError: if a setting is invalid.
@@ -181,10 +178,7 @@ class RobotDriver(ABC, Generic[S]):
 
 
 def driver_class(driver: str) -> type[RobotDriver[Any]]:
-    """Import a driver class.
-
-    Args:
-        driver: "module:class".
+    """Import a driver class. Args: "module:class".
 
     Raises:
         UnknownDevice: if it cannot be imported or is no robot driver.

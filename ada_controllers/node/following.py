@@ -124,11 +124,7 @@ class Following:
         self.renew()
 
     def renew(self, *, keep: bool = False) -> None:
-        """Restart for another controller.
-
-        Args:
-            keep: whether to keep the present trajectory.
-        """
+        """Restart for another controller. Args: whether to keep the present trajectory."""
         if keep and self._path is None:
             self._begins = self._control.begins
             return

@@ -441,12 +441,7 @@ class ControlLoop:
         return self._blend(command, state, stamp)
 
     def refuse(self, reason: str, text: str) -> None:
-        """Count a refused input.
-
-        Args:
-            reason: name of the counter.
-            text: message.
-        """
+        """Count a refused input. Args: name of the counter; message."""
         self.refused[reason] += 1
         self.last_refusal = text
 

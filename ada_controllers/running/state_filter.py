@@ -139,10 +139,7 @@ class JointStateReader:
     """Reads sensor_msgs/JointState messages that contain all joints of a model, in any order."""
 
     def __init__(self, model: Model) -> None:
-        """Set the joints.
-
-        Args:
-            model: robot model whose joints have one position each.
+        """Set the joints. Args: robot model whose joints have one position each.
 
         Raises:
             InputError: if a joint has several positions.

@@ -103,11 +103,7 @@ class CycleServer:
 
     # --- the loop's thread ----------------------------------------------------------------------------------------
     def tick(self, due: int = 1) -> None:
-        """Execute one period.
-
-        Args:
-            due: elapsed periods; missed ones are not repeated.
-        """
+        """Execute one period. Args: elapsed periods; missed ones are not repeated."""
         if self._restart_statistics:
             self.loop.statistics.restart()
             self._restart_statistics, self._periods, self._periods_at = False, None, self._clock()

@@ -98,11 +98,7 @@ def matrix_of(place: Any, rotation: Any) -> Array:
 
 
 def read_pose(place: Any, rotation: Any) -> Array:
-    """Return a checked 4x4 pose.
-
-    Args:
-        place: position with x, y, z.
-        rotation: quaternion with x, y, z, w, of about unit norm.
+    """Return a checked 4x4 pose. Args: position with x, y, z; quaternion with x, y, z, w, of about unit norm.
 
     Raises:
         InputError: if a value is not finite, or the norm of the quaternion is not 1.

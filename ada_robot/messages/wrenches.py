@@ -153,11 +153,7 @@ class WrenchMessages:
         }
 
     def encode(self, state: Snapshot, stamp_ns: int) -> dict[str, bytes]:
-        """Encode one message per joint.
-
-        Args:
-            state: state to encode.
-            stamp_ns: time in the header [ns].
+        """Encode one message per joint. Args: state to encode; time in the header [ns].
 
         Raises:
             InputError: as `JointLoads.at`, or if a wrench is not finite.

@@ -91,10 +91,7 @@ class Taker:
                 self._libraries = None
 
     def take(self, handle: Any) -> tuple[Any, bytes | None] | None:
-        """Take the oldest waiting message, or None.
-
-        Args:
-            handle: entered handle of the subscription.
+        """Take the oldest waiting message, or None. Args: entered handle of the subscription.
 
         Returns:
             Message, and id of its publisher, the first bytes of endpoint_gid in `get_publishers_info_by_topic`; None if

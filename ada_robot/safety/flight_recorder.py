@@ -217,10 +217,7 @@ class FlightRecorder:
 
     # --- file -----------------------------------------------------------------------------------------------------
     def save(self, why: str) -> subprocess.Popen[bytes]:
-        """Start a process that writes the record, without waiting for it.
-
-        Args:
-            why: reason stored in the file.
+        """Start a process that writes the record, without waiting for it. Args: reason stored in the file.
 
         Raises:
             OSError: if the process cannot be started.

@@ -87,10 +87,7 @@ class ToolRules:
         self.tool = tool if tool is not None and (planes.size or math.isfinite(self.speed)) else None
 
     def lower(self, speed: float) -> None:
-        """Lower the speed limit, also during motion; demands follow it by their ramps.
-
-        Args:
-            speed: new limit [m/s].
+        """Lower the speed limit, also during motion; demands follow it by their ramps. Args: new limit [m/s].
 
         Raises:
             InputError: if it is not positive or above the present limit, or the robot has no tool limits.

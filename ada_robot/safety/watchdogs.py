@@ -124,11 +124,7 @@ class ExchangeTiming:
         self.brake = 0
 
     def count(self, now: float, is_driven: bool) -> float:
-        """Count a cycle.
-
-        Args:
-            now: time of the cycle [s].
-            is_driven: whether the motors follow demands.
+        """Count a cycle. Args: time of the cycle [s]; whether the motors follow demands.
 
         Returns:
             Time since the previous cycle, including suspends [s]; 0 for the first cycle.

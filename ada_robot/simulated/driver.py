@@ -42,11 +42,7 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
     SETTINGS: ClassVar[type] = SimulatedSettings
 
     def __init__(self, settings: SimulatedSettings, *, clock: Callable[[], float] = SYSTEM_CLOCK) -> None:
-        """Load the model; `open` compiles its dynamics.
-
-        Args:
-            settings: settings of the robot.
-            clock: steady clock [s].
+        """Load the model; `open` compiles its dynamics. Args: settings of the robot; steady clock [s].
 
         Raises:
             InputError: if a setting is invalid.
