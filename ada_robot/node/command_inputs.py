@@ -20,8 +20,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.record.messages import NANOSECONDS
-from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Reason, Refusal
+from ada_robot.limits import CommandGuard
 from ada_robot.messages.incoming import command_of, offered_trajectory
 from ada_robot.node.plant_loop import PlantLoop, done
 from ada_robot.ros import qos

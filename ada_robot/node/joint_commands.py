@@ -18,9 +18,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK
-from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Command, Demand, JointLimit, Mode, Reason, Refusal
 from ada_robot.cycle.messages import Judged
+from ada_robot.limits import CommandGuard
 
 SETTLED = 0.1  # time after a halt in which waiting messages are delivered [s]
 _LOOK = 0.25  # interval of publisher queries [s]

@@ -107,11 +107,9 @@ def _origin(module: str) -> Path | None:
 
 def ros_problem() -> str | None:
     """Return why ROS 2 nodes cannot run in this Python, with the remedy, as one sentence; None if they can."""
-    if _origin("rclpy") is None:
-        return f"ROS 2 nodes need rclpy, which {sys.executable} does not find: {_how_to_get_it()}."
-    lacking = ", ".join(name for name in MESSAGE_PACKAGES if _origin(name) is None)
+    lacking = ", ".join(name for name in ("rclpy", *MESSAGE_PACKAGES) if _origin(name) is None)
     if lacking:
-        return f"ROS 2 nodes need the message packages {lacking}, which are not installed: {_how_to_get_it()}."
+        return f"ROS 2 nodes need {lacking}, which {sys.executable} does not find: {_how_to_get_it()}."
     return _middleware_problem() or _import_problem()
 
 

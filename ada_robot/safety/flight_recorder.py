@@ -98,7 +98,7 @@ def new_memory(flight: Flight) -> int:
 
 
 class FlightMemory:
-    """Ring buffers as arrays.
+    """Ring buffers as arrays, for readers.
 
     Attributes:
         flight: description of the recorded robot.
@@ -120,24 +120,6 @@ class FlightMemory:
     def _mapped(descriptor: int) -> mmap.mmap:
         return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
 
-    # --- the writer -----------------------------------------------------------------------------------------------
-    def next_row(self) -> Array:
-        """Return the row to be filled; `written` completes it."""
-        row: Array = self._rows[self._count % len(self._rows)]
-        return row
-
-    def written(self) -> None:
-        """Complete the row."""
-        self._count += 1
-        self._counters[0] = self._count
-
-    def event(self, time: float, text: str) -> None:
-        """Add an event; long texts are truncated."""
-        self._events[self._event_count % EVENTS] = time, text.encode()
-        self._event_count += 1
-        self._counters[1] = self._event_count
-
-    # --- readers --------------------------------------------------------------------------------------------------
     def rows(self) -> Array:
         """Return the rows, the oldest first, without those overwritten during the copy."""
         capacity = len(self._rows)
@@ -172,7 +154,7 @@ def sibling_environment() -> dict[str, str]:
     return {**child_environment(), "PYTHONPATH": os.pathsep.join(folders)}
 
 
-class FlightRecorder:
+class FlightRecorder(FlightMemory):
     """Fills the memory, and starts the process that writes it.
 
     Attributes:
@@ -180,40 +162,32 @@ class FlightRecorder:
     """
 
     def __init__(self, descriptor: int, folder: Path, keep: int, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Map the memory.
-
-        Args:
-            descriptor: descriptor of the memory, see `new_memory`.
-            folder: folder of the records.
-            keep: number of records to keep.
-            clock: wall clock that names the records.
-        """
+        """Map a memory. Args: as `FlightMemory`; folder of the records; number of them to keep; wall clock of names."""
+        super().__init__(descriptor)
         self._descriptor, self._folder, self._keep, self._clock = descriptor, folder, keep, clock
         self._environment = sibling_environment()  # computed here: too slow for a cycle
-        self._memory = FlightMemory(descriptor)
-        count = len(self._memory.flight.joints)
-        self._vectors = [slice(FIXED + i * count, FIXED + (i + 1) * count) for i in range(4)]
         self._writers: list[subprocess.Popen[bytes]] = []
         self.newest = ""
 
     # --- called in each cycle -------------------------------------------------------------------------------------
     def cycle(self, now: float, phase: Phase, demand: Demand | None, feedback: Feedback) -> None:
         """Record one exchange."""
-        row = self._memory.next_row()
+        row = self._rows[self._count % len(self._rows)]
         flags = FRESH * feedback.is_fresh | DRIVEN * feedback.is_driven
         mode = -1 if demand is None else _MODE_NUMBER[demand.mode]
         alarm = feedback.alarms[0].code if feedback.alarms else 0
         row[:FIXED] = now, _PHASE_NUMBER[phase], mode, flags, alarm, feedback.time
-        demanded, position, velocity, effort = self._vectors
-        row[demanded] = math.nan if demand is None else demand.values
-        row[position] = feedback.position
-        row[velocity] = feedback.velocity
-        row[effort] = feedback.effort
-        self._memory.written()
+        demanded = math.nan if demand is None else demand.values
+        vectors = row[FIXED:].reshape(VECTORS, -1)
+        vectors[0], vectors[1], vectors[2], vectors[3] = demanded, feedback.position, feedback.velocity, feedback.effort
+        self._count += 1
+        self._counters[0] = self._count  # completes the row
 
     def event(self, now: float, text: str) -> None:
-        """Record an event."""
-        self._memory.event(now, text)
+        """Record an event; long texts are truncated."""
+        self._events[self._event_count % EVENTS] = now, text.encode()
+        self._event_count += 1
+        self._counters[1] = self._event_count
 
     # --- file -----------------------------------------------------------------------------------------------------
     def save(self, why: str) -> subprocess.Popen[bytes]:
@@ -225,7 +199,7 @@ class FlightRecorder:
         self._writers = [writer for writer in self._writers if writer.poll() is None]
         wall = self._clock.wall()
         stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(wall)) + f"_{int(wall * 1e3) % 1000:03d}"
-        path = self._folder / f"flight_{self._memory.flight.device}_{stamp}.mcap"
+        path = self._folder / f"flight_{self.flight.device}_{stamp}.mcap"
         self.newest = str(path)
         arguments = [str(self._descriptor), str(path), str(self._keep), why]
         writer = subprocess.Popen(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,8 @@ import numpy as np
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 
-_BITS = 6  # bins have 2^-6 of the width of their octave: the centre is exact to 0.8 %
-_EXACT = 2 << _BITS  # shorter times have one bin per nanosecond [ns]
-_OCTAVES = 41  # the last bin contains all times from 36 minutes on [2^ns]
-_SIZE = (_OCTAVES - _BITS + 1) << _BITS
+_BINS = 64  # bins per octave: their centres are exact to 0.6 %
+_SIZE = 41 * _BINS  # the last bin contains all times from 36 minutes on
 _NS = 1e-9  # [s]
 
 
@@ -38,7 +37,7 @@ class PeriodSummary:
 
 
 class Histogram:
-    """Histogram of times with logarithmic bins, whose percentiles are exact to 0.8 %.
+    """Histogram of times with logarithmic bins, whose percentiles are exact to 0.6 %.
 
     One thread writes; another may read, and misses at most the latest time.
     """
@@ -54,14 +53,8 @@ class Histogram:
         """Count a time [ns]; negative values count as zero."""
         if time_ns > self.longest:
             self.longest = time_ns
-        shift = time_ns.bit_length() - 1 - _BITS
-        if shift <= 0:
-            index = time_ns if time_ns > 0 else 0
-        else:
-            index = (shift << _BITS) + (time_ns >> shift)
-            if index >= _SIZE:
-                index = _SIZE - 1
-        self.bins[index] += 1
+        index = int(_BINS * math.log2(time_ns)) if time_ns > 1 else 0
+        self.bins[index if index < _SIZE else _SIZE - 1] += 1
 
     def percentiles(self, shares: Sequence[float]) -> list[float]:
         """Return the smallest times [s] not exceeded by given shares of all times; zeros if empty.
@@ -76,21 +69,13 @@ class Histogram:
             return [0.0] * len(shares)
         # the tolerance keeps 0.99 of 1000 at 990 if the product is rounded up
         requested = [max(1, int(np.ceil(share * count - 1e-6))) for share in shares]
-        return [min(_middle(int(np.searchsorted(ranks, rank))), self.longest) * _NS for rank in requested]
+        centres = 2.0 ** ((np.searchsorted(ranks, requested) + 0.5) / _BINS)
+        return [min(float(centre), self.longest) * _NS for centre in centres]
 
     def summary(self) -> tuple[float, float, float, float]:
         """Return median, 99th and 99.9th percentile and maximum [s]."""
         p50, p99, p999 = self.percentiles((0.5, 0.99, 0.999))
         return p50, p99, p999, self.longest * _NS
-
-
-def _middle(index: int) -> float:
-    """Centre of a bin [ns]."""
-    if index < _EXACT:
-        return float(index)
-    shift = (index >> _BITS) - 1
-    lowest = (index - (shift << _BITS)) << shift
-    return lowest + 0.5 * ((1 << shift) - 1)
 
 
 class PeriodStatistics:

@@ -76,7 +76,7 @@ AREAS = {
     ),
     "dynamics": _library("dynamics", "algorithms/test_springs", "controllers/test_pose_servo"),
     "safety": Area(
-        ("ada_robot/safety/*.py", "ada_robot/limits.py", "ada_robot/command_guard.py"),
+        ("ada_robot/safety/*.py", "ada_robot/limits.py"),
         (
             "test/unit/hardware/test_safety_*.py",
             "test/unit/hardware/test_tool_rules.py",

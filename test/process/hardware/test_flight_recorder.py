@@ -69,7 +69,7 @@ def test_rows_are_kept_bit_for_bit_and_the_oldest_overwritten(descriptor, tmp_pa
 
 
 def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):
-    memory = FlightMemory(descriptor)
+    memory = FlightRecorder(descriptor, None, 5)
     for i in range(EVENTS + 10):
         memory.event(float(i), f"{i}: " + "ü" * EVENT_SIZE)
     events = FlightMemory(descriptor).events()

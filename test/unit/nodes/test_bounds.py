@@ -10,8 +10,8 @@ from simulated_world import plant, settings
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
-from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Command, Reason
+from ada_robot.limits import CommandGuard
 from ada_robot.node.plant_loop import PlantLoop
 from ada_robot.simulated.bounds import StateBounds
 from ada_robot.simulated.source import initial_state, load_robot

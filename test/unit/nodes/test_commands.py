@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Command, JointLimit, Reason
+from ada_robot.limits import CommandGuard
 
 JOINTS = (
     JointLimit("shoulder", -2.0, 2.0, velocity=3.0, effort=50.0),
