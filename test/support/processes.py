@@ -54,3 +54,9 @@ def command_of(pid: int) -> str:
 
 def _fields(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Time that a process has used of all cores."""
+    user, system = _fields(pid)[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

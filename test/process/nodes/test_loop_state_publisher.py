@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop state publisher on real topics: rate, stamps and latency; refusals in the diagnostics, and recovery."""
+"""The loop state publisher on real topics: each state and its cost; refusals in the diagnostics, and recovery."""
 
 import sys
 
@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticArray
+from processes import cpu_seconds
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
@@ -22,41 +23,21 @@ from ada_robot.ros.qos import QoSProfile, ReliabilityPolicy
 pytestmark = pytest.mark.ros
 
 OK, WARN, ERROR, STALE = (bytes([i]) for i in range(4))
-COUNT = 3000  # states of the driver, at 1 kHz
-PARTS, SLOWEST = 12, 20e-3  # [s] largest accepted 99th percentile of the added latency, in the best part
+COUNT = 3000  # states of the driver
+PERIOD = 1e-3  # [s] of a fast driver
+IN_FLIGHT = 8  # fewer states than the queues of the publishers hold: none is lost, however busy the machine is
 EVERYTHING = QoSProfile(depth=2 * COUNT, reliability=ReliabilityPolicy.RELIABLE)
-DRIVER = f"""
-import math, time, rclpy
-from sensor_msgs.msg import JointState
-
-rclpy.init()
-node = rclpy.create_node("driver")
-publisher = node.create_publisher(JointState, "driver/states", 10)
-while publisher.get_subscription_count() < 1:
-    time.sleep(0.01)
-begin = time.monotonic()
-for i in range({COUNT}):
-    time.sleep(max(0.0, begin + 1e-3 * i - time.monotonic()))
-    t = 1e-3 * i
-    message = JointState(name=["right_crank", "left_crank"], position=[0.3 * math.sin(t), 0.2 * math.sin(2 * t)])
-    message.velocity = [0.3 * math.cos(t), 0.4 * math.cos(2 * t)]
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(time.time_ns(), 10**9)
-    publisher.publish(message)
-time.sleep(60.0)
-"""
 
 
 def nanoseconds(stamp):
     return stamp.sec * 10**9 + stamp.nanosec
 
 
-def test_each_state_of_a_driver_at_1_khz_is_completed_with_its_stamp_within_milliseconds(ros):
+def test_each_state_of_a_driver_is_completed_with_its_stamp_in_less_than_a_millisecond_of_a_core(ros):
     first, states, frames = [], [], []
-
-    def take(message, info):
-        (states if len(message.velocity) else first).append((message, info))
-
-    ros.tester.create_subscription(JointState, "joint_states", take, EVERYTHING)
+    ros.tester.create_subscription(
+        JointState, "joint_states", lambda one: (states if len(one.velocity) else first).append(one), EVERYTHING
+    )
     if environment.can_send_tf():
         from tf2_msgs.msg import TFMessage
 
@@ -65,31 +46,37 @@ def test_each_state_of_a_driver_at_1_khz_is_completed_with_its_stamp_within_mill
     node = ros.start(sys.executable, "-m", "ada_tools.nodes", "loop_state_publisher", "--ros-args", *options)
     ros.wait(lambda: "waiting for joint states" in node.output or not node.is_running, what="the node")
     at_rest = JointState(name=["left_crank", "right_crank"], position=[0.0, 0.0])
-    tester = ros.publisher(JointState, "driver/states")
-    ros.wait(lambda: tester.publish(at_rest) or (first and (frames or not environment.can_send_tf())), what="a state")
-    ros.start(sys.executable, "-c", DRIVER)
+    driver = ros.publisher(JointState, "driver/states")
+    ros.wait(lambda: driver.publish(at_rest) or (first and (frames or not environment.can_send_tf())), what="a state")
+    before, earlier = cpu_seconds(node.pid), len(frames)
+    t = PERIOD * np.arange(COUNT)
+    sent = []
+    for i in range(COUNT):
+        least = i - IN_FLIGHT
+        ros.wait(lambda n=least: len(states) > n and (not frames or len(frames) - earlier > n), what=f"state {least}")
+        message = JointState(name=["right_crank", "left_crank"])
+        message.position = [0.3 * np.sin(t[i]), 0.2 * np.sin(2.0 * t[i])]
+        message.velocity = [0.3 * np.cos(t[i]), 0.4 * np.cos(2.0 * t[i])]
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(10**18 + i * 10**6, 10**9)
+        sent.append(nanoseconds(message.header.stamp))
+        driver.publish(message)
     ros.wait(lambda: len(states) == COUNT, what=f"{COUNT} states")
+    cpu = (cpu_seconds(node.pid) - before) / COUNT
+    print(f"time of a core for each state: {1e3 * cpu:.2f} ms")
+    assert cpu < PERIOD, "it keeps up with a driver at 1 kHz"
     model = ada.load("five_bar")
     dyn = ada.Dynamics(model)
-    stamps = [nanoseconds(message.header.stamp) for message, _ in states]
-    assert len(set(stamps)) == COUNT and sorted(stamps) == stamps
-    assert {tuple(message.name) for message, _ in states} == {tuple(model.joint_names)}
-    q, v = (np.array([getattr(message, field) for message, _ in states]) for field in ("position", "velocity"))
-    t = 1e-3 * np.arange(COUNT)
+    assert [nanoseconds(message.header.stamp) for message in states] == sent
+    assert {tuple(message.name) for message in states} == {tuple(model.joint_names)}
+    q, v = (np.array([getattr(message, field) for message in states]) for field in ("position", "velocity"))
     assert np.array_equal(q[:, model.q_index("right_crank").start], [0.3 * np.sin(x) for x in t])
     assert dyn.constraints.closure_error(q).max() < 1e-9
     assert np.abs(dyn.constraints.jacobian(q[::100]) @ v[::100, :, None]).max() < 1e-9
-    assert not any(len(message.effort) for message, _ in states), "the driver reports none"
-    late = 1e-9 * np.array([info["source_timestamp"] for _, info in states]) - 1e-9 * np.array(stamps)
-    p50, p99 = np.percentile(late, [50, 99])
-    quietest = min(np.percentile(part, 99) for part in np.split(late, PARTS))
-    figures = ", ".join(f"{1e3 * one:.2f}" for one in (p50, p99, quietest, late.max()))
-    print(f"added latency at 1 kHz [ms]: p50, p99, p99 of the quietest 0.25 s, largest: {figures}")
-    assert quietest <= SLOWEST, "other processes may halt the node for a while, but not all of the time"
+    assert not any(len(message.effort) for message in states), "the driver reports none"
     if environment.can_send_tf():
         ros.wait(lambda: len(frames) >= COUNT + 1, what="a transform for each state")
         found = deserialize_message(frames[-1], TFMessage).transforms
-        assert {nanoseconds(one.header.stamp) for one in found} == {stamps[-1]}
+        assert {nanoseconds(one.header.stamp) for one in found} == {sent[-1]}
         for one in found:
             expected = np.linalg.solve(dyn.pose(one.header.frame_id, q[-1]), dyn.pose(one.child_frame_id, q[-1]))
             place = one.transform.translation
