@@ -10,11 +10,10 @@ import socket
 import subprocess
 import sys
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
-from typing import Any
+from typing import Any, TypeAlias
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand
@@ -33,19 +32,10 @@ LONGEST_WAIT = 0.1  # maximum poll interval of the receiving thread [s]
 LONGEST_TEXT = 1000  # maximum length of a text in a request
 
 
-class Cycle(ABC):
-    """Cycle with its socket pairs.
-
-    Attributes:
-        pid: id of its process.
-        fast: client end of the socket pair for commands and feedback.
-        requests: client end of the socket pair for requests and reports.
-    """
-
-    pid: int
+class _Sockets:
+    """Socket pairs of a cycle; attributes as in `CycleThread`."""
 
     def __init__(self) -> None:
-        """Create the socket pairs."""
         self.fast, self._far_fast = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.requests, self._far_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
@@ -54,25 +44,15 @@ class Cycle(ABC):
         self.fast.close()
         self.requests.close()
 
-    @abstractmethod
-    def start(self, timeout: float) -> None:
-        """Start the cycle, and wait until it is ready."""
 
-    @abstractmethod
-    def wait(self, timeout: float) -> bool:
-        """Wait for the end of the cycle; False after the timeout."""
+class CycleThread(_Sockets):
+    """Cycle in a thread of this process.
 
-    @abstractmethod
-    def kill(self) -> None:
-        """Kill the process; only the watchdog of the device can stop the robot then."""
-
-    @abstractmethod
-    def ending(self) -> str:
-        """Describe how the cycle ended; "" while it runs."""
-
-
-class CycleThread(Cycle):
-    """Cycle in a thread of this process."""
+    Attributes:
+        pid: id of its process.
+        fast: client end of the socket pair for commands and feedback.
+        requests: client end of the socket pair for requests and reports.
+    """
 
     def __init__(
         self, driver: RobotDriver[Any], safety: SafetySettings, flight: int, clock: Clock = SYSTEM_CLOCK
@@ -83,21 +63,24 @@ class CycleThread(Cycle):
         recorder = recorder_of(flight, safety, clock)
         self.server = CycleServer(driver, safety, self._far_fast, self._far_requests, recorder, clock=clock)
 
-    def start(self, timeout: float) -> None:  # noqa: D102
+    def start(self, timeout: float) -> None:
+        """Start the cycle, and wait until it is ready."""
         self.server.loop.start()
 
-    def wait(self, timeout: float) -> bool:  # noqa: D102
+    def wait(self, timeout: float) -> bool:
+        """Wait for the end of the cycle; False after the timeout."""
         return self.server.ended.wait(timeout) and self.server.loop.stop(1.0)
 
-    def kill(self) -> None:  # noqa: D102
-        # a thread cannot be killed: it ends when its driver returns
+    def kill(self) -> None:
+        """Let it end when its driver returns, because a thread cannot be killed."""
         self.server.leave("the cycle does not reply")
 
-    def ending(self) -> str:  # noqa: D102
+    def ending(self) -> str:
+        """Describe how the cycle ended; "" while it runs."""
         return "the cycle's thread has ended" if self.server.ended.is_set() else ""
 
 
-class CycleProcess(Cycle):
+class CycleProcess(_Sockets):
     """Cycle in a separate process, unaffected by the end, freeze or load of this process.
 
     Signals to this process group (Ctrl-C, closed terminal) do not end it before the robot is at rest.
@@ -153,7 +136,8 @@ class CycleProcess(Cycle):
     def wait(self, timeout: float) -> bool:  # noqa: D102
         return self._process.wait(timeout)
 
-    def kill(self) -> None:  # noqa: D102
+    def kill(self) -> None:
+        """Kill the process; only the watchdog of the device can stop the robot then."""
         self._process.send(signal.SIGKILL)
         self._process.wait(5.0)
 
@@ -162,6 +146,9 @@ class CycleProcess(Cycle):
         if code is None:
             return ""
         return f"the cycle process was killed by signal {-code}" if code < 0 else f"the cycle process ended ({code})"
+
+
+Cycle: TypeAlias = CycleThread | CycleProcess
 
 
 class CycleConnection:

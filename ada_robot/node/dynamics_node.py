@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from ada_dynamics.clock import SYSTEM_CLOCK
@@ -22,12 +21,12 @@ from ada_dynamics.simulation.scene import Scene
 from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.node.command_inputs import CommandInputs
+from ada_robot.node.described_node import DescribedNode
 from ada_robot.node.plant_loop import PhysicsStatus, PlantLoop, done, loop_status
 from ada_robot.node.standard_services import LACKING, StandardServices
 from ada_robot.node.state_publishers import LoadPublishers, StatePublishers
 from ada_robot.processes import COMPILER
 from ada_robot.ros.diagnostics import Diagnostics
-from ada_robot.ros.inbox import AwaitedDescription
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.ros.status import Level, Status, answered
@@ -44,16 +43,12 @@ SERVO = "servo"  # prefix of the servo gains of joints
 ACTING_GRAVITY = "model.gravity"  # read-only; the model's gravity if the parameter gravity is empty
 
 
-class DynamicsNode(Node):
+class DynamicsNode(DescribedNode[DynamicsSettings]):
     """Simulates a robot, publishes its state, and drives its motors by commands.
 
     Attributes:
-        failure: exception that ended the node, for `run_node`; None while it runs.
         loop: physics thread; None until the physics is compiled.
-        outlives_callbacks: invalid messages on which rclpy itself raises are survived.
     """
-
-    outlives_callbacks = True
 
     def __init__(self, *, simulate: Callable[..., Simulation] = simulation_of, **arguments: object) -> None:
         """Load the robot, or wait for its description.
@@ -65,14 +60,12 @@ class DynamicsNode(Node):
         Raises:
             AdaError: if a parameter or the robot is invalid.
         """
-        super().__init__(NAME, **arguments)
-        self.failure: Exception | None = None
         self.is_quitting = False
         self.loop: PlantLoop | None = None
         self._simulate, self._ending = simulate, threading.Event()
         self._model: Model | None = None  # None until the robot is known
         self._compiled: tuple[Plant, float] | None = None  # and the duration of the compilation [s]
-        self._settings = Parameters(self, DynamicsSettings, on_change=self._change)
+        super().__init__(NAME, DynamicsSettings, **arguments)
         settings = self._settings.value
         if self.get_parameter("use_sim_time").value:
             raise InputError(
@@ -85,10 +78,7 @@ class DynamicsNode(Node):
                 f"{settings.physics_rate:g} Hz."
             )
         refuse_unknown_overrides(self, later=(f"{SERVO}.",))
-        if settings.robot:
-            self._set_up(None)
-        else:
-            AwaitedDescription(self, settings.description_timeout, self._set_up, self._end, once=True)
+        self._find_robot()
 
     # --- the robot ----------------------------------------------------------------------------------------------
     def _set_up(self, described: str | None) -> None:
@@ -222,9 +212,6 @@ class DynamicsNode(Node):
         self._timer.cancel()
         self.close()  # before the shutdown, because its threads publish
         self.context.try_shutdown()
-
-    def _end(self, problem: BaseException) -> None:
-        self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
 
     # --- parameters ---------------------------------------------------------------------------------------------
     def _change(self, old: DynamicsSettings, new: DynamicsSettings) -> None:

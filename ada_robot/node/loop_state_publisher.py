@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ada_dynamics.clock import SYSTEM_CLOCK
@@ -18,12 +17,12 @@ from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation.record.messages import NANOSECONDS, JointStates
 from ada_robot.messages.incoming import StateNumbers
 from ada_robot.messages.outgoing import JointStateLayouts, StateMessages
+from ada_robot.node.described_node import DescribedNode
 from ada_robot.node.loop_states import LoopStates, LoopStateSettings
 from ada_robot.node.state_publishers import Frames, can_send_frames, publish_description, publish_fixed
 from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics
-from ada_robot.ros.inbox import AwaitedDescription
-from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
+from ada_robot.ros.parameters import refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.ros.status import Level, Status
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
@@ -35,16 +34,12 @@ _TOGETHER = 100  # joint states in one callback, so that diagnostics are publish
 _LOG_INTERVAL = 5.0  # minimum time between warnings of refused joint states [s]
 
 
-class LoopStatePublisher(Node):
+class LoopStatePublisher(DescribedNode[LoopStateSettings]):
     """Publishes joint_states of all joints, and /tf, for each message on motor_states, with its stamp.
 
     Attributes:
-        failure: exception that ended the node, for `run_node`; None while it runs.
         states: completion of the states; None until the robot is known.
-        outlives_callbacks: invalid messages on which rclpy itself raises are survived.
     """
-
-    outlives_callbacks = True
 
     def __init__(self, **arguments: object) -> None:
         """Load the robot, or wait for its description.
@@ -55,10 +50,8 @@ class LoopStatePublisher(Node):
         Raises:
             AdaError: if a parameter, a remapping or the robot is invalid.
         """
-        super().__init__(NAME, **arguments)
-        self.failure: Exception | None = None
         self.states: LoopStates | None = None
-        self._settings = Parameters(self, LoopStateSettings, on_change=self._change)
+        super().__init__(NAME, LoopStateSettings, **arguments)
         refuse_unknown_overrides(self)
         settings = self._settings.value
         self._publisher = self.create_publisher(JointState, "joint_states", qos.STATES)
@@ -67,10 +60,7 @@ class LoopStatePublisher(Node):
         self._is_refusing = False
         self._health = Diagnostics(self, settings.robot or "robot")
         self._health.add("complete states", self._status)
-        if settings.robot:
-            self._set_up(None)
-        else:
-            AwaitedDescription(self, settings.description_timeout, self._set_up, self._end, once=True)
+        self._find_robot()
 
     # --- the robot ----------------------------------------------------------------------------------------------
     def _set_up(self, described: str | None) -> None:
@@ -154,9 +144,6 @@ class LoopStatePublisher(Node):
     def _change(self, _old: LoopStateSettings, new: LoopStateSettings) -> None:
         if self.states is not None:
             self.states.settings = new
-
-    def _end(self, problem: BaseException) -> None:
-        self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,7 +28,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_robot.driver import Feedback
 from ada_robot.messages.incoming import StateNumbers
-from ada_robot.ros.robot_settings import PlaceSettings
+from ada_robot.ros.robot_settings import DescribedSettings, PlaceSettings
 from ada_robot.ros.status import Level, Status
 from ada_robot.settings import setting
 
@@ -39,16 +39,9 @@ _MOST_SELECTIONS = 32  # different lists of joint names that are remembered
 
 
 @dataclass(frozen=True)
-class LoopStateSettings(PlaceSettings):
+class LoopStateSettings(PlaceSettings, DescribedSettings):
     """Parameters of loop_state_publisher."""
 
-    robot: str = setting(
-        "", "catalogue name (`ada list`) or path of a robot file; empty: wait for robot_description", read_only=True
-    )
-    loops: str = setting("", "path of a YAML or JSON file with loop joints", read_only=True)
-    description_timeout: float = setting(
-        10.0, "timeout of robot_description; 0: none", unit="s", lower=0.0, read_only=True
-    )
     reference: tuple[float, ...] = setting(
         (),
         "configuration q near a closed one, in the assembly mode of the robot; empty: start configuration of the robot",

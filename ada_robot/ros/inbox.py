@@ -148,13 +148,6 @@ class NoCallbacks(CallbackGroup):
         """Return False."""
         return False
 
-    def beginning_execution(self, entity: object) -> bool:
-        """Return False."""
-        return False
-
-    def ending_execution(self, entity: object) -> None:
-        """Do nothing, because no callback is executed."""
-
 
 class Inbox:
     """Subscription without a callback. One thread at a time may call `fetch`.
@@ -295,8 +288,6 @@ class AwaitedDescription:
         timeout: float,
         take: Callable[[str], None],
         give_up: Callable[[Exception], None],
-        *,
-        once: bool = False,
     ) -> None:
         """Subscribe.
 
@@ -304,10 +295,9 @@ class AwaitedDescription:
             node: node of the subscription.
             timeout: timeout of the first description [s]; 0 for none.
             take: called with each description.
-            give_up: called with the error if none is received in time, and with `once` if `take` fails.
-            once: whether to take the first description only.
+            give_up: called with the error if none is received in time.
         """
-        self._node, self._timeout, self._take, self._give_up, self._once = node, timeout, take, give_up, once
+        self._node, self._timeout, self._take, self._give_up = node, timeout, take, give_up
         self._subscription = node.create_subscription(String, TOPIC, self._receive, qos.LATCHED)
         self.topic = self._subscription.topic_name
         self._timer = None
@@ -317,14 +307,7 @@ class AwaitedDescription:
 
     def _receive(self, message: String) -> None:
         self._stop_waiting()
-        if not self._once:
-            self._take(message.data)
-            return
-        self._node.destroy_subscription(self._subscription)
-        try:
-            self._take(message.data)
-        except Exception as problem:  # without a robot the node ends
-            self._give_up(problem)
+        self._take(message.data)
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:

@@ -50,19 +50,25 @@ class PlaceSettings(FrameSettings):
 
 
 @dataclass(frozen=True)
-class RobotSettings(FrameSettings):
-    """Robot model and its base."""
+class DescribedSettings(FrameSettings):
+    """Source of the robot model."""
 
     robot: str = setting(
         "", "catalogue name (`ada list`) or path of a robot file; empty: wait for robot_description", read_only=True
     )
     loops: str = setting("", "path of a YAML or JSON file with loop joints", read_only=True)
+    description_timeout: float = setting(
+        10.0, "timeout of robot_description; 0: none", unit="s", lower=0.0, read_only=True
+    )
+
+
+@dataclass(frozen=True)
+class RobotSettings(DescribedSettings):
+    """Robot model and its base."""
+
     base: str = setting(AUTO, "base; auto: of the catalogue, else fixed", choices=(AUTO, *BASES), read_only=True)
     gravity: tuple[float, ...] = setting(
         (), "gravity vector in the world; empty: that of the robot", unit="m/s^2", read_only=True
-    )
-    description_timeout: float = setting(
-        10.0, "timeout of robot_description; 0: none", unit="s", lower=0.0, read_only=True
     )
 
     def __post_init__(self) -> None:
