@@ -86,7 +86,7 @@ def test_zero_moment_point_of_the_motion_is_that_of_the_wrenches_of_the_feet():
     found = scenarios.measure(scenario, scenarios.simulate(scenario), ["zmp_margin", "zmp_margin_of_motion"])
     assert found["zmp_margin_of_motion"] == pytest.approx(found["zmp_margin"], abs=1e-12)
     near = scenarios.measure(coarse, scenarios.simulate(coarse), ["zmp_margin_of_motion"])
-    assert near["zmp_margin_of_motion"] == pytest.approx(found["zmp_margin"], abs=2e-4)  # of first order
+    assert near["zmp_margin_of_motion"] == pytest.approx(found["zmp_margin"], abs=5e-4)  # of first order, steps of 1 ms
 
 
 def test_groups_name_scenarios_that_exist():
