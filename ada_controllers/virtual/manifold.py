@@ -17,7 +17,7 @@ from ada_controllers.state import JointReference, PoseReference, Reference
 from ada_controllers.virtual.law import Law
 from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.singular import System
+from ada_dynamics.constraints.singular import LoopSystem
 
 ZONE = 1e-2  # relative singular value below which the previous branch is continued
 DAMPED = 1e-3  # relative singular value below which steps of the loop closure are damped
@@ -65,12 +65,12 @@ class Manifold:
         self.mechanism, self._closed = mechanism, mechanism.closed
         self._rest = np.zeros(mechanism.robot.nv)
 
-    def at(self, q: Array, v: Array | None = None, effort: Array | None = None) -> System:
+    def at(self, q: Array, v: Array | None = None, effort: Array | None = None) -> LoopSystem:
         """Return the equations of motion with constraints in lengths; at rest and without efforts by default."""
         rest = self._rest
         return self._closed.system(q, rest if v is None else v, rest if effort is None else effort)
 
-    def whitened(self, q: Array, full: bool = False) -> tuple[System, Array, Array, Array, Array]:
+    def whitened(self, q: Array, full: bool = False) -> tuple[LoopSystem, Array, Array, Array, Array]:
         """Return the equations, L of M = L Lᵀ, and U, s, Vᵀ of L⁻¹ Jᵀ."""
         here = self.at(q)
         L = np.asarray(np.linalg.cholesky(here.M), dtype=np.float64)

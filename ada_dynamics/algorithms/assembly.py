@@ -36,7 +36,7 @@ from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3
 
 
-class Solution(NamedTuple):
+class AssemblySolution(NamedTuple):
     """Result of forward dynamics."""
 
     accelerations: list[Scalar]  # q̈
@@ -161,7 +161,7 @@ class AssemblyAlgorithm:
         order: AssemblyOrder | str | None = None,
         rows: Mapping[str, Sequence[int]] | None = None,
         group_of: GroupOf | None = None,
-    ) -> Solution:
+    ) -> AssemblySolution:
         """Compute the joint accelerations and the wrench of every joint.
 
         Args:
@@ -187,7 +187,7 @@ class AssemblyAlgorithm:
         for body in tree.bodies:
             accelerations[body.v] = outcomes[body.index][0].rates
         of_loops = [(loop, outcomes[len(tree.bodies) + k]) for k, loop in enumerate(tree.loops)]
-        return Solution(
+        return AssemblySolution(
             accelerations,
             [x for loop, (outcome, _) in of_loops for x in outcome.x[: len(state.used(loop))]],
             _original_wrenches(basis, state, accelerations, [outcomes[b.index][1] for b in tree.bodies]),

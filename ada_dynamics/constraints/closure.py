@@ -32,7 +32,6 @@ class ClosureResult(NamedTuple):
 
     q: Array
     error: float  # largest closure error, in characteristic lengths
-    steps: int
 
 
 def gauss_newton(
@@ -63,8 +62,8 @@ def gauss_newton(
         return constraints.violation(at) * weights
 
     g = error(q)
-    taken, before = 0, np.inf
-    for _ in range(steps):
+    before = np.inf
+    for taken in range(steps):
         if taken % _PATIENCE == 0:
             now = float(np.linalg.norm(g))
             if now > stalled * before and now > ROUNDED_GAP:
@@ -77,11 +76,10 @@ def gauss_newton(
             polish -= 1
         J = constraints.jacobian(q)[:, moved] * weights[:, None]
         better = _better(constraints, q, g, J, moved, error, cut)
-        taken += 1
         if better is None:
             break
         q, g = better
-    return ClosureResult(q, float(np.max(np.abs(g), initial=0.0)), taken)
+    return ClosureResult(q, float(np.max(np.abs(g), initial=0.0)))
 
 
 def _better(

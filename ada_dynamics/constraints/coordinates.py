@@ -100,16 +100,14 @@ class CoordinateSets:
             return None
         used = sorted(analysis.independent)
         w = analysis.constraints.weights[used]
-        poses = [analysis.configurations[i] for i in self._determining(chosen)]
+        # without samples near a configuration in which the chosen velocities do not determine the motion
+        shares = np.array([least_share(N, chosen) for N in self.samples])
+        regular = np.flatnonzero(shares >= NEAR_SINGULAR * np.median(shares[shares > RANK]))
+        poses = [analysis.configurations[i] for i in regular]
         samples = [analysis.constraints.jacobian(q)[used] / w[:, None] * self.units for q in poses]
         pivots, sizes = pivots_of(samples, chosen)
         typical = [float(size * w[i] / self.units[k]) for size, (i, k) in zip(sizes, pivots, strict=True)]
         return MapOrder(analysis.by_loop(analysis.independent), tuple(pivots), tuple(typical), chosen)
-
-    def _determining(self, chosen: Sequence[int]) -> list[int]:
-        """Samples that are not near a configuration in which the chosen velocities do not determine the motion."""
-        shares = np.array([least_share(N, chosen) for N in self.samples])
-        return np.flatnonzero(shares >= NEAR_SINGULAR * np.median(shares[shares > RANK])).tolist()
 
     def refuse_missing(self, chosen: Sequence[int], what: str) -> int:
         """Raise if velocities determine the motion in no configuration; return the number of surplus ones."""

@@ -29,7 +29,7 @@ AT_REST = 1e-9  # largest velocity
 _ROUNDING = 1e-12
 
 
-class System(NamedTuple):
+class LoopSystem(NamedTuple):
     """M a + Jᵀ x = r, J a = -γ, with weighted constraints; a leading axis is a batch of states."""
 
     M: Array
@@ -47,7 +47,7 @@ class Rates(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Solution:
+class SvdSolution:
     """Constrained accelerations in one state.
 
     Attributes:
@@ -70,13 +70,13 @@ class Solution:
     lost_rank: int = 0
 
 
-def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> Solution:
+def solve(system: LoopSystem, rank: int, v: Array, rates: Callable[[], Rates]) -> SvdSolution:
     """Accelerations and multipliers of one state, for the rank of J in general configurations.
 
     In singular configurations, `rates` computes the derivatives of J and γ.
     """
     if not all(np.isfinite(part).all() for part in system):  # a diverged motion
-        return Solution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
+        return SvdSolution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
     try:
         at = _resisted(system)
     except np.linalg.LinAlgError:
@@ -91,17 +91,17 @@ def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> So
     a, x = at.held(system, kept)
     missing, is_at_rest = rank - kept, is_singular and float(np.max(np.abs(v), initial=0.0)) < AT_REST
     if not is_singular:
-        return Solution(a, -x, sigma, False, False, np.zeros((0, len(system.J))), missing)
+        return SvdSolution(a, -x, sigma, False, False, np.zeros((0, len(system.J))), missing)
     lost = at.Vt[kept:]
     if len(at.Vt) < len(system.J):  # more constraints than velocities
         lost = np.vstack([lost, np.linalg.svd(at.Vt, full_matrices=True)[2][len(at.Vt) :]])
     if not is_at_rest:
         a = _with_third_derivative(system, at.L, at.y, at.Vt[:kept], lost, rates())
         x = np.asarray(np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0], dtype=np.float64)
-    return Solution(a, -x, sigma, True, is_at_rest, lost, missing)
+    return SvdSolution(a, -x, sigma, True, is_at_rest, lost, missing)
 
 
-def suspects(systems: System, rank: int) -> NDArray[np.intp]:
+def suspects(systems: LoopSystem, rank: int) -> NDArray[np.intp]:
     """Indices of the states of a batch that may be singular and need `solve`."""
     try:
         sigma = _resisted(systems).sigma(rank)
@@ -124,7 +124,7 @@ class Whitened(NamedTuple):
         """Ratio of the singular value number `rank` to the largest one."""
         return np.asarray(self.s[..., rank - 1] / self.s[..., 0] if rank else np.ones(self.s.shape[:-1]))
 
-    def held(self, system: System, rank: int) -> tuple[Array, Array]:
+    def held(self, system: LoopSystem, rank: int) -> tuple[Array, Array]:
         """Accelerations and least-norm multipliers x, truncated at `rank` singular values."""
         U, s, Vt = self.U[..., :rank], self.s[..., :rank], self.Vt[..., :rank, :]
         along = np.einsum("...nk,...n->...k", U, self.y) / s + np.einsum("...kc,...c->...k", Vt, system.rate) / s**2
@@ -134,7 +134,7 @@ class Whitened(NamedTuple):
         return np.asarray(a, dtype=np.float64), x
 
 
-def whitened(system: System) -> Whitened:
+def whitened(system: LoopSystem) -> Whitened:
     """Cholesky factor and singular values of one state or of a batch."""
     L: Array = np.asarray(np.linalg.cholesky(system.M), dtype=np.float64)
     W: Array = np.asarray(np.linalg.solve(L, system.J.swapaxes(-1, -2)), dtype=np.float64)
@@ -142,7 +142,7 @@ def whitened(system: System) -> Whitened:
     return Whitened(L, y, W, *np.linalg.svd(W, full_matrices=False))
 
 
-def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost: Array, rates: Rates) -> Array:
+def _with_third_derivative(system: LoopSystem, L: Array, y: Array, kept: Array, lost: Array, rates: Rates) -> Array:
     rows = np.vstack([kept @ system.J, lost @ (rates.J + rates.rate_by_v)])
     right = -np.concatenate([kept @ system.rate, lost @ rates.rate_by_q])
     V = np.linalg.solve(L, rows.T)
@@ -157,7 +157,7 @@ def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost
     return np.asarray(np.linalg.solve(L.T, moved + free), dtype=np.float64)
 
 
-def stiffened(system: System) -> System:
+def stiffened(system: LoopSystem) -> LoopSystem:
     """System with the same solution and M + w JᵀJ in place of M, which is regular if the loops support massless links.
 
     With J a = -γ, w JᵀJ a = -w Jᵀγ is added on the right. The weight w gives violating velocities the mean inertia of
@@ -169,7 +169,7 @@ def stiffened(system: System) -> System:
     return system._replace(M=system.M + weighted @ J, r=system.r - _times(weighted, system.rate))
 
 
-def _resisted(system: System) -> Whitened:
+def _resisted(system: LoopSystem) -> Whitened:
     """`whitened`; a LinAlgError if a pivot of M = L Lᵀ is rounding, so that no inertia resists some motion."""
     at = whitened(system)
     pivots, inertias = (np.diagonal(matrix, axis1=-2, axis2=-1) for matrix in (at.L, system.M))
@@ -178,15 +178,15 @@ def _resisted(system: System) -> Whitened:
     return at
 
 
-def _unresisted(system: System, rank: int) -> Solution:
+def _unresisted(system: LoopSystem, rank: int) -> SvdSolution:
     """NaN, for a mechanism in which no inertia resists an admissible motion."""
     s = np.linalg.svd(system.J, compute_uv=False)
     sigma, conditions = float(s[rank - 1] / s[0]) if rank else 1.0, len(system.J)
     nothing = np.full(len(system.r), np.nan), np.full(conditions, np.nan)
-    return Solution(*nothing, sigma, True, False, np.zeros((0, conditions)))
+    return SvdSolution(*nothing, sigma, True, False, np.zeros((0, conditions)))
 
 
-def branch_directions(system: System, lost: Array, rate: Callable[[Array], Array]) -> list[Array]:
+def branch_directions(system: LoopSystem, lost: Array, rate: Callable[[Array], Array]) -> list[Array]:
     """Tangents of the branches that cross in a singular configuration.
 
     Admissible velocities satisfy uᵀ γ(v) = 0 for the vanishing combinations u, a quadratic equation in the null space
@@ -228,7 +228,7 @@ def directions(J: Array, rank: int) -> Array:
     return np.asarray(np.linalg.svd(J)[2][rank:].T, dtype=np.float64)
 
 
-def along_branch(J: Array, rank: int, solution: Solution, v: Array, rates: Callable[[Array], Rates]) -> Array | None:
+def along_branch(J: Array, rank: int, solution: SvdSolution, v: Array, rates: Callable[[Array], Rates]) -> Array | None:
     """Orthonormal basis of the tangent space of the branch on which the mechanism moves with v, at rest with v̇.
 
     None without a velocity, or if v is not along a branch. The rank is that of J in general configurations; `rates`
@@ -266,7 +266,7 @@ def metric(M: Array, J: Array, rank: int) -> Whitened:
     Raises:
         LinAlgError: no inertia resists an admissible motion.
     """
-    at = _resisted(stiffened(System(M, np.zeros(M.shape[:-1]), J, np.zeros(J.shape[:-1]))))
+    at = _resisted(stiffened(LoopSystem(M, np.zeros(M.shape[:-1]), J, np.zeros(J.shape[:-1]))))
     # if the constraints are violated, dependent ones have small singular values
     kept = (at.s > CUT * np.max(at.s, axis=-1, initial=0.0, keepdims=True)) & (np.arange(at.s.shape[-1]) < rank)
     return at._replace(U=at.U * kept[..., None, :], s=np.where(kept, at.s, np.inf))

@@ -66,7 +66,7 @@ class ConstraintSolution(NamedTuple):
     acceleration: Array
     multipliers: Array
     tier: str  # of the solver, the slowest one of a batch
-    decompositions: dict[int, singular.Solution]  # of the rank-revealing solver, by state
+    decompositions: dict[int, singular.SvdSolution]  # of the rank-revealing solver, by state
 
 
 class ClosedDynamics:
@@ -232,13 +232,13 @@ class ClosedDynamics:
         (*results, margin), _ = kernel.batch_status(*inputs)
         return results, np.isfinite(results[0]).all(axis=1) & (margin[:, 0] >= 0.0)
 
-    def system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.System:
+    def system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.LoopSystem:
         """Equations of motion with weighted constraints, in one state or in each state of a batch."""
         if wrenches is None:
             wrenches = np.zeros((*q.shape[:-1], 6 * len(self.tree.bodies)))
         (M, r, J, rate), _ = run(self.constraint_kernel("loop_system", quick=True), q, v, tau, wrenches)
         w = self.weights
-        return singular.System(M, r, J / w[:, None], rate / w)
+        return singular.LoopSystem(M, r, J / w[:, None], rate / w)
 
     @cached_property
     def weights(self) -> Array:
@@ -315,7 +315,7 @@ class ClosedDynamics:
             found = found._replace(multipliers=np.einsum("...cr,...r->...c", U, along) / self.weights)
         return found, flags
 
-    def _last_tier(self, found: Iterable[singular.Solution]) -> str:
+    def _last_tier(self, found: Iterable[singular.SvdSolution]) -> str:
         """Tier of the rank-revealing solver, which in regular configurations counts as robust."""
         return RANK_REVEALING if self.plans.is_dense_only or any(at.is_singular for at in found) else ROBUST
 
@@ -338,7 +338,7 @@ class ClosedDynamics:
         self._orders[name] = found
         return found
 
-    def _decomposed(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.Solution:
+    def _decomposed(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.SvdSolution:
         """Rank-revealing solution of one state, with a warning in singular configurations."""
         system = self.system(q, v, tau, wrenches)
         found = singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
@@ -346,7 +346,7 @@ class ClosedDynamics:
             self._warn(found, q, OF_FORWARD)
         return found
 
-    def _solution(self, q: Array, v: Array) -> tuple[singular.System, singular.Solution]:
+    def _solution(self, q: Array, v: Array) -> tuple[singular.LoopSystem, singular.SvdSolution]:
         """The system without efforts, and its rank-revealing solution."""
         system = self.system(q, v, np.zeros(self.model.nv))
         return system, singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
@@ -368,7 +368,7 @@ class ClosedDynamics:
         least[at.sigma(self.analysis.rank) < singular.SINGULAR] = np.inf
         return np.concatenate([combinations.weights(matrix), least[:, None]], axis=1)
 
-    def _warn(self, solution: singular.Solution, q: Array, what: str) -> None:
+    def _warn(self, solution: singular.SvdSolution, q: Array, what: str) -> None:
         warn_singular(self.model, self.lost_names(solution), what, self.tangents(q) if solution.is_at_rest else None)
 
     def tangents(self, q: Array) -> list[Array]:
@@ -376,7 +376,7 @@ class ClosedDynamics:
         system, solution = self._solution(q, np.zeros(self.model.nv))
         return singular.branch_directions(system, solution.lost, lambda v: self._gamma(q, v))
 
-    def lost_names(self, solution: singular.Solution) -> set[str]:
+    def lost_names(self, solution: singular.SvdSolution) -> set[str]:
         """Loops whose constraints lose rank."""
         shares = np.max(np.abs(solution.lost), axis=0, initial=0.0)
         taking_part = [c for c, share in zip(self.plans.nontrivial, shares, strict=True) if share > 0.1]

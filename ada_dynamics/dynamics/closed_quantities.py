@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ada_dynamics.algorithms import ada, closed_aba, closure, dca, effort_distribution, jacobians, kkt, lagrange, rnea
-from ada_dynamics.algorithms.assembly import Solution
+from ada_dynamics.algorithms.assembly import AssemblySolution
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.effort_distribution import Sharing
 from ada_dynamics.algorithms.kinematics import at_rest, motions, position_rates, standing_still, transforms
@@ -28,7 +28,7 @@ from ada_dynamics.dynamics.quantities import (
     Order,
     Outputs,
     Quantity,
-    Row,
+    QuantityRow,
     Vector,
     body_wrenches,
     force_first,
@@ -49,7 +49,7 @@ SOLVERS: dict[str, Callable[..., ConstrainedSolution]] = {
     "aba": closed_aba.forward_dynamics,
     "lagrange": partial(kkt.forward_dynamics, equations=lagrange.mass_and_rest),
 }
-ASSEMBLIES: dict[str, Callable[..., Solution]] = {"ada": ada.solve, "dca": dca.solve}
+ASSEMBLIES: dict[str, Callable[..., AssemblySolution]] = {"ada": ada.solve, "dca": dca.solve}
 
 EARLY_THRESHOLD = 1e-6  # of a typical pivot; the error of an early order is 1e-13 at 1e-4
 LATE_THRESHOLD = 1e-8  # corresponds to relative singular values of 1e-4
@@ -246,15 +246,15 @@ def _term_rates(constraints: ConstraintSet, plans: EliminationPlans, q: Vector, 
 
 
 _TERMS: dict[str, tuple[int | str, ...]] = {"J": ("nontrivial", "nv"), "rate": ("nontrivial",)}
-CONSTRAINTS: dict[str, Row] = {
+CONSTRAINTS: dict[str, QuantityRow] = {
     # M, τ - h, and J, γ of the non-trivial constraints
-    "loop_system": Row(("q", "v", "tau", "wrenches"), {"M": ("nv", "nv"), "r": ("nv",), **_TERMS}, _system),
+    "loop_system": QuantityRow(("q", "v", "tau", "wrenches"), {"M": ("nv", "nv"), "r": ("nv",), **_TERMS}, _system),
     # J and γ of these
-    "constraint_terms": Row(("q", "v"), _TERMS, _terms),
+    "constraint_terms": QuantityRow(("q", "v"), _TERMS, _terms),
     # rates of J and γ while q moves with v and v itself is constant: J̇ and (∂γ/∂q) v
-    "constraint_rates": Row(("q", "v"), _TERMS, _term_rates),
-    # violation of every constraint of every loop
-    "constraint_violation": Row(("q",), {"gap": ("rows",)}, lambda constraints, plans, q: constraints.violation(q)),
+    "constraint_rates": QuantityRow(("q", "v"), _TERMS, _term_rates),
+    # violation of all constraints
+    "constraint_violation": QuantityRow(("q",), {"gap": ("rows",)}, lambda constraints, _, q: constraints.violation(q)),
 }
 """Quantities of the constraints by name: results = equation(constraints, plans, *inputs)."""
 

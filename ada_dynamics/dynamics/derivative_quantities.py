@@ -31,7 +31,7 @@ from ada_dynamics.dynamics.derivative_columns import ResidualColumns
 from ada_dynamics.dynamics.quantities import (
     Outputs,
     Quantity,
-    Row,
+    QuantityRow,
     Vector,
     of_tree,
     quantity,
@@ -286,17 +286,17 @@ def _inverse_hvp(equations: Equations, given: Vectors) -> Outputs:
 _OF_FORWARD, _OF_INVERSE = ("q", "v", "tau"), ("q", "v", "a")
 _MATRICES = dict.fromkeys(("dq", "dv", "du"), ("nv", "nv"))
 _CHANGED_STATE = ("d_q", "d_v")
-DERIVATIVES: dict[str, Row] = {
-    "forward_derivatives": Row(_OF_FORWARD, _MATRICES, _forward_derivatives),
-    "forward_jvp": Row((*_OF_FORWARD, *_CHANGED_STATE, "d_tau"), {"d_a": ("nv",)}, _forward_jvp),
-    "forward_vjp": Row((*_OF_FORWARD, "w"), dict.fromkeys(("by_q", "by_v", "by_tau"), ("nv",)), _forward_vjp),
-    "forward_hvp": Row(
+DERIVATIVES: dict[str, QuantityRow] = {
+    "forward_derivatives": QuantityRow(_OF_FORWARD, _MATRICES, _forward_derivatives),
+    "forward_jvp": QuantityRow((*_OF_FORWARD, *_CHANGED_STATE, "d_tau"), {"d_a": ("nv",)}, _forward_jvp),
+    "forward_vjp": QuantityRow((*_OF_FORWARD, "w"), dict.fromkeys(("by_q", "by_v", "by_tau"), ("nv",)), _forward_vjp),
+    "forward_hvp": QuantityRow(
         (*_OF_FORWARD, "w", *_CHANGED_STATE, "d_tau"), dict.fromkeys(("by_q", "by_v", "by_tau"), ("nv",)), _forward_hvp
     ),
-    "inverse_derivatives": Row(_OF_INVERSE, _MATRICES, _inverse_derivatives),
-    "inverse_jvp": Row((*_OF_INVERSE, *_CHANGED_STATE, "d_a"), {"d_tau": ("nv",)}, _inverse_jvp),
-    "inverse_vjp": Row((*_OF_INVERSE, "w"), dict.fromkeys(("by_q", "by_v", "by_a"), ("nv",)), _inverse_vjp),
-    "inverse_hvp": Row(
+    "inverse_derivatives": QuantityRow(_OF_INVERSE, _MATRICES, _inverse_derivatives),
+    "inverse_jvp": QuantityRow((*_OF_INVERSE, *_CHANGED_STATE, "d_a"), {"d_tau": ("nv",)}, _inverse_jvp),
+    "inverse_vjp": QuantityRow((*_OF_INVERSE, "w"), dict.fromkeys(("by_q", "by_v", "by_a"), ("nv",)), _inverse_vjp),
+    "inverse_hvp": QuantityRow(
         (*_OF_INVERSE, "w", *_CHANGED_STATE, "d_a"), dict.fromkeys(("by_q", "by_v", "by_a"), ("nv",)), _inverse_hvp
     ),
 }

@@ -314,10 +314,6 @@ def _forward_3(at: At) -> dict[str, Any]:
     return {"rates": tuple(rates), "acceleration": (*acceleration.angular, *acceleration.linear)}
 
 
-def _inverse_1(at: At) -> dict[str, Any]:
-    return _start(at, at.third)
-
-
 def _inverse_2(at: At) -> dict[str, Any]:
     wrench = _wrench(at.own)
     efforts = rnea.joint_efforts(at.body, at.q, wrench)
@@ -348,7 +344,10 @@ PROGRAMS = {
     "inverse": LoopProgram(
         "inverse",
         "a",
-        ((True, _inverse_1, _START), (False, _inverse_2, {"efforts": ("out", 0), "wrench": ("parent", WRENCH)})),
+        (
+            (True, lambda at: _start(at, at.third), _START),
+            (False, _inverse_2, {"efforts": ("out", 0), "wrench": ("parent", WRENCH)}),
+        ),
         *_TABLES,
     ),
 }

@@ -56,7 +56,7 @@ class Quantity:
     body: Callable[..., Traced]  # computes it, guards included, over any scalars
 
 
-class Row(NamedTuple):
+class QuantityRow(NamedTuple):
     """Row of a table: results = equation(tree, *inputs), or equation(tree, *inputs, link, ...) for one of a link.
 
     An equation of several results returns them in the order of `shapes`.
@@ -77,7 +77,7 @@ class Row(NamedTuple):
             for name, shape in self.shapes.items()
         }
 
-    def rate(self) -> Row:
+    def rate(self) -> QuantityRow:
         """The time derivative along v of a quantity of q alone."""
         return self._replace(inputs=(*self.inputs, "v"), is_rate=True)
 
@@ -225,52 +225,52 @@ def _rows(columns: Sequence[Vector]) -> list[list[Scalar]]:
 
 
 _SQUARE = ("nv", "nv")
-TABLE: dict[str, Row] = {
-    "inverse": Row(("q", "v", "a"), {"tau": ("nv",)}, rnea.inverse_dynamics, True),
-    "pulled": Row(("q",), {"efforts": ("nv",), "dq": _SQUARE}, _pulled),  # with external wrenches
-    "mass_matrix": Row(("q",), {"M": _SQUARE}, lambda tree, q: crba.mass_matrix(tree, q).dense(), True),
-    "mass_matrix_unit_vector": Row(("q",), {"M": _SQUARE}, crba.mass_matrix_by_unit_vectors, True),
-    "mass_matrix_jacobian": Row(("q",), {"M": _SQUARE}, crba.mass_matrix_by_jacobians, True),
-    "inverse_mass_matrix": Row(("q",), {"M_inv": _SQUARE}, _inverse_mass_matrix, True, True),
-    "coriolis_matrix": Row(("q", "v"), {"C": _SQUARE}, _coriolis_matrix),
-    "bias": Row(("q", "v"), {"h": ("nv",)}, lambda tree, q, v: rnea.inverse_dynamics(tree, q, v, None), True),
-    "gravity": Row(("q",), {"g": ("nv",)}, rnea.gravity_efforts, True),
-    "forward_kinematics": Row(
+TABLE: dict[str, QuantityRow] = {
+    "inverse": QuantityRow(("q", "v", "a"), {"tau": ("nv",)}, rnea.inverse_dynamics, True),
+    "pulled": QuantityRow(("q",), {"efforts": ("nv",), "dq": _SQUARE}, _pulled),  # with external wrenches
+    "mass_matrix": QuantityRow(("q",), {"M": _SQUARE}, lambda tree, q: crba.mass_matrix(tree, q).dense(), True),
+    "mass_matrix_unit_vector": QuantityRow(("q",), {"M": _SQUARE}, crba.mass_matrix_by_unit_vectors, True),
+    "mass_matrix_jacobian": QuantityRow(("q",), {"M": _SQUARE}, crba.mass_matrix_by_jacobians, True),
+    "inverse_mass_matrix": QuantityRow(("q",), {"M_inv": _SQUARE}, _inverse_mass_matrix, True, True),
+    "coriolis_matrix": QuantityRow(("q", "v"), {"C": _SQUARE}, _coriolis_matrix),
+    "bias": QuantityRow(("q", "v"), {"h": ("nv",)}, lambda tree, q, v: rnea.inverse_dynamics(tree, q, v, None), True),
+    "gravity": QuantityRow(("q",), {"g": ("nv",)}, rnea.gravity_efforts, True),
+    "forward_kinematics": QuantityRow(
         ("q",),
         {"T": ("frames", 4, 4)},
         lambda tree, q: [as_matrix(X) for X in kinematics.all_link_poses(tree, q).values()],
     ),
-    "position_map": Row(  # N of q̇ = N(q) v
+    "position_map": QuantityRow(  # N of q̇ = N(q) v
         ("q",),
         {"N": ("nq", "nv")},
         lambda tree, q: _rows([position_rates(tree, q, unit) for unit in unit_vectors(tree.nv)]),
     ),
-    "com": Row(("q",), {"c": (3,)}, centroidal.com),
-    "com_velocity": Row(
+    "com": QuantityRow(("q",), {"c": (3,)}, centroidal.com),
+    "com_velocity": QuantityRow(
         ("q", "v"),
         {"c_rate": (3,)},
         lambda tree, q, v: (1.0 / centroidal.moving_mass(tree)) * centroidal.momentum(tree, q, v).force,
     ),
-    "com_acceleration": Row(("q", "v", "a"), {"c_acceleration": (3,)}, centroidal.com_acceleration),
-    "com_jacobian": Row(("q",), {"J": (3, "nv")}, lambda tree, q: _rows(centroidal.com_jacobian(tree, q))),
-    "momentum": Row(("q", "v"), {"h": (6,)}, lambda tree, q, v: force_first(centroidal.momentum(tree, q, v))),
-    "momentum_matrix": Row(
+    "com_acceleration": QuantityRow(("q", "v", "a"), {"c_acceleration": (3,)}, centroidal.com_acceleration),
+    "com_jacobian": QuantityRow(("q",), {"J": (3, "nv")}, lambda tree, q: _rows(centroidal.com_jacobian(tree, q))),
+    "momentum": QuantityRow(("q", "v"), {"h": (6,)}, lambda tree, q, v: force_first(centroidal.momentum(tree, q, v))),
+    "momentum_matrix": QuantityRow(
         ("q",), {"A": (6, "nv")}, lambda tree, q: _rows([force_first(c) for c in centroidal.momentum_columns(tree, q)])
     ),
-    "energy": Row(
+    "energy": QuantityRow(
         ("q", "v"), {"energy": (2,)}, lambda tree, q, v: (energy.kinetic(tree, q, v), energy.potential(tree, q))
     ),
     # --- of links ---------------------------------------------------------------------------------------------------
-    "pose": Row(("q",), {"T": (4, 4)}, lambda tree, q, link: as_matrix(kinematics.link_pose(tree, q, link))),
-    "velocity": Row(
+    "pose": QuantityRow(("q",), {"T": (4, 4)}, lambda tree, q, link: as_matrix(kinematics.link_pose(tree, q, link))),
+    "velocity": QuantityRow(
         ("q", "v"), {"V": (6,)}, lambda tree, q, v, link: linear_first(kinematics.link_velocity(tree, q, v, link))
     ),
-    "acceleration": Row(
+    "acceleration": QuantityRow(
         ("q", "v", "a"),
         {"A": (6,)},
         lambda tree, q, v, a, link: linear_first(kinematics.link_acceleration(tree, q, v, a, link)),
     ),
-    "jacobian": Row(("q",), {"J": (6, "nv")}, _link_jacobian),
+    "jacobian": QuantityRow(("q",), {"J": (6, "nv")}, _link_jacobian),
 }
 """Quantities by name, as the methods of `Dynamics`."""
 TABLE |= {f"{name}_rate": TABLE[name].rate() for name in ("com_jacobian", "momentum_matrix", "jacobian")}

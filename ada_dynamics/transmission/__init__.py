@@ -3,6 +3,13 @@
 
 from ada_dynamics.transmission.code import export_transmission
 from ada_dynamics.transmission.polynomial import PolynomialFit, polynomial
-from ada_dynamics.transmission.transmission import Transmission, TransmissionState, Workspace
+from ada_dynamics.transmission.transmission import Transmission, TransmissionState, TransmissionWorkspace
 
-__all__ = ["PolynomialFit", "Transmission", "TransmissionState", "Workspace", "export_transmission", "polynomial"]
+__all__ = [
+    "PolynomialFit",
+    "Transmission",
+    "TransmissionState",
+    "TransmissionWorkspace",
+    "export_transmission",
+    "polynomial",
+]

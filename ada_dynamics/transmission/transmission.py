@@ -27,7 +27,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 
 
-class Workspace(NamedTuple):
+class TransmissionWorkspace(NamedTuple):
     """Samples of the workspace: positions of motors and joints, (N, m), of all joints, (N, nq), and their status.
 
     The status is that of `LoopClosure.solve`; positions that cannot be reached are NaN.
@@ -107,7 +107,7 @@ class Transmission:
 
     def workspace(
         self, samples: int = 21, space: str = "motors", ranges: Sequence[tuple[float, float]] | None = None
-    ) -> Workspace:
+    ) -> TransmissionWorkspace:
         """Sample the workspace on a grid between the position limits of the motors, or of the joints.
 
         Args:
@@ -130,7 +130,7 @@ class Transmission:
             axes.append(np.linspace(lower, upper, samples))
         grid = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
         q, status = closure.solve(grid)
-        return Workspace(q[:, self.by_motors.places], q[:, self.by_joints.places], q, status)
+        return TransmissionWorkspace(q[:, self.by_motors.places], q[:, self.by_joints.places], q, status)
 
     def is_reachable(self, positions: ArrayLike, space: str = "joints") -> NDArray[np.bool_]:
         """True where positions of the joints (or motors) can be reached in this assembly mode."""

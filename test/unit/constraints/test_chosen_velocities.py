@@ -12,7 +12,7 @@ from ada_dynamics.constraints.coordinates import (
     tangent_map,
     tangent_map_rate,
 )
-from ada_dynamics.constraints.singular import System, branch_directions
+from ada_dynamics.constraints.singular import LoopSystem, branch_directions
 
 
 @pytest.mark.parametrize("several", [(), (3,), (2, 3)])
@@ -78,7 +78,7 @@ def test_independent_velocities_tell_the_motions_apart() -> None:
 )
 def test_tangents_are_the_zeros_of_the_quadratic_form(form: list[float], ways: list[tuple[float, float]]) -> None:
     a, b, c = form
-    system = System(np.eye(3), np.zeros(3), np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), np.zeros(2))
+    system = LoopSystem(np.eye(3), np.zeros(3), np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), np.zeros(2))
     found = branch_directions(
         system, np.array([[0.0, 1.0]]), lambda v: np.array([0.0, a * v[0] ** 2 + b * v[0] * v[1] + c * v[1] ** 2])
     )
