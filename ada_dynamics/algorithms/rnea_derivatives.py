@@ -155,8 +155,9 @@ def _joint_along(body: Body) -> Function:
     return trace("joint_along", {"q": joint.nq, "v": n, "a": n}, along)
 
 
-def _of_body(R: Mat3, p: Vec3, inertia: RigidInertia, moving: Moving, V: Vec3) -> tuple[Response, Force]:
+def _of_body(R: Mat3, p: Vec3, inertia: RigidInertia, motion: Sequence[Vec3], V: Vec3) -> tuple[Response, Force]:
     """Response of one body to changes of its motion, and the wrench that it needs."""
+    moving = _moving(leaves(motion))
     inertia = Transform(MatrixRotation(R), p).to_parent(inertia)
     about = inertia.about_origin
     entries = (inertia.mass, *inertia.first_moment, *about[0], *about[1][1:], about[2][2])
@@ -358,7 +359,7 @@ class RneaDerivatives:
         found: dict[int, tuple[Response, Force]] = {}
         for chain in chains:
             poses = [(self._X[i].rotation.matrix(), self._X[i].position, self.tree.bodies[i].inertia) for i in chain]
-            items = [(*pose, self._moving[i], self._velocities[i]) for i, pose in zip(chain, poses, strict=True)]
+            items = [(*pose, self._moving[i][:3], self._velocities[i]) for i, pose in zip(chain, poses, strict=True)]
             found |= zip(chain, _side_by_side(_of_body, items), strict=True)
         responses = [found[i][0] for i in range(len(found))]
         wrenches = [found[i][1] for i in range(len(found))]

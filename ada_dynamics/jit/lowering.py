@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 from ada_dynamics.expr.per_lane import PerLane
 
@@ -266,6 +266,7 @@ class Body:
 
 
 # --- lanes ------------------------------------------------------------------------------------------------------------
+@cache
 def padded(lanes: int) -> Lanes:
     """Vector type for a number of lanes."""
     return Lanes(1 << (lanes - 1).bit_length())
