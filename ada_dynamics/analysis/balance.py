@@ -247,12 +247,6 @@ def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
-def area(hull: Array) -> float:
-    """Area of a hull."""
-    x, y = hull[:, 0], hull[:, 1]
-    return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
-
-
 def margins(points: ArrayLike, hull: Array) -> Array:
     """Signed distances of points (N, 2) to the border of a hull, (N,): positive inside, negative outside.
 

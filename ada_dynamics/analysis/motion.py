@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,31 +80,6 @@ def energy_of(motion: StateTrajectory) -> tuple[Array, Array]:
         own = dynamics_of(motion).energy(motion.q, motion.v)
     kinetic, potential = own
     return np.asarray(kinetic, dtype=np.float64), np.asarray(potential, dtype=np.float64)
-
-
-class Momentum(NamedTuple):
-    """Momentum of all movable bodies, in the world frame.
-
-    Attributes:
-        linear: linear momentum [kg m/s].
-        centroidal: angular momentum about the center of mass [kg m²/s].
-        angular: angular momentum about the world origin [kg m²/s].
-        com: center of mass [m].
-        com_velocity: velocity of the center of mass [m/s].
-    """
-
-    linear: Array
-    centroidal: Array
-    angular: Array
-    com: Array
-    com_velocity: Array
-
-
-def momentum(dynamics: Dynamics, q: ArrayLike, v: ArrayLike) -> Momentum:
-    """Momentum and center of mass of one state or of many."""
-    both, com = dynamics.momentum(q, v), dynamics.com(q)
-    linear, centroidal = both[..., :3], both[..., 3:]
-    return Momentum(linear, centroidal, centroidal + np.cross(com, linear), com, linear / mass_of(dynamics))
 
 
 def momentum_rate(dynamics: Dynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
