@@ -36,7 +36,7 @@ _MAX_DISPLACEMENT = 1.2  # largest displacement between neighbours of the same b
 _LEAST_DAMPING = 1e-14
 
 
-class Workspace(NamedTuple):
+class WorkspaceGrid(NamedTuple):
     """Configurations of a mechanism on a grid of poses of a link.
 
     Attributes:
@@ -58,7 +58,7 @@ class Workspace(NamedTuple):
 class SingularityMap(NamedTuple):
     """Distances to singular configurations over the workspace; NaN out of reach."""
 
-    workspace: Workspace
+    workspace: WorkspaceGrid
     distance: SingularityDistance
 
 
@@ -91,7 +91,7 @@ def workspace(
     *,
     rows: str | Sequence[int] = "linear",
     point: ArrayLike = (0.0, 0.0, 0.0),
-) -> Workspace:
+) -> WorkspaceGrid:
     """Configurations with a point of a link on a grid, reached from a configuration within its branch.
 
     Args:
@@ -113,7 +113,7 @@ def workspace(
     target = _PoseTarget.of(dynamics, link, np.asarray(q, dtype=np.float64), row_indices(rows), point)
     target.validate([COORDINATES.index(name) for name in axes])
     grid = _Grid(target, [COORDINATES.index(name) for name in axes], values)
-    return Workspace(tuple(axes), tuple(values), grid.solve())
+    return WorkspaceGrid(tuple(axes), tuple(values), grid.solve())
 
 
 def _values(axes: Mapping[str, ArrayLike]) -> list[Array]:

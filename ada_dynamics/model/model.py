@@ -21,7 +21,7 @@ from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, produc
 from ada_dynamics.model.tree import (
     WORLD,
     Bodies,
-    Columns,
+    BodyColumns,
     Frames,
     Inertias,
     Loop,
@@ -413,7 +413,7 @@ class Model(NotebookDisplay):
         loops = tuple(_aligned_loop(loop, frames, onto) for loop in self.loops.values())
         return Tree(bodies, Frames(frames), to_vec3(np.array(self.gravity)), self.nq, self.nv, loops)
 
-    def _columns(self, moving: Sequence[_Moving], inertias: Inertias) -> Columns:
+    def _columns(self, moving: Sequence[_Moving], inertias: Inertias) -> BodyColumns:
         joints = [one.joint for one in moving]
         R, p = stacked([one.carrier_pose for one in moving])
         R_joint, xyz = stacked([(joint.rotation, joint.xyz) for joint in joints])
@@ -423,7 +423,7 @@ class Model(NotebookDisplay):
         nothing = slice(0, 0)  # of a fixed joint
         q, v = ([slices.get(name, nothing) for name in sources] for slices in (self._q, self._v))
         kinds, carriers = [one.kind for one in moving], [one.carrier for one in moving]
-        return Columns(joints, kinds, carriers, *placements, inertias, q, v)
+        return BodyColumns(joints, kinds, carriers, *placements, inertias, q, v)
 
     # --- pictures -----------------------------------------------------------------------------------------------
     def view(self, q: Array | None = None, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:

@@ -79,7 +79,7 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class BodyColumns:
     """Constants of all bodies as stacked arrays and lists."""
 
     carriers: Sequence[Joint | Body]  # names, friction and springs of the bodies
@@ -92,7 +92,7 @@ class Columns:
     v: Sequence[slice]
 
     @classmethod
-    def of(cls, bodies: Sequence[Body]) -> Columns:
+    def of(cls, bodies: Sequence[Body]) -> BodyColumns:
         """Stack the constants of bodies."""
         alike = {body.placement.rotation for body in bodies}  # equal placements share a rotation
         matrices = {rotation: np.array(rotation.matrix(), dtype=float) for rotation in alike}
@@ -143,7 +143,7 @@ class Columns:
 class Bodies(Sequence[Body]):
     """Sequence of bodies stored as columns; the objects are created on first access."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: BodyColumns) -> None:
         """Store the columns."""
         self.columns = columns
 
@@ -256,9 +256,9 @@ class Tree:
     loops: tuple[Loop, ...] = ()
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> BodyColumns:
         """Constants of all bodies, which must be numbers."""
-        return self.bodies.columns if isinstance(self.bodies, Bodies) else Columns.of(self.bodies)
+        return self.bodies.columns if isinstance(self.bodies, Bodies) else BodyColumns.of(self.bodies)
 
     @property
     def grounded_loops(self) -> list[str]:
