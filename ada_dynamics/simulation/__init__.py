@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ada_dynamics.simulation.control import CompiledController as CompiledController
     from ada_dynamics.simulation.control import ControllerError as ControllerError
     from ada_dynamics.simulation.events import Event as Event
+    from ada_dynamics.simulation.forces import WrenchProfile as WrenchProfile
+    from ada_dynamics.simulation.forces import constant as constant
+    from ada_dynamics.simulation.forces import half_sine as half_sine
+    from ada_dynamics.simulation.forces import rectangle as rectangle
     from ada_dynamics.simulation.integrator import IntegrationError as IntegrationError
     from ada_dynamics.simulation.log import EventRecord as EventRecord
     from ada_dynamics.simulation.log import Log as Log
-    from ada_dynamics.simulation.profiles import WrenchProfile as WrenchProfile
-    from ada_dynamics.simulation.profiles import constant as constant
-    from ada_dynamics.simulation.profiles import half_sine as half_sine
-    from ada_dynamics.simulation.profiles import rectangle as rectangle
     from ada_dynamics.simulation.scene import Scene as Scene
     from ada_dynamics.simulation.scene import scene_for as scene_for
     from ada_dynamics.simulation.servos import JointServos as JointServos
@@ -37,7 +37,7 @@ _LAZY = {
     "ada_dynamics.simulation.events": ("Event",),
     "ada_dynamics.simulation.integrator": ("IntegrationError",),
     "ada_dynamics.simulation.log": ("EventRecord", "Log"),
-    "ada_dynamics.simulation.profiles": ("WrenchProfile", "constant", "half_sine", "rectangle"),
+    "ada_dynamics.simulation.forces": ("WrenchProfile", "constant", "half_sine", "rectangle"),
     "ada_dynamics.simulation.scene": ("Scene", "scene_for"),
     "ada_dynamics.simulation.servos": ("JointServos",),
     "ada_dynamics.simulation.simulation": ("Simulation",),

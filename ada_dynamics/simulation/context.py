@@ -21,7 +21,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.events import Event
-from ada_dynamics.simulation.inputs import Inputs
+from ada_dynamics.simulation.forces import Inputs
 from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.options import finite_array

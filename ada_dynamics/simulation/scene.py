@@ -18,7 +18,7 @@ from ada_dynamics.contact.stops import SHARE_OF_STEP, JointStops, limit_violatio
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.model import Model, within_limits
-from ada_dynamics.simulation.inputs import Forces
+from ada_dynamics.simulation.forces import Forces
 from ada_dynamics.simulation.methods import AUTO, IntegratorName, method_for
 
 GroundMode: TypeAlias = Literal["auto", "on", "off"]

@@ -35,12 +35,11 @@ from ada_dynamics.simulation.context import (
 from ada_dynamics.simulation.control import CompiledController, Controller, Sampler, continuous_law
 from ada_dynamics.simulation.derivatives import StepDerivatives, step_derivatives
 from ada_dynamics.simulation.events import Event, checked_events
-from ada_dynamics.simulation.inputs import Forces, Inputs
+from ada_dynamics.simulation.forces import Axes, Forces, Inputs, WrenchProfile
 from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.log import Log, LogBuffer
 from ada_dynamics.simulation.methods import IntegratorName, Method, method_for, warn_if_unstable
 from ada_dynamics.simulation.options import NotCopyable, finite_array, is_positive, whole_steps
-from ada_dynamics.simulation.profiles import Axes, WrenchProfile
 from ada_dynamics.simulation.rollout import Rollout, SimulationBatch
 from ada_dynamics.simulation.rollout_gradient import TrajectoryGradient, rollout_vjp
 from ada_dynamics.simulation.run_loop import RunLoop

@@ -15,9 +15,9 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import BASES
-from ada_dynamics.simulation import profiles
+from ada_dynamics.simulation import forces
+from ada_dynamics.simulation.forces import WrenchProfile
 from ada_dynamics.simulation.methods import DEFAULT, METHODS
-from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.structured_text.nodes import Node, from_object
 from ada_tools.scenario.fields import Part, full_key, keys_of, parsed, plain, replaced
 from ada_tools.scenario.published import published
@@ -37,7 +37,7 @@ _FIGURE = ("file", "like", "panels", "columns", "snapshots", "plane", "with")
 _PLANES = ("xz", "xy", "yz", "3d")
 _STRIP = 5  # snapshots per row
 _CONSTANT = "constant"
-_PULSES: Mapping[str, Callable[..., WrenchProfile]] = {"half_sine": profiles.half_sine, "rectangle": profiles.rectangle}
+_PULSES: Mapping[str, Callable[..., WrenchProfile]] = {"half_sine": forces.half_sine, "rectangle": forces.rectangle}
 _RELATIONS = ("<=", ">=", "==", "~")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -343,10 +343,10 @@ def _disturbance(part: Part) -> WrenchProfile:
     kind = part.choice("kind", (*_PULSES, _CONSTANT), "half_sine")
     link, wrench = part.text("link"), part.vector("wrench", ("N",) * 3 + ("N m",) * 3)
     start = part.quantity("start", "s", 0.0)
-    frame = part.choice("frame", profiles.FRAMES, profiles.FRAMES[0])
+    frame = part.choice("frame", forces.FRAMES, forces.FRAMES[0])
     at = part.vector("at", ("m",) * 3) if part.has("at") else (0.0, 0.0, 0.0)
     if kind == _CONSTANT:
-        return profiles.constant(link, wrench, frame=frame, at=at)
+        return forces.constant(link, wrench, frame=frame, at=at)
     return _PULSES[kind](link, wrench, start, part.positive("duration", "s"), frame=frame, at=at)
 
 

@@ -28,7 +28,7 @@ from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load, with_loops
 from ada_dynamics.simulation import Log, Simulation
 from ada_dynamics.simulation.control import ControllerError
-from ada_dynamics.simulation.profiles import half_sine
+from ada_dynamics.simulation.forces import half_sine
 from ada_dynamics.spatial.orientation import to_rpy
 from ada_experiments.push_sweep import SIDES, largest_survived, search
 from ada_experiments.pushed_humanoid import FALLEN

@@ -20,7 +20,7 @@ from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import link_poses
-from ada_dynamics.simulation.profiles import half_sine
+from ada_dynamics.simulation.forces import half_sine
 from ada_experiments.pictures import picture
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, STANDING, robot, survives
 from ada_experiments.settings import read_settings

@@ -32,7 +32,7 @@ from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms.parts import turned_y
 from ada_dynamics.simulation import Log, Simulation
-from ada_dynamics.simulation.profiles import WrenchProfile, half_sine
+from ada_dynamics.simulation.forces import WrenchProfile, half_sine
 from ada_tools.scenario.registry import measure
 from ada_tools.scenario.scenario import Scenario
 

@@ -9,7 +9,7 @@ import pytest
 from ada_controllers import make
 from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.analysis.balance import soles_of
-from ada_dynamics.simulation.profiles import half_sine
+from ada_dynamics.simulation.forces import half_sine
 from ada_experiments import awa_simulators
 from ada_experiments.balance_limits import eigenvalues, reaching
 from ada_experiments.hand_on_wall import CHAINS, WallSettings, bearable, controller_of, leaning, pushed, tip_of

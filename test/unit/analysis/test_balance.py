@@ -23,8 +23,8 @@ from ada_dynamics.analysis.balance import (
 from ada_dynamics.analysis.motion import momentum_rate
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import chain_3d
+from ada_dynamics.simulation.forces import constant, half_sine
 from ada_dynamics.simulation.log import ContactFrame, Log
-from ada_dynamics.simulation.profiles import constant, half_sine
 
 G = 9.81
 SQUARE = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]])

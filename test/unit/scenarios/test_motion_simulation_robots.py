@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.simulation.profiles import constant
+from ada_dynamics.simulation.forces import constant
 from ada_experiments.motion_simulation.robots import BASE, FREE, SECOND, PairSettings, RobotPair
 
 Array = NDArray[np.float64]

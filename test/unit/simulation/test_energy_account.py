@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 import ada_dynamics as ada
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.simulation import CompiledController, Contact, ContactPoint, JointServos, JointStops, Material
+from ada_dynamics.simulation.forces import half_sine
 from ada_dynamics.simulation.log import Log
-from ada_dynamics.simulation.profiles import half_sine
 
 DAMPING, FRICTION, SLIDES = (0.4, 0.05), (0.3, 0.1), 0.01  # SLIDES: speed under which friction is as good as viscous
 LIMIT = 0.9

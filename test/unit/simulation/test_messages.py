@@ -20,7 +20,7 @@ from ada_dynamics.contact.contact import (
 from ada_dynamics.model.builder import chain_3d
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.simulation import Event, JointStops
-from ada_dynamics.simulation.profiles import constant, half_sine, rectangle
+from ada_dynamics.simulation.forces import constant, half_sine, rectangle
 
 W = [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]
 
