@@ -379,6 +379,11 @@ def run(
                 raise NoAnswer(words, field="ready", value=LONGEST_WAIT)
     finally:
         table.close()
+    return _record(dynamics, follower, touch_energy, np.array([before, pair.momentum()]))
+
+
+def _record(dynamics: DynamicsProgram, follower: TableProgram, touch_energy: float, momentum: Array) -> Record:
+    """Results of a motion, with the momenta before and after it."""
     t, force, distance, delay, energy = (np.array(column) for column in zip(*dynamics.rows, strict=True))
     return Record(
         t=t,
@@ -387,12 +392,12 @@ def run(
         delay=delay,
         energy=energy,
         touch_energy=touch_energy,
-        momentum=np.array([before, pair.momentum()]),
+        momentum=momentum,
         answers=dynamics.delays.answers,
         lost=dynamics.delays.lost,
         stiffness=dynamics.filling.stiffness,
         filled=dynamics.filling.filled,
         coasted=follower.coasted,
-        late=table.late,
+        late=follower.table.late,
         made=dynamics.passivity.made,
     )
