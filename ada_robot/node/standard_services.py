@@ -7,14 +7,11 @@ The definitions used here are equal in Jazzy, Kilted and Lyrical.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ada_dynamics import __version__
 from ada_dynamics.errors import AdaError
 from ada_robot.node.plant_loop import PlantLoop
-
-if TYPE_CHECKING:
-    from ada_robot.node.dynamics_node import DynamicsNode
 
 try:
     from simulation_interfaces.msg import Result, SimulationState
@@ -36,6 +33,18 @@ MOST_STEPS = 1_000_000  # maximum number of steps per request
 Handler = Callable[[Any, Any], None]
 
 
+class SimulatorNode(Protocol):
+    """Node that runs a simulation; see `DynamicsNode`."""
+
+    is_quitting: bool
+
+    def reset(self, *, state: bool = True, time: bool = False) -> str: ...  # noqa: D102
+    def pause(self, paused: bool) -> str: ...  # noqa: D102
+    def step(self, count: int | None = None) -> str: ...  # noqa: D102
+    def quit(self) -> None: ...  # noqa: D102
+    def create_service(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> Any: ...  # noqa: D102
+
+
 class _Refusal(AdaError):
     """Refusal with a specific result code."""
 
@@ -47,7 +56,7 @@ class _Refusal(AdaError):
 class StandardServices:
     """Services for features, reset, steps and state of the simulation."""
 
-    def __init__(self, node: DynamicsNode, loop: PlantLoop) -> None:
+    def __init__(self, node: SimulatorNode, loop: PlantLoop) -> None:
         """Create the services of a node with its physics thread."""
         self._node, self._loop = node, loop
         self._stopped_at: int | None = None  # step count of the plant when it was stopped
