@@ -115,7 +115,7 @@ def test_accelerations_have_the_published_bits(name, target):
     assert digest(singly(native, states)) == published
     assert digest(together(native, states)) == published
     if target == "host":
-        parts = backend(name, replace(chosen, limits=Limits(long=0, single_part=300, part=300)))
+        parts = backend(name, replace(chosen, limits=Limits(registers=0, segment=300, part=300)))
         assert digest(singly(parts, states)) == published
         assert digest(together(parts, states)) == published
         assert digest(world(name)[0].forward(*states)) == published
