@@ -386,11 +386,7 @@ def _record(dynamics: DynamicsProgram, follower: TableProgram, touch_energy: flo
     """Results of a motion, with the momenta before and after it."""
     t, force, distance, delay, energy = (np.array(column) for column in zip(*dynamics.rows, strict=True))
     return Record(
-        t=t,
-        force=force,
-        distance=distance,
-        delay=delay,
-        energy=energy,
+        *(t, force, distance, delay, energy),
         touch_energy=touch_energy,
         momentum=momentum,
         answers=dynamics.delays.answers,
