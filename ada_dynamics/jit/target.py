@@ -14,7 +14,7 @@ from ada_dynamics.errors import InputError
 class Limits:
     """Sizes that bound generated code and its memory."""
 
-    registers: int = 10_000  # operations of a function without columns above which values of a state are in memory
+    registers: int = 25_000  # operations of a function without columns above which values of a state are in memory
     segment: int = 128  # operations of a segment of a function with columns, whose values are in memory after it
     part: int = 2700  # operations of a part of the code for a block of states, some 25 kB
     huge: int = 100_000  # operations above which batches run state by state
