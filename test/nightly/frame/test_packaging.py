@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to install the package brings its data files and the command `ada` to where users look for them."""
+"""Every way to install the package brings its data files and the command `ada`; bills of material are closed."""
 
 import ast
 import json
 import os
 import re
+import runpy
 import shutil
 import sys
 import zipfile
@@ -181,3 +182,19 @@ def test_every_imported_module_is_a_declared_dependency(wheel):
     undeclared = {names.get(module, module) for module in imported_modules(files)} - by_pip - by_rosdep
     # Not on PyPI and not in every ROS distribution: imported where present.
     assert undeclared <= {"control_msgs", "simulation_interfaces"}
+
+
+@pytest.mark.parametrize("extra", ["", "test", "view"])
+def test_a_bill_is_closed_in_itself(extra):
+    pytest.importorskip("packaging", reason="packaging is not installed: pip install '.[dev]'")
+    bill = json.loads(json.dumps(runpy.run_path(str(ROOT / "tools/sbom.py"))["bill"](extra)))
+    assert (bill["bomFormat"], bill["specVersion"], bill["version"]) == ("CycloneDX", "1.6", 1)
+    parts = [bill["metadata"]["component"], *bill["components"]]
+    references = [part["bom-ref"] for part in parts]
+    assert len(set(references)) == len(references)
+    assert all(part["purl"] == f"pkg:pypi/{part['name']}@{part['version']}" for part in parts)
+    assert {each["ref"] for each in bill["dependencies"]} == set(references)
+    assert {other for each in bill["dependencies"] for other in each["dependsOn"]} <= set(references)
+    names = {part["name"] for part in parts}
+    assert {"ada-dynamics", "numpy", "llvmlite", "pyyaml"} <= names
+    assert ("pytest" in names) is (extra == "test")

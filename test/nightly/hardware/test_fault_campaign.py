@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign of faults: a quick part of it, and that it fails where a case does not end as it must."""
+"""The campaign of faults: a quick part of it, a case that must fail, and self-tests on a busy machine."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from device_world import DeviceWorld
+from hw_command import started
 
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.robot import Robot
@@ -42,3 +48,26 @@ def test_a_robot_that_stopped_before_its_fault_is_no_proof_of_anything() -> None
 
     outcome = devices.driven(lambda *_: None, make=Stopped)(1)
     assert outcome.state == "not moving" and outcome.problems
+
+
+DEVICES = ["pa10", "khr1", "khr3", "hexa", "dynpick", "netft", "onrobot", "ft300"]
+
+
+@contextmanager
+def load(count: int) -> Iterator[None]:
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: sum(range(1000))"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_emulated_device_passes_its_test_on_a_machine_with_twenty_busy_programs(device: str) -> None:
+    with load(20):
+        process = started("test", device, "--emulator")
+        out, err = process.communicate(timeout=300.0)
+    assert process.returncode == 0, out + err

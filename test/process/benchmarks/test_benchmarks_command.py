@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every section of the benchmarks runs in its smallest form and says what it promises; figures are not judged here."""
+"""Every section of the benchmarks runs in its smallest form and says what it promises; times are not judged here."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command_line
+from benchmarks.hardware import __main__ as hardware
+from benchmarks.inverse_kinematics import measure
+from benchmarks.report import CANNOT_RUN
 
 JUDGED = {
     "derivatives",
@@ -51,3 +54,24 @@ def test_a_quick_run_ends_well_and_writes_every_figure(
         assert target["reached"] == better
         assert target["what"] in said.out or f"target >= {target['limit']:g}" in said.out
     assert {target["section"] for target in figures["targets"]} == JUDGED & {section}
+
+
+def test_an_arm_reaches_its_goals_as_often_as_with_pink() -> None:
+    pytest.importorskip("pink")
+    one_by_one, at_once, *pink = measure("pa10", "flange", 30)
+    assert len(pink) == 3
+    assert at_once.reached == one_by_one.reached >= 29
+    assert at_once.reached >= max(one.reached for one in pink) >= 28
+
+
+def test_a_hexapod_reaches_its_goals_with_closed_loops_which_pink_does_not_support() -> None:
+    assert [one.reached for one in measure("stewart", "platform", 5)] == [5, 5]
+
+
+def test_a_quick_run_measures_the_cycle_and_nothing_unsafe_comes_to_the_device(tmp_path, capsys):
+    code = hardware.main(["--quick", "--json", str(tmp_path)])
+    assert code != CANNOT_RUN, capsys.readouterr().err
+    (table,) = json.loads((tmp_path / "figures.json").read_text())["tables"]
+    assert table["section"] == "cycle"
+    assert all(len(row) == len(table["columns"]) for row in table["rows"])
+    assert table["rows"][0][table["columns"].index("unsafe")] == 0

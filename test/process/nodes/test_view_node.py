@@ -4,6 +4,7 @@
 import socket
 import sys
 import urllib.request
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -17,6 +18,7 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 
 import page_world
 from builtin_interfaces.msg import Duration
+from controller_world import controller, plant
 from geometry_msgs.msg import Point, WrenchStamped
 from page_world import described, state_message
 from rcl_interfaces.msg import Log
@@ -368,3 +370,26 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     ros.wait(lambda: any("sends again" in text for text in node.said), what="that it is back")
     assert states
     assert again.stop() == 0, again.output
+
+
+def test_the_view_shows_a_robot_with_a_prefix_and_pushes_it_in_its_own_frame(ros):
+    pushed = ros.collect(WrenchStamped, "dynamics_node/external_wrench")
+    simulated = plant(ros, frame_prefix="left/", idle="release")
+    controller(ros, frame_prefix="left/", controller="pose_servo", pose_servo__link="flange", wait=True)
+    view = page_world.view(ros, frame_prefix="left/")
+    ros.wait(lambda: view.failure or view.shown.robot, what="the robot on the page")
+    assert view.failure is None
+    # What the page's thread asks of its links, in names of links of the model.
+    target = ros.wait(view.controller.target_pose, what="the target")
+    assert target.frame == ada.load("pa10").root
+    view.link.watch_marks(True)
+    ros.wait(lambda: view.link.marks(()), what="marks that are in the robot's own world")
+    ros.wait(lambda: ros.tester.count_subscribers("dynamics_node/external_wrench") > 1, what="the plant to listen")
+
+    def is_turned():
+        with suppress(ada.InputError):  # nobody listens yet
+            view.link.push("flange", [0.0, 300.0, 0.0, 0.0, 0.0, 0.0])  # turns s1, on which gravity does no work
+        return abs(simulated.loop.latest.v[0]) > 0.05
+
+    ros.wait(is_turned, what="the pushed arm")
+    assert pushed[0].header.frame_id == "left/flange"

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from log_examples import ROWS, motion, robot
+from mcap_messages import recording
 from paths import SUPPORT
 
 import ada_dynamics as ada
@@ -85,6 +86,7 @@ def test_a_full_disk_ends_a_recording_with_what_is_there_readable(tmp_path):
     assert last.startswith(f"refused: the recording {path} cannot be written: File too large.")
     assert "is readable" in last
     assert path.stat().st_size <= limit
+    assert recording(path).is_whole, "with the end that other readers need"
     log = cut_short(path)
     assert len(log) * ROW_BYTES > limit - 2 * CHUNK_BYTES
     assert np.array_equal(log.t, np.arange(len(log)) * 1e-3)

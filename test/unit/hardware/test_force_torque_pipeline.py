@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filter, zero, frames and limits against closed forms and figures worked out by hand."""
+"""Filter, zero, frames, limits and the weight of a tool against closed forms, figures by hand and another engine."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refused import refused
 
+import ada_dynamics as ada
+from ada_dynamics import resources
 from ada_hardware.force_torque.pipeline import ForceLimits, ForceSensorSettings, LowPass, Pipeline, steady_mean
 from ada_hardware.force_torque.sensor_driver import Sample
-from ada_hardware.force_torque.tool import SensorGravity
+from ada_hardware.force_torque.tool import SensorGravity, tool_weight
 from ada_robot.errors import Refused
 
 UP = np.eye(3)
@@ -135,3 +137,29 @@ def test_limits_see_the_wrench_before_the_filter() -> None:
     pipeline.process(sample(np.zeros(6)))
     reading = pipeline.process(sample([6.0, 0, 0, 0, 0, 0], 1e-3))
     assert reading.wrench[0] < 0.01 and pipeline.passes_limit(reading)
+
+
+MASS, COM, SENSOR_RPY = 1.3, (0.02, -0.015, 0.09), (0.3, -0.2, 0.7)
+
+
+@pytest.fixture(scope="module")
+def dynamics() -> ada.Dynamics:
+    return ada.Dynamics(ada.load("pa10"))
+
+
+@given(st.lists(st.floats(-2.0, 2.0), min_size=7, max_size=7))
+def test_gravity_at_the_sensor_and_the_weight_of_its_tool_are_those_of_another_engine(
+    dynamics: ada.Dynamics, values: list[float]
+) -> None:
+    pin = pytest.importorskip("pinocchio")
+    q = np.array(values)
+    gravity = SensorGravity.on_link(dynamics, "flange", q, SENSOR_RPY)
+    model = pin.buildModelFromUrdf(str(resources.find("urdf", "pa10.urdf")))
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, q)
+    R = data.oMf[model.getFrameId("flange")].rotation @ pin.rpy.rpyToMatrix(*SENSOR_RPY)
+    np.testing.assert_allclose(gravity.vector, R.T @ model.gravity.linear, rtol=0.0, atol=1e-12)
+    body = pin.Inertia(MASS, np.array(COM), np.eye(3))
+    weight = body * pin.Motion(gravity.vector, np.zeros(3))
+    expected = np.concatenate([weight.linear, weight.angular])
+    np.testing.assert_allclose(tool_weight(MASS, COM, gravity), expected, rtol=0.0, atol=1e-12)

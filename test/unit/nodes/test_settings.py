@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed settings without ROS."""
+"""Typed settings without ROS, and NAME=VALUE on command lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from refused import refused
 
 from ada_dynamics.errors import InputError, UnknownNameError
-from ada_robot.settings import as_mapping, checked, fields_of, setting
+from ada_robot.settings import as_mapping, checked, fields_of, option_numbers, option_values, setting
 
 
 @dataclass(frozen=True)
@@ -92,3 +92,34 @@ def test_whatever_is_given_it_is_taken_or_refused(values):
         checked(Example, values)
     except InputError:
         return
+
+
+def test_values_are_json_and_else_text():
+    texts = ["period=0.004", "url=dry:", "on=true", "ids=[0, 1]", "name=", "pair=a=b"]
+    assert option_values("setting", texts) == {
+        "period": 0.004,
+        "url": "dry:",
+        "on": True,
+        "ids": [0, 1],
+        "name": "",
+        "pair": "a=b",
+    }
+    assert option_values("setting", []) == {}
+
+
+@pytest.mark.parametrize("text", ["period", "=1", ""])
+def test_a_value_without_a_name_or_a_sign_is_refused(text):
+    with refused(InputError, field="setting", value=text):
+        option_values("setting", [text], "period=0.004")
+
+
+def test_a_name_given_twice_is_refused():
+    with refused(InputError, field="period"):
+        option_values("setting", ["period=1", "period=2"])
+
+
+@pytest.mark.parametrize("value", ["x", "true", "NaN", "Infinity", "[1]", "null"])
+def test_numbers_are_finite_numbers(value):
+    assert option_numbers("fault", ["drop=1", "late=0.5"]) == {"drop": 1.0, "late": 0.5}
+    with refused(InputError, field="drop"):
+        option_numbers("fault", [f"drop={value}"], "drop=0.1")

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario files are read strictly: every mistake is an error that names file, line and key, and says what to do."""
+"""Scenario files and settings of experiments: what is read, run and exported, and what is refused."""
+
+from __future__ import annotations
 
 import math
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -10,9 +13,11 @@ from refused import refused
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_experiments.motion_measures import rhombus_angle
+from ada_experiments.settings import OR_ZERO, read_settings
 from ada_tools import scenario as scenarios
 from ada_tools.scenario import ScenarioError
 from ada_tools.scenario.run import build_model, start_state
+from ada_tools.scenario.scenario import Scenario, load
 from ada_tools.scenario.units import BadValue, value_in
 
 FALL = """\
@@ -247,3 +252,43 @@ def test_the_closed_form_of_the_rhombus_solves_its_equation():
         before, here, after = (rhombus_angle(t + s * h, start, (1.0, 1.0, 1.0), 9.81) for s in (-1, 0, 1))
         np.testing.assert_allclose((before - 2.0 * here + after) / h**2, 1.2 * 9.81 * np.sin(here), atol=1e-5)
         assert rhombus_angle(0.0, start, (1.0, 1.0, 1.0), 9.81) == pytest.approx(start, rel=1e-14)
+
+
+class Gains(NamedTuple):
+    kp: Annotated[float, "1/s"] = 5.0
+    td: Annotated[float, "s", OR_ZERO] = 0.1
+
+
+class Chosen(NamedTuple):
+    name: str
+    largest: Annotated[float, "N s"]
+    delays: Annotated[tuple[float, ...], "s"]
+    points: tuple[str, ...]
+    gains: Gains
+    count: int = 3
+    whole: bool = True
+
+
+GIVEN: dict[str, Any] = {"name": "x", "largest": "2 N s", "delays": ["1 ms", "2 ms"], "points": ["a", "b"]}
+
+
+def scenario(**settings: Any) -> Scenario:
+    return load({"name": "short", "experiment": "own", "settings": {**GIVEN, **settings}})
+
+
+def test_settings_are_read_with_their_units_and_defaults() -> None:
+    found = read_settings(scenario(gains={"td": "0 s"}, whole="false"), Chosen)
+    assert found == Chosen("x", 2.0, (1e-3, 2e-3), ("a", "b"), Gains(td=0.0), 3, False)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("largest", "2 N"), ("largest", -1.0), ("delays", "1 ms"), ("delays", [])]
+)
+def test_wrong_settings_are_refused(field: str, value: Any) -> None:
+    with refused(ScenarioError, field=f"settings.{field}"):
+        read_settings(scenario(**{field: value}), Chosen)
+
+
+def test_unknown_settings_are_refused() -> None:
+    with refused(ScenarioError, value="other"):
+        read_settings(scenario(other=1), Chosen)
