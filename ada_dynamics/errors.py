@@ -161,7 +161,7 @@ class NameDict(dict[str, T]):
 
 
 CHANGED_COPIES = (
-    "ada_dynamics.model.edit makes changed copies, such as with_gravity(model, (x, y, z)), remove_loop, or "
+    "ada_dynamics.model.edit makes changed copies, such as with_gravity(model, (x, y, z)), open_loops, or "
     "with_parts(model, dataclasses.replace(model.links[NAME], mass=...), ...)."
 )
 

@@ -16,7 +16,7 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.edit import remove_loop, with_parts
+from ada_dynamics.model.edit import open_loops, with_parts
 from ada_dynamics.model.elements import Limits
 from ada_experiments.pinocchio_tree import PinocchioTree
 from trials.random_mechanism import random_mechanism
@@ -106,7 +106,7 @@ def from_parts(rng: np.random.Generator, **how: Any) -> Robot:
     floating = bool(rng.random() < 0.4)
     kinds = one(PALETTES, rng)
     made, _ = random_mechanism(rng, 1, floating=floating, kinds=kinds, losses=True)
-    return _built(f"tree of {'/'.join(kinds)}", remove_loop(made, "loop_1"), None, rng, **how)
+    return _built(f"tree of {'/'.join(kinds)}", open_loops(made, ["loop_1"]), None, rng, **how)
 
 
 def from_looped_parts(rng: np.random.Generator) -> Robot:

@@ -133,11 +133,6 @@ def with_parts(model: Model, *changed: Link | Joint | LoopJoint) -> Model:
     return parts.build()
 
 
-def remove_loop(model: Model, name: str) -> Model:
-    """Return the model without one of its loop joints."""
-    return open_loops(model, [name])
-
-
 def open_loops(model: Model, names: Iterable[str] | None = None) -> Model:
     """Return the model without some or all of its loop joints.
 
@@ -155,14 +150,6 @@ def open_loops(model: Model, names: Iterable[str] | None = None) -> Model:
     parts = Parts.of(model)
     parts.loops = {name: loop for name, loop in parts.loops.items() if name not in gone}
     return parts.build()
-
-
-def with_prefix(model: Model, prefix: str) -> Model:
-    """Return the model with a prefix before the names of all links, joints and loops.
-
-    "world" and the `root_joint` of a floating base keep their names.
-    """
-    return Parts.of(model).renamed(prefix).build()
 
 
 def merge(
@@ -235,7 +222,7 @@ def _refuse_worldly_loops(other: Model) -> None:
         if WORLD_LINK in (loop.parent, loop.child):
             raise InputError(
                 f"loop {loop.name!r} joins {other.name!r}, which floats, to the world, whose pose in the other "
-                "model is unknown. Remove the loop first, with `remove_loop`."
+                "model is unknown. Remove the loop first, with `open_loops`."
             )
 
 

@@ -58,10 +58,6 @@ class Fixed(JointType):
         """All inertias."""
         return [MASS, *FIRST_MOMENTS, *ROTATIONAL]
 
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Empty position."""
-        return np.zeros(0)
-
 
 class Revolute(AxisJoint):
     """Rotation about coordinate axis k: q is the angle [rad]."""
@@ -100,10 +96,6 @@ class Revolute(AxisJoint):
         kept = RigidInertia(0.0, to_vec3(h - on_axis), to_mat3(about - symmetric))
         return kept, RigidInertia(inertia.mass, to_vec3(on_axis), to_mat3(symmetric))
 
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Rotation angle about the axis."""
-        return np.array([self.angle(R)])
-
 
 class Continuous(Revolute):
     """A revolute joint without position limits."""
@@ -137,10 +129,6 @@ class Prismatic(AxisJoint):
         """Any rotational inertia."""
         return [*ROTATIONAL]
 
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Distance along the axis."""
-        return np.array([p[self.k]])
-
 
 class Cylindrical(AxisJoint):
     """q = [distance [m], angle [rad]] along and about coordinate axis k."""
@@ -165,10 +153,6 @@ class Cylindrical(AxisJoint):
     def unfelt(self) -> list[RigidInertia]:
         """Equal moments of inertia perpendicular to the axis."""
         return [AXISYMMETRIC[self.k]]
-
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Distance and angle."""
-        return np.array([p[self.k], self.angle(R)])
 
 
 class Helical(AxisJoint):
@@ -219,12 +203,3 @@ class Helical(AxisJoint):
     def unfelt(self) -> list[RigidInertia]:
         """Equal moments of inertia perpendicular to the axis."""
         return [AXISYMMETRIC[self.k]]
-
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Angle about the axis, including whole turns from the translation."""
-        angle, wanted = self.angle(R), p[self.k] / self.pitch
-        return np.array([angle + 2.0 * np.pi * np.round((wanted - angle) / (2.0 * np.pi))])
-
-    def brought_near(self, q: Array, near: Array) -> Array:
-        """Return q: whole turns change the position."""
-        return q

@@ -85,7 +85,7 @@ class JointType(ABC):
     other_names: ClassVar[tuple[str, ...]] = ()  # in other formats
     axes: ClassVar[int]  # number of axes in a description
     moves_as: ClassVar[str]  # kind with the same motion, ignoring limits
-    closes_as: ClassVar[str | None]  # kind of loop joint with the same motion; None: the joint cannot be reversed
+    closes_as: ClassVar[str | None]  # kind of loop joint with the same motion; None: it closes no loop
     constants: ClassVar[tuple[str, ...]] = ()  # names of its parameters other than axes
     can_have_spring: ClassVar[bool] = False
     is_endless: ClassVar[bool] = False  # position is unlimited
@@ -240,19 +240,6 @@ class JointType(ABC):
         """Step with q0 ⊕ step = q1."""
         return q1 - q0
 
-    @abstractmethod
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Position at which the pose of the joint is closest to a rotation and origin."""
-
-    def brought_near(self, q: Array, near: Array) -> Array:
-        """Equivalent position closest to another one: angles within half a turn, quaternion of the same sign."""
-        turns = [i for i, c in enumerate(self.coordinates) if c.unit == "rad"]
-        q[turns] += 2.0 * np.pi * np.round((near[turns] - q[turns]) / (2.0 * np.pi))
-        at = self.quaternion_at()
-        if at is not None and q[at:] @ near[at:] < 0.0:
-            q[at:] *= -1.0
-        return q
-
     def problem(self, q: Array) -> str | None:
         """Problem of q, or None."""
         return None
@@ -277,16 +264,6 @@ class AxisJoint(JointType):
         """Return the joint on the coordinate axis nearest to its axis."""
         Q, k = align(axis, onto)
         return cls(k, **own), Q
-
-    def angle(self, R: Array) -> float:
-        """Rotation angle about the axis."""
-        return turn_about(R, self.k)
-
-
-def turn_about(R: Array, k: int) -> float:
-    """Rotation angle about coordinate axis k, from all four entries that depend on it."""
-    a, b = (k + 1) % 3, (k + 2) % 3
-    return float(np.arctan2(R[b, a] - R[a, b], R[a, a] + R[b, b]))
 
 
 def _forces_first(columns: Sequence[Force]) -> tuple[RowKind, ...]:

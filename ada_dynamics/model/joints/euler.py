@@ -76,11 +76,6 @@ class SphericalEuler(JointType):
         """Mass at the centre."""
         return [MASS]
 
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Angles, the second one between 0 and π."""
-        second = np.arctan2(np.hypot(R[0, 2], R[1, 2]), R[2, 2])
-        return np.array([np.arctan2(R[1, 2], R[0, 2]), second, np.arctan2(R[2, 1], -R[2, 0])])
-
     def problem(self, q: Array) -> str | None:
         """Report the singularity of the representation."""
         if abs(np.sin(q[1])) < SINE_AT_LOCK:
@@ -151,11 +146,6 @@ class FloatingEuler(JointType):
         q = rng.uniform(-1.0, 1.0, 6)
         q[3:] *= [np.pi, 1.2, np.pi]
         return q
-
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Position and angles, the second one within ±90 deg."""
-        second = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
-        return np.array([*p, np.arctan2(R[1, 0], R[0, 0]), second, np.arctan2(R[2, 1], R[2, 2])])
 
     def problem(self, q: Array) -> str | None:
         """Report the singularity of the representation."""

@@ -18,7 +18,6 @@ from ada_dynamics.model.joints.base import (
     TURNS,
     Coordinate,
     JointType,
-    turn_about,
 )
 from ada_dynamics.model.rotations import align, plane_difference, plane_integrate
 from ada_dynamics.spatial.inertia import RigidInertia
@@ -69,10 +68,6 @@ class Planar(JointType):
     def unfelt(self) -> list[RigidInertia]:
         """Equal moments of inertia about the axes of the plane."""
         return [AXISYMMETRIC[2]]
-
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Position in the plane and rotation about its normal."""
-        return np.array([p[0], p[1], turn_about(R, 2)])
 
     def integrate(self, q: Array, step: Array) -> Array:
         """Position after motion with constant body velocity."""

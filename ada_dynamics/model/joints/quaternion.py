@@ -13,7 +13,6 @@ from ada_dynamics.model import rotations
 from ada_dynamics.model.joints.base import FORCES, MASS, PLACE, QUATERNION, SLIDES, TURNING, TURNS, JointType
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import MatrixRotation, from_quaternion
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Scalar, Vec3, cross
@@ -112,10 +111,6 @@ class Spherical(QuaternionJoint):
         """Mass at the centre."""
         return [MASS]
 
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Quaternion of the rotation."""
-        return upper_quaternion(R)
-
     def integrate(self, q: Array, step: Array) -> Array:
         """q ∘ exp(step)."""
         return rotations.normalized(rotations.quaternion_product(q, rotations.quaternion_exp(step)))
@@ -158,10 +153,6 @@ class Floating(QuaternionJoint):
         """Random position within 1 m of the origin, and any rotation."""
         p = rng.normal(size=4)
         return np.concatenate([rng.uniform(-1.0, 1.0, 3), p / np.linalg.norm(p)])
-
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Position and quaternion."""
-        return np.concatenate([p, upper_quaternion(R)])
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q ⊕ step on SE(3): motion with constant body velocity."""

@@ -83,7 +83,3 @@ class Universal(JointType):
     def unfelt(self) -> list[RigidInertia]:
         """Mass at the intersection of the axes."""
         return [MASS]
-
-    def positions_at(self, R: Array, p: Array) -> Array:
-        """Both angles."""
-        return np.array([np.arctan2(-R[0, 1], R[1, 1]), np.arctan2(-R[2, 0], R[2, 2])])

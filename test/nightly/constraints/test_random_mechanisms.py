@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from mechanism_oracle import Case, Oracle, same_motion
 from numpy.typing import NDArray
+from spanning_trees import exchanged, exchanges
 
 import ada_dynamics as ada
 from ada_dynamics.constraints.analysis import analyse, unique_in_general
 from ada_dynamics.constraints.elimination import make_plans
 from ada_dynamics.dynamics.closed_quantities import SOLVERS
-from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.model.edit import recut
 from trials.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
@@ -67,16 +66,8 @@ def unturned(one: ada.Model, other: ada.Model) -> list[str]:
 
 def other_trees(case: Case, count: int, rng: np.random.Generator) -> list[tuple[ada.Model, Array]]:
     """The mechanism with another spanning tree, some ways of it."""
-    pairs = [(loop, joint) for loop in case.model.loop_names for joint in case.model.joint_names]
-    found: list[tuple[ada.Model, Array]] = []
-    for i in rng.permutation(len(pairs)):
-        if len(found) == count:
-            break
-        try:
-            found.append(recut(case.model, case.q, *pairs[int(i)]))
-        except (InputError, ModelError):
-            continue  # not on this loop, or a joint that cannot be turned round
-    return found
+    choices = list(exchanges(case.model))
+    return [exchanged(case.model, case.q, *choices[int(i)]) for i in rng.permutation(len(choices))[:count]]
 
 
 def check_cuts(seed: int) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint types beside their kinematics: what they say of themselves, poses back to positions, loops, unfelt inertia."""
+"""Joint types beside their kinematics: what they say of themselves, loops, unfelt inertia."""
 
 import numpy as np
 import pytest
@@ -21,22 +21,9 @@ def made(kind: str, k: int) -> JointType:
 JOINTS = [pytest.param(made(kind, k), id=f"{kind}-{'xyz'[k]}") for kind in JOINT_TYPES for k in range(3)]
 
 
-def pose(joint, q):
-    X = joint.pose(q.tolist())
-    return np.array(X.rotation.matrix(), dtype=float), np.array(X.position, dtype=float)
-
-
 def positions(joint, count=5):
     rng = np.random.default_rng(3)
     return [joint.random(rng, -UNLIMITED[: joint.nq], UNLIMITED[: joint.nq]) for _ in range(count)]
-
-
-@pytest.mark.parametrize("joint", JOINTS)
-def test_the_position_at_a_pose_is_the_one_that_has_it(joint):
-    for q in positions(joint):
-        found = joint.positions_at(*pose(joint, q))
-        for ours, wanted in zip(pose(joint, found), pose(joint, q), strict=True):
-            assert ours == pytest.approx(wanted, abs=1e-14)
 
 
 @pytest.mark.parametrize("joint", JOINTS)
@@ -51,20 +38,6 @@ def test_the_commutator_is_what_two_small_motions_do_in_one_order_and_not_in_the
                 there = joint.integrate(there, sign * h * step)
             found += 0.5 * joint.difference(q, there) / h**2
         assert np.dot(joint.commutator(v.tolist(), p.tolist()), w) == pytest.approx(-p @ found, abs=2e-5)
-
-
-@pytest.mark.parametrize("joint", JOINTS)
-def test_a_position_is_brought_near_by_whole_turns_and_signs_that_change_no_pose(joint):
-    if joint.kind == "helical":
-        assert joint.brought_near(np.array([7.0]), np.array([0.0])).tolist() == [7.0], "each turn is another place"
-        return
-    angles = [i for i, c in enumerate(joint.coordinates) if c.unit == "rad"]
-    signs = [i for i, c in enumerate(joint.coordinates) if c.unit == "1"]
-    for q in positions(joint):
-        far = q.copy()
-        far[angles] += 2.0 * np.pi * np.arange(-2, len(angles) - 2)
-        far[signs] *= -1.0
-        assert joint.brought_near(far, q + 1e-3) == pytest.approx(q, abs=1e-14)
 
 
 def wrench(row):
