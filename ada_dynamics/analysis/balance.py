@@ -159,7 +159,7 @@ def support_margins(zmp: ArrayLike, points: Mapping[str, ArrayLike], loaded: Map
     return np.array([margins(p[None], convex_hull(s[c]))[0] for p, s, c in zip(flat, spots, touching, strict=True)])
 
 
-class Balance(NamedTuple):
+class GroundBalance(NamedTuple):
     """Balance along a motion on the ground.
 
     Attributes:
@@ -180,7 +180,7 @@ class Balance(NamedTuple):
         return support_polygon(np.array(touching))
 
 
-def balance_of(motion: Any, *, contact_frames: ContactFrames | None = None, height: float = 0.0) -> Balance:
+def balance_of(motion: Any, *, contact_frames: ContactFrames | None = None, height: float = 0.0) -> GroundBalance:
     """Zero-moment point and support along a motion, from its contact wrenches.
 
     Args:
@@ -201,7 +201,7 @@ def balance_of(motion: Any, *, contact_frames: ContactFrames | None = None, heig
     points = contact_points(dynamics_of(motion), motion.q, {name: known[name] for name in grounded if name in known})
     zmp = zmp_of_wrenches(points, grounded, height=height)
     forces = {name: np.asarray(w, dtype=np.float64)[..., 2] for name, w in grounded.items()}
-    return Balance(zmp, support_margins(zmp, points, forces), points, forces)
+    return GroundBalance(zmp, support_margins(zmp, points, forces), points, forces)
 
 
 # --- convex hulls in the plane -------------------------------------------------------------------------------------

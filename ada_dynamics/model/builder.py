@@ -14,10 +14,10 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.checked_values import NO_TURN, CheckedValues
 from ada_dynamics.model.description import Description, NamedPlace
-from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape, read_only
+from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, RobotPart, Shape, read_only
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=RobotPart)
 
 
 def _made(kind: type[P], /, **values: Any) -> P:
@@ -39,9 +39,9 @@ class Builder:
         model = arm.build()
     """
 
-    def __init__(self, name: str, where: str | None = None) -> None:
-        """Args: name of the robot, and its source (a file) for messages."""
-        self._description = Description(name, where or f"model {name!r}")
+    def __init__(self, name: str) -> None:
+        """Start an empty description of a robot with this name."""
+        self._description = Description(name, f"model {name!r}")
         self._values = CheckedValues(self._description.file)
 
     @property

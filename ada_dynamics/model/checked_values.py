@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.elements import LOADS, NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
+from ada_dynamics.model.elements import LOADS, NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, RobotPart, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG, Spherical, joint_kind, loop_kind
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.rotations import UNIT, dot, length
 from ada_dynamics.spatial.rotation import from_rpy
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=RobotPart)
 
 MOST_SHARED = 256  # converted arrays
 NO_TURN = (0.0, 0.0, 0.0)  # default roll, pitch and yaw
@@ -68,10 +68,10 @@ class CheckedValues:
     """Convert user input to arrays; invalid input raises a ModelError that names the place."""
 
     def __init__(self, where: str) -> None:
-        """Args: source of the values (a file), for messages."""
+        """Initialize with the source of the values (a file), for messages."""
         self.where = where
         self._shared: dict[object, Array] = {}
-        self._part: Part | None = None  # that is being checked
+        self._part: RobotPart | None = None  # that is being checked
 
     def _error(self, message: str) -> ModelError:
         if self._part is None or self._part.line is None:

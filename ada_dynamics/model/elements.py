@@ -117,7 +117,7 @@ class Shape:
         return numbers
 
 
-class Part:
+class RobotPart:
     """Base class of links, joints and loop joints."""
 
     name: str
@@ -173,7 +173,7 @@ class Part:
 
 
 @dataclass(eq=False)
-class Link(Part):
+class Link(RobotPart):
     """A rigid body; its frame is the frame of its parent joint."""
 
     name: str
@@ -249,7 +249,7 @@ class Mimic:
 
 
 @dataclass(eq=False)
-class LoopJoint(Part):
+class LoopJoint(RobotPart):
     """A joint that closes a loop between two links of the tree, without coordinates of its own.
 
     At its zero position its two frames coincide.
@@ -284,7 +284,7 @@ class LoopJoint(Part):
 
 
 @dataclass(eq=False)
-class Joint(Part):
+class Joint(RobotPart):
     """A joint between two links. At its zero position the child frame coincides with the joint frame."""
 
     name: str

@@ -22,8 +22,8 @@ from ada_dynamics.model.tree import (
     WORLD,
     Bodies,
     BodyColumns,
-    Frames,
     Inertias,
+    LinkFrames,
     Loop,
     Tree,
     body_inertias,
@@ -411,7 +411,7 @@ class Model(NotebookDisplay):
                 parts.append((at[0], self.links[joint.child], at[1]))
         bodies = Bodies(self._columns(moving, body_inertias(parts, len(moving))))
         loops = tuple(_aligned_loop(loop, frames, onto) for loop in self.loops.values())
-        return Tree(bodies, Frames(frames), to_vec3(np.array(self.gravity)), self.nq, self.nv, loops)
+        return Tree(bodies, LinkFrames(frames), to_vec3(np.array(self.gravity)), self.nq, self.nv, loops)
 
     def _columns(self, moving: Sequence[_Moving], inertias: Inertias) -> BodyColumns:
         joints = [one.joint for one in moving]

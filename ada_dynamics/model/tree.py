@@ -172,7 +172,7 @@ class Frame:
     pose: Transform
 
 
-class Frames(Mapping[str, Frame]):
+class LinkFrames(Mapping[str, Frame]):
     """Mapping of link frames; the objects are created on first access."""
 
     def __init__(self, places: Mapping[str, tuple[int, Pose]]) -> None:

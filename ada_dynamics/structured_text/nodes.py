@@ -70,7 +70,7 @@ class NodeCounter:
     """Limit on the number of nodes, so that no input exhausts memory."""
 
     def __init__(self, where: str) -> None:
-        """Args: name of the source, for messages."""
+        """Initialize with the name of the source, for messages."""
         self._where, self._left = where, MAX_NODES
 
     def count(self, amount: int = 1) -> None:

@@ -35,7 +35,7 @@ PAGES = (
         {
             "ada_dynamics": "load check close_loops close_loops_batch assembly_modes Model Builder *",
             "ada_dynamics.constraints.closed_configuration": "ClosedConfiguration",
-            "ada_dynamics.robots.check.report": "CheckReport Finding",
+            "ada_dynamics.robots.check.report": "CheckFinding CheckReport",
             "ada_dynamics.model": "*",
             "ada_dynamics.model.elements": "LoopJoint",
             "ada_dynamics.model.edit": "*",

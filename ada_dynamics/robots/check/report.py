@@ -16,7 +16,7 @@ _SHOWN = 8  # names in a message
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckFinding:
     """A problem or peculiarity of a robot description.
 
     Attributes:
@@ -53,7 +53,7 @@ class CheckReport(NotebookDisplay):
 
     source: str
     robot: str = ""
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CheckFinding] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
     def add(self, code: str, severity: str, where: str, message: str, fix: str = "", line: int | None = None) -> None:
@@ -63,28 +63,28 @@ class CheckReport(NotebookDisplay):
         elif sum(finding.code == code for finding in self.findings) == MOST_OF_A_KIND:
             self.left_out[code] = 1
         else:
-            self.findings.append(Finding(code, severity, where, message, fix, line or None))
+            self.findings.append(CheckFinding(code, severity, where, message, fix, line or None))
 
     def sort(self) -> None:
         """Sort the findings: findings on motors first, then by line."""
         self.findings.sort(key=lambda f: (f.code not in MOTORS, f.line is None, f.line or 0))
 
-    def of(self, severity: str) -> list[Finding]:
+    def of(self, severity: str) -> list[CheckFinding]:
         """Return the findings of one severity."""
         return [f for f in self.findings if f.severity == severity]
 
     @property
-    def errors(self) -> list[Finding]:
+    def errors(self) -> list[CheckFinding]:
         """Findings that make results wrong or impossible."""
         return self.of("error")
 
     @property
-    def warnings(self) -> list[Finding]:
+    def warnings(self) -> list[CheckFinding]:
         """Findings that are probable mistakes."""
         return self.of("warning")
 
     @property
-    def notes(self) -> list[Finding]:
+    def notes(self) -> list[CheckFinding]:
         """Findings for information."""
         return self.of("note")
 

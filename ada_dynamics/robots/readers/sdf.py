@@ -28,7 +28,7 @@ from ada_dynamics.robots.readers.description_builder import (
     read_drake,
     read_mimic_plugin,
 )
-from ada_dynamics.robots.readers.values import MOMENTS, ChildTexts, JointKindTable, Refused
+from ada_dynamics.robots.readers.values import MOMENTS, ChildTexts, JointKindTable, UnsupportedKind
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 
@@ -205,7 +205,7 @@ class SdfFrames:
     """
 
     def __init__(self, where: str, sink: Sink, model_pose: Pose = NO_MOVE) -> None:
-        """Args: the model for messages, the callback for problems, and the model's pose in the world."""
+        """Initialize without frames; `where` names the model in messages, `sink` receives the problems."""
         self._where, self._sink, self._model_pose = where, sink, model_pose
         self._frames: dict[str, SdfFrame] = {}
 
@@ -302,12 +302,12 @@ KINDS = JointKindTable[str](
         "universal": "universal",
         "helical": "screw",
         "fixed": "fixed",
-        "cylindrical": Refused("write a prismatic and a revolute joint with a massless link between them."),
-        "planar": Refused("write two prismatic joints and a revolute one with massless links between them."),
+        "cylindrical": UnsupportedKind("write a prismatic and a revolute joint with a massless link between them."),
+        "planar": UnsupportedKind("write two prismatic joints and a revolute one with massless links between them."),
         **dict.fromkeys(
-            ("floating", "floating_euler"), Refused("leave it out: links without joint to the world float.")
+            ("floating", "floating_euler"), UnsupportedKind("leave it out: links without joint to the world float.")
         ),
-        "spherical_euler": Refused("make it spherical, whose coordinates are a quaternion."),
+        "spherical_euler": UnsupportedKind("make it spherical, whose coordinates are a quaternion."),
     },
 )
 _KIND_OF = {word: kind for kind, word in KINDS.words.items()}

@@ -23,7 +23,7 @@ from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link,
 from ada_dynamics.model.rotations import UNIT, clean_relative, conjugated
 from ada_dynamics.robots.readers.description_builder import read_drake
 from ada_dynamics.robots.readers.urdf_loops import read_urdf_loops
-from ada_dynamics.robots.readers.values import MOMENTS, Attributes, JointKindTable, Refused
+from ada_dynamics.robots.readers.values import MOMENTS, Attributes, JointKindTable, UnsupportedKind
 from ada_dynamics.robots.readers.xml import Element
 
 Colours = Mapping[str, tuple[float, ...]]
@@ -107,13 +107,13 @@ def _read_inertial(link: Link, inertial: Attributes) -> None:
 # Types of URDF 1.0; urdfdom refuses files with other ones. Other joints are written as floating, with their type in the
 # attribute EXACT_TYPE.
 STANDARD = ("revolute", "continuous", "prismatic", "planar", "floating", "fixed")
-_EULER = Refused("make it spherical or floating, whose coordinates are a quaternion.")
+_EULER = UnsupportedKind("make it spherical or floating, whose coordinates are a quaternion.")
 # Types spherical, cylindrical and universal are extensions; Euler angles are a choice of coordinates.
 KINDS = JointKindTable[str](
     "URDF",
     {
         **{kind: kind for kind in (*STANDARD, "spherical", "cylindrical", "universal")},
-        "helical": Refused("keep its SDFormat file; no format that is written has screws."),
+        "helical": UnsupportedKind("keep its SDFormat file; no format that is written has screws."),
         "spherical_euler": _EULER,
         "floating_euler": _EULER,
     },

@@ -54,7 +54,7 @@ class ElementReader(ABC):
     """Reads values of an element and reports problems; subclasses define where a value is found."""
 
     def __init__(self, element: Element, where: str, sink: Sink) -> None:
-        """Args: the element, the link or joint for messages, and the callback for problems."""
+        """Initialize with the element; `where` names its link or joint in messages, `sink` receives the problems."""
         self.element, self.where, self.sink = element, where, sink
 
     def problem(self, code: str, message: str, fix: str = "", at: Element | None = None) -> None:
@@ -262,7 +262,7 @@ def rpy_rotation(angles: Array) -> Array:
 Word = TypeVar("Word")
 
 
-class Refused(str):
+class UnsupportedKind(str):
     """Entry of a table for a joint type that a format lacks: an alternative."""
 
 
@@ -274,10 +274,10 @@ class JointKindTable(Generic[Word]):
         instead: alternative by joint type that the format lacks.
     """
 
-    def __init__(self, what: str, entries: Mapping[str, Word | Refused]) -> None:
-        """Args: name of the table for messages; a name or an alternative for each joint type."""
+    def __init__(self, what: str, entries: Mapping[str, Word | UnsupportedKind]) -> None:
+        """Check that the table has a name or an alternative for each joint type; `what` is its format, for messages."""
         missing, unknown = JOINT_TYPES.keys() - entries.keys(), entries.keys() - JOINT_TYPES.keys()
         if missing or unknown:
             raise TypeError(f"table of {what}: no entry for {sorted(missing)}, an entry for unknown {sorted(unknown)}.")
-        self.words = {kind: word for kind, word in entries.items() if not isinstance(word, Refused)}
-        self.instead = {kind: str(word) for kind, word in entries.items() if isinstance(word, Refused)}
+        self.words = {kind: word for kind, word in entries.items() if not isinstance(word, UnsupportedKind)}
+        self.instead = {kind: str(word) for kind, word in entries.items() if isinstance(word, UnsupportedKind)}

@@ -28,7 +28,7 @@ class Inexpressible(ModelError):
     """
 
     def __init__(self, spelling: str, refused: list[str]) -> None:
-        """Args: name of the format, and the parts that it cannot represent."""
+        """Compose the message from the first refused parts."""
         self.spelling = spelling
         self.refused = refused
         shown = " ".join(refused[:8]) + (f" And {len(refused) - 8} more." if len(refused) > 8 else "")

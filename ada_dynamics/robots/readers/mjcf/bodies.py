@@ -29,7 +29,7 @@ from ada_dynamics.robots.readers.mjcf.geoms import (
     read_inertial,
     read_shape,
 )
-from ada_dynamics.robots.readers.values import JointKindTable, Refused
+from ada_dynamics.robots.readers.values import JointKindTable, UnsupportedKind
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.orientation import to_quaternion
 
@@ -45,10 +45,10 @@ KINDS = JointKindTable[tuple[str, ...]](
         "universal": ("hinge", "hinge"),
         "cylindrical": ("slide", "hinge"),
         "fixed": (),
-        "helical": Refused("keep its SDFormat file; no format that is written has screws."),
-        "planar": Refused("write two prismatic joints and a revolute one with massless links between them."),
-        "spherical_euler": Refused("make it spherical, whose coordinates are a quaternion."),
-        "floating_euler": Refused("make it floating, whose coordinates are a quaternion."),
+        "helical": UnsupportedKind("keep its SDFormat file; no format that is written has screws."),
+        "planar": UnsupportedKind("write two prismatic joints and a revolute one with massless links between them."),
+        "spherical_euler": UnsupportedKind("make it spherical, whose coordinates are a quaternion."),
+        "floating_euler": UnsupportedKind("make it floating, whose coordinates are a quaternion."),
     },
 )
 _KIND_OF = {words: kind for kind, words in KINDS.words.items() if kind != "continuous"}

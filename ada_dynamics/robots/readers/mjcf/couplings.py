@@ -33,7 +33,7 @@ class Tendons:
     """
 
     def __init__(self, root: Element, settings: MjcfSettings, sink: Sink) -> None:
-        """Args: the expanded document, its settings, and the callback for problems."""
+        """Read the tendons of an expanded document; `sink` receives the problems."""
         self.kinds: Counter[str] = Counter()
         self.fixed: dict[str, list[tuple[str, float]]] = {}
         for element in (child for section in root.all("tendon") for child in section.children):
@@ -57,7 +57,7 @@ class Equalities:
     """Reader of <equality> sections; `finish` adds the loops to the description."""
 
     def __init__(self, robot: Description, world: MjcfWorld, settings: MjcfSettings, sink: Sink) -> None:
-        """Args: the description, its bodies and joints, the settings, and the callback for problems."""
+        """Initialize with the description that is extended, and its bodies and joints; `sink` receives the problems."""
         self._robot, self._world, self._settings, self._sink = robot, world, settings, sink
         self._loops: list[LoopJoint] = []
         self._connects: list[LoopJoint] = []

@@ -34,7 +34,7 @@ class Meshes:
     """The meshes of a document."""
 
     def __init__(self, root: Element, file: str, settings: MjcfSettings) -> None:
-        """Args: the expanded document, its name, and its settings."""
+        """Find the meshes of an expanded document; `file` is its name."""
         self._settings = settings
         self._folder = folder_of(file)
         self._elements: dict[str, Element] = {}
