@@ -142,14 +142,6 @@ def _freedoms(dynamics: Dynamics, joint: LoopJoint, q: Array) -> Array:
     return np.stack(columns, axis=-1) if columns else np.zeros((*q.shape[:-1], 6, 0))
 
 
-def constraint_conditioning(dynamics: Dynamics, q: ArrayLike) -> Array:
-    """Ratio of the smallest and largest singular value of the mass-weighted constraint Jacobian, (N,); 0 if singular.
-
-    See `Dynamics.constraints.state`. The evaluation takes some 0.1 ms per configuration. Without loops the result is 1.
-    """
-    return np.array([dynamics.constraints.state(state).sigma for state in np.atleast_2d(q)])
-
-
 # --- types of singular configurations -------------------------------------------------------------------------------
 class SingularityDistance(NamedTuple):
     """Distances to the types of singular configurations: 0 there, at most about 1. A number each, or (N,).

@@ -20,7 +20,7 @@ from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.analysis.balance import balance_of, fixed_feet_of, fixing_joints
 from ada_dynamics.analysis.motion import LoopJointMotion, dynamics_of, energy_of, motion_array, revolute_loops
 from ada_dynamics.analysis.power import power_balance
-from ada_dynamics.analysis.singularity import constraint_conditioning, loop_singularity_measure, singularity_times
+from ada_dynamics.analysis.singularity import loop_singularity_measure, singularity_times
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
@@ -29,13 +29,12 @@ from ada_dynamics.spatial.orientation import to_rpy
 TIME = "Time [s]"
 _XYZ = ("x", "y", "z")
 _TRUNK = "body"
-_POSES = 600  # largest number of configurations for slow measures
 ROUNDING = 1e-12  # [N, N m], below which components of a rotated wrench are zero
 SMALLEST = 1e-18  # replaces zeros on a logarithmic axis
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class Curve:
     """A curve.
 
     Attributes:
@@ -71,7 +70,7 @@ class Panel:
     Attributes:
         title: title, such as "Joint angle"; figures prepend "(a)" etc.
         ylabel: label with unit, such as "[deg]".
-        series: curves.
+        curves: the curves.
         xlabel: label with unit.
         marks: values of x of events, such as singular configurations.
         is_logarithmic: True for a logarithmic y axis, which omits values that are not positive.
@@ -81,7 +80,7 @@ class Panel:
 
     title: str
     ylabel: str
-    series: Sequence[Series]
+    curves: Sequence[Curve]
     xlabel: str = TIME
     marks: Sequence[float] = ()
     is_logarithmic: bool = False
@@ -100,7 +99,7 @@ class Panel:
             more: xlabel, marks, is_logarithmic, is_plane.
         """
         xs = np.asarray(x, dtype=np.float64)
-        return cls(title, ylabel, tuple(Series(label, xs, np.asarray(y)) for label, y in curves.items()), **more)
+        return cls(title, ylabel, tuple(Curve(label, xs, np.asarray(y)) for label, y in curves.items()), **more)
 
 
 Maker = Callable[[Any], list[Panel]]
@@ -200,8 +199,8 @@ def _by_unit(
     for unit, title, shown in kinds:
         scale = np.degrees(1.0) if shown == "deg" else 1.0
         columns = _columns(motion.model, unit, of_velocities)
-        series = [Series(label, motion.t, scale * rows[:, i], joint=joint) for joint, label, i in columns]
-        found += [Panel(title, f"[{shown}]", tuple(series))] if series else []
+        curves = [Curve(label, motion.t, scale * rows[:, i], joint=joint) for joint, label, i in columns]
+        found += [Panel(title, f"[{shown}]", tuple(curves))] if curves else []
     return found
 
 
@@ -234,8 +233,8 @@ def _with_loops(motion: Any, panels: list[Panel], curve: Callable[[LoopJointMoti
     if not loops or not any(_columns(motion.model, "rad")):
         return panels
     dynamics = dynamics_of(motion)
-    more = [Series(name, motion.t, curve(LoopJointMotion(dynamics, name)), joint=name) for name in loops]
-    return [replace(panels[0], series=(*panels[0].series, *more)), *panels[1:]]
+    more = [Curve(name, motion.t, curve(LoopJointMotion(dynamics, name)), joint=name) for name in loops]
+    return [replace(panels[0], curves=(*panels[0].curves, *more)), *panels[1:]]
 
 
 @panel("effort")
@@ -247,13 +246,13 @@ def efforts(motion: Any) -> list[Panel]:
 
 def _joint_loads(motion: Any, title: str, unit: str, part: slice) -> list[Panel]:
     """Magnitude of the uniquely determined force or moment in each joint, also of loops."""
-    series, note = [], ""
+    curves, note = [], ""
     for name, wrench in (getattr(motion, "wrenches", None) or {}).items():
         unique = np.asarray(motion.wrenches_unique[name][part])
         note = note if unique.all() else "without indeterminate components"
         joint = name if name in motion.model.joint_names else ""
-        series.append(Series(name, motion.t, np.linalg.norm(wrench[:, part] * unique, axis=1), joint=joint))
-    return [Panel(title, f"[{unit}]", tuple(series), note=note)] if series else []
+        curves.append(Curve(name, motion.t, np.linalg.norm(wrench[:, part] * unique, axis=1), joint=joint))
+    return [Panel(title, f"[{unit}]", tuple(curves), note=note)] if curves else []
 
 
 panel("joint_force")(partial(_joint_loads, title="Joint force (magnitude)", unit="N", part=slice(0, 3)))
@@ -441,16 +440,6 @@ def singularity(motion: Any) -> list[Panel]:
     return [Panel.of("Determinant $JJ^T$", "det($JJ^T$)", motion.t, shown, marks=tuple(passed))]
 
 
-@panel("conditioning")
-def conditioning(motion: Any) -> list[Panel]:
-    """Ratio of the smallest and largest singular value of the constraint Jacobian."""
-    if not motion.model.loops:
-        return []
-    rows = slice(None, None, max(1, len(motion.t) // _POSES))
-    curves = {"": np.maximum(constraint_conditioning(dynamics_of(motion), motion.q[rows]), SMALLEST)}
-    return [Panel.of("Condition of the closing solve", "σ [-]", motion.t[rows], curves, is_logarithmic=True)]
-
-
 # --- surroundings ---------------------------------------------------------------------------------------------------
 def _external(motion: Any, in_world: bool) -> list[Panel]:
     """External forces and moments by link, in link axes or in world axes."""
@@ -478,11 +467,11 @@ panel("external_in_world")(partial(_external, in_world=True))
 
 def _from_above(zmp: Array, outlines: Mapping[str, Array]) -> Panel:
     """Zero-moment point from above, with outlines of the support."""
-    series = [Series("ZMP", zmp[:, 0], zmp[:, 1])]
+    curves = [Curve("ZMP", zmp[:, 0], zmp[:, 1])]
     for label, corners in outlines.items():
         closed = np.vstack([corners, corners[:1]])
-        series.append(Series(label, closed[:, 0], closed[:, 1], "--"))
-    return Panel("ZMP and support polygon", "y [m]", series, xlabel="x [m]", is_plane=True)
+        curves.append(Curve(label, closed[:, 0], closed[:, 1], "--"))
+    return Panel("ZMP and support polygon", "y [m]", curves, xlabel="x [m]", is_plane=True)
 
 
 @panel("zmp_path")

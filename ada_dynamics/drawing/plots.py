@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
-from ada_dynamics.drawing.panels import Panel, Series, base_of, panels_of
+from ada_dynamics.drawing.panels import Curve, Panel, base_of, panels_of
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.resources import how_to_install
 
@@ -220,28 +220,28 @@ def select_joints(panels: Sequence[Panel], motion: Any, joints: Sequence[str] | 
     travel = _travel(motion)
     found = []
     for panel in panels:
-        own = list(dict.fromkeys(series.joint for series in panel.series if series.joint))
-        if not own or (joints is None and len(panel.series) <= CURVES):
+        own = list(dict.fromkeys(curve.joint for curve in panel.curves if curve.joint))
+        if not own or (joints is None and len(panel.curves) <= CURVES):
             found.append(panel)
             continue
-        chosen = _most(panel.series, sorted(own, key=lambda name: -travel.get(name, 0.0))) if joints is None else joints
-        kept = tuple(series for series in panel.series if not series.joint or series.joint in chosen)
+        chosen = _most(panel.curves, sorted(own, key=lambda name: -travel.get(name, 0.0))) if joints is None else joints
+        kept = tuple(curve for curve in panel.curves if not curve.joint or curve.joint in chosen)
         if not kept:
             continue  # none of the chosen joints has a curve in this panel
         count = sum(name in chosen for name in own)
         words = "joints with the largest range" if joints is None else "joints"
-        found.append(replace(panel, series=kept, note=f"{count} of {len(own)} {words}" if count < len(own) else ""))
+        found.append(replace(panel, curves=kept, note=f"{count} of {len(own)} {words}" if count < len(own) else ""))
     return found
 
 
 def limit_curves(panel: Panel) -> Panel:
     """Restrict a panel to the `CURVES` curves with the largest range, in their original order."""
-    if len(panel.series) <= CURVES:
+    if len(panel.curves) <= CURVES:
         return panel
-    ranges = [max(_range(series.y), _range(series.x) if panel.is_plane else 0.0) for series in panel.series]
+    ranges = [max(_range(curve.y), _range(curve.x) if panel.is_plane else 0.0) for curve in panel.curves]
     kept = sorted(np.argsort([-width for width in ranges], kind="stable")[:CURVES])
-    note = f"{CURVES} of {len(panel.series)} curves with the largest range"
-    return replace(panel, series=tuple(panel.series[i] for i in kept), note=panel.note or note)
+    note = f"{CURVES} of {len(panel.curves)} curves with the largest range"
+    return replace(panel, curves=tuple(panel.curves[i] for i in kept), note=panel.note or note)
 
 
 def _travel(motion: Any) -> dict[str, float]:
@@ -253,12 +253,12 @@ def _travel(motion: Any) -> dict[str, float]:
     return {name: float(ranges[model.q_index(name)].max(initial=0.0)) for name in model.joint_names}
 
 
-def _most(series: Sequence[Series], ranked: Sequence[str]) -> Collection[str]:
+def _most(curves: Sequence[Curve], ranked: Sequence[str]) -> Collection[str]:
     """First joints whose curves fit into a panel, at least one."""
     room = CURVES
     chosen: list[str] = []
     for name in ranked:
-        room -= sum(one.joint == name for one in series)
+        room -= sum(one.joint == name for one in curves)
         if room < 0 and chosen:
             break
         chosen.append(name)
@@ -273,10 +273,10 @@ def _range(values: NDArray[np.float64]) -> float:
 # --- drawing -------------------------------------------------------------------------------------------------------
 def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     """Draw a panel on matplotlib axes."""
-    covered = _hidden_counts(panel.series)
-    for i, series in enumerate(panel.series):
-        x, y = decimated(series.x, series.y)
-        axes.plot(x, y, label=series.label, **_line_style(series, i, covered[i]))
+    covered = _hidden_counts(panel.curves)
+    for i, curve in enumerate(panel.curves):
+        x, y = decimated(curve.x, curve.y)
+        axes.plot(x, y, label=curve.label, **_line_style(curve, i, covered[i]))
     for mark in panel.marks:
         axes.axvline(mark, color=colours.MARK, linewidth=0.8, linestyle=":", zorder=0.5)
     axes.set_title(letter + panel.title, loc="left")
@@ -287,26 +287,26 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     if panel.is_logarithmic:
         axes.set_yscale("log", nonpositive="mask")
     elif not panel.is_plane:
-        _limit_zoom(axes, panel.series)
+        _limit_zoom(axes, panel.curves)
     if panel.is_plane:
         axes.set_aspect("equal", adjustable="datalim")
-    elif panel.series:
-        left, right = _span([series.x for series in panel.series])
-        is_scattered = all(series.style and series.style not in colours.DASHES for series in panel.series)
+    elif panel.curves:
+        left, right = _span([curve.x for curve in panel.curves])
+        is_scattered = all(curve.style and curve.style not in colours.DASHES for curve in panel.curves)
         margin = _ROOM * (right - left) if is_scattered else 0.0  # keeps markers within the axes
         axes.set_xlim(left - margin, right + margin)
-    if any(series.label for series in panel.series):
+    if any(curve.label for curve in panel.curves):
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
 
 
 def _legend_width(panel: Panel) -> float:
     """Width of the legend [inch]."""
-    longest = max((len(series.label) for series in panel.series), default=0)
+    longest = max((len(curve.label) for curve in panel.curves), default=0)
     height = float(colours.STYLE["legend.fontsize"]) / 72.0
     return height * (_BESIDE + _LETTER * longest) if longest else 0.0
 
 
-def _hidden_counts(every: Sequence[Series]) -> list[int]:
+def _hidden_counts(every: Sequence[Curve]) -> list[int]:
     """Number of curves below each curve that it would hide; such curves are dashed."""
     finite = [s.y[np.isfinite(s.y)] for s in every]
     low = min((float(y.min()) for y in finite if len(y)), default=0.0)
@@ -319,18 +319,18 @@ def _hidden_counts(every: Sequence[Series]) -> list[int]:
     return hidden
 
 
-def _line_style(series: Series, i: int, hides: int) -> dict[str, Any]:
+def _line_style(curve: Curve, i: int, hides: int) -> dict[str, Any]:
     look: dict[str, Any] = dict(colours.curve(i))
-    if hides and not series.style:
+    if hides and not curve.style:
         look["linestyle"] = colours.DASHES[min(hides, len(colours.DASHES) - 1)]
-    elif series.style in colours.DASHES:
-        look["linestyle"] = series.style
-    elif series.style:
-        look.update(marker=series.style, linestyle="none", markersize=4.0)
+    elif curve.style in colours.DASHES:
+        look["linestyle"] = curve.style
+    elif curve.style:
+        look.update(marker=curve.style, linestyle="none", markersize=4.0)
     return look
 
 
-def _limit_zoom(axes: Any, every: Sequence[Series]) -> None:
+def _limit_zoom(axes: Any, every: Sequence[Curve]) -> None:
     """Keep the scale of nearly constant curves larger than their rounding errors."""
     values = [s.y[np.isfinite(s.y)] for s in every]
     values = [y for y in values if len(y)]

@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.drawing.panels import Curve, Panel
 from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
@@ -344,6 +344,6 @@ def tilts(tried: Sequence[WalkTrial]) -> list[Panel]:
             run = (one.ours, one.theirs)[side]
             if one is tried[0] or max(one.tilts) > FALLEN:
                 rows = run.t <= _fall_of(run)
-                series.append(Series(one.text, run.t[rows], run.leaning[rows]))
+                series.append(Curve(one.text, run.t[rows], run.leaning[rows]))
         panels.append(Panel(name, "tilt of the body [deg]", series))
     return panels

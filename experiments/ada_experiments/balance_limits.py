@@ -20,7 +20,7 @@ import numpy as np
 from ada_controllers.balance import JOINTS, PRESETS, BalanceSettings
 from ada_dynamics.analysis.balance import fixed_feet_of
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.drawing.panels import Curve, Panel
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.model import Model
@@ -130,7 +130,7 @@ def feet_that_may_lift(scenario: Scenario, output: Path, progress: Progress) -> 
         "fall_of_springs": Quantity(max(time_of_fall(logs[key]) for key in ("hand", "shoulder")), "s"),
     }
     heights = [
-        Series(f"{case.name}, {case.push.link}", logs[key].t, np.asarray(logs[key].com)[:, 2])
+        Curve(f"{case.name}, {case.push.link}", logs[key].t, np.asarray(logs[key].com)[:, 2])
         for key, case in cases.items()
     ]
     panel = Panel("Height of the centre of mass", "[m]", heights)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.drawing.panels import Curve, Panel
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, cost
 from ada_dynamics.hybrid import cut_selection
@@ -217,7 +217,7 @@ def _figure(planar: Sequence[_Chain], free: Sequence[_Chain], path: Path) -> Pat
             ("document", "10 s simulated [s]", document),
         ):
             series = [
-                Series(
+                Curve(
                     name, np.array([*found], dtype=float), np.array([*found.values()]), "o" if len(found) == 1 else "-"
                 )
                 for name, found in times.items()

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.drawing.panels import Curve, Panel
 from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
@@ -237,7 +237,7 @@ def _forces(cases: Sequence[HybridCase], path: Path) -> Path:
             ("numeric", case.numeric.log.t, case.numeric.force, "--"),
         ):
             rows = (t > begin - _BEFORE) & (t < end + _AFTER)
-            series.append(Series(label, t[rows] - begin, force[rows], style))
+            series.append(Curve(label, t[rows] - begin, force[rows], style))
         panels.append(Panel(case.name, "Force [N]", series))
     return picture(panels, path, "Contact force (as figs. 12-15)", 2)
 

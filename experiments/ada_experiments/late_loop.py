@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.drawing.panels import Curve, Panel
 from ada_experiments.hybrid_motion import HybridRig
 from ada_experiments.motion_simulation.delay import ENERGY_TOLERANCE, PASSIVE_TO, longest_passive_delay, touches
 from ada_experiments.motion_simulation.loop import Network, Record
@@ -94,10 +94,10 @@ def _bound(shares: Array, ideal: Array, found: PassivityMap, damped: PassivityMa
     """Draw energy gains by ω T, and write them as a table beside the figure."""
     panels, rows = [], []
     for title, one in (("probe of 20 s/m", found), (f"probe of {DAMPED:g} s/m", damped)):
-        curves = [Series("ideal spring", shares, np.clip(ideal, -1.0, 0.6))]
+        curves = [Curve("ideal spring", shares, np.clip(ideal, -1.0, 0.6))]
         for kp, bound, gain in zip(one.kp, one.bound, one.gain, strict=True):
             by_bound = PASSIVE_TO * one.delay / bound
-            curves.append(Series(f"K_p = {kp:g}", by_bound, np.clip(gain, -1.0, 0.6), "o"))
+            curves.append(Curve(f"K_p = {kp:g}", by_bound, np.clip(gain, -1.0, 0.6), "o"))
             rows += [
                 (title, kp, delay, share, each) for delay, share, each in zip(one.delay, by_bound, gain, strict=True)
             ]

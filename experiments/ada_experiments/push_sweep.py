@@ -17,7 +17,7 @@ import numpy as np
 
 from ada_controllers.balance import TRUNK, Balance
 from ada_controllers.in_simulation import InSimulation
-from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.drawing.panels import Curve, Panel
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import link_poses
 from ada_dynamics.simulation.forces import half_sine
@@ -221,9 +221,9 @@ def map_of(found: Map, points: Sequence[str], labels: tuple[str, str] = ("surviv
             curves = []
             for label, wanted, style in ((labels[0], True, "o"), (labels[1], False, "x")):
                 x, y = (np.array([one[k] for one in pushes if one[2] == wanted]) for k in (0, 1))
-                curves.append(Series(label, x, y, style))
+                curves.append(Curve(label, x, y, style))
             if side == "from behind" and "right_shoulder" in points:
                 at = float(points.index("right_shoulder"))
-                curves.append(Series("T6.2", np.array([at]), np.array([AT_THE_SHOULDER.impulse]), "s"))
+                curves.append(Curve("T6.2", np.array([at]), np.array([AT_THE_SHOULDER.impulse]), "s"))
             panels.append(Panel(f"{text}, {side}", "impulse [N s]", tuple(curves), xlabel=xlabel))
     return panels

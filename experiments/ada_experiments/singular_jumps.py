@@ -21,7 +21,7 @@ import numpy as np
 
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.drawing.panels import Curve, Panel
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.builder import Builder
@@ -264,5 +264,5 @@ def singular_jumps(scenario: Scenario, output: Path, progress: Progress) -> Outc
 
 
 def _panel(title: str, x: Array, curves: dict[str, list[float]], xlabel: str) -> Panel:
-    series = [Series(name, x, np.where(np.isfinite(values), values, np.nan)) for name, values in curves.items()]
+    series = [Curve(name, x, np.where(np.isfinite(values), values, np.nan)) for name, values in curves.items()]
     return Panel(title, "relative error", series, xlabel=xlabel, is_logarithmic=True)

@@ -100,7 +100,7 @@ def quaternion_of(angles: Array) -> Array:
 
 def angles_of(quaternion: Array) -> Array:
     """The z-y-z angles of a quaternion, the second one within 0 and 180 deg."""
-    R = np.array(from_quaternion(*quaternion.tolist()), dtype=np.float64)
+    R: Array = np.array(from_quaternion(*quaternion.tolist()))
     second = np.arctan2(np.hypot(R[0, 2], R[1, 2]), R[2, 2])
     return np.array([np.arctan2(R[1, 2], R[0, 2]), second, np.arctan2(R[2, 1], -R[2, 0])])
 

@@ -81,5 +81,5 @@ def test_a_fall_is_told_from_a_walk_and_cut_where_the_body_lies() -> None:
     assert max(plain.tilts) < 5.0 and min(falls.tilts) > 90.0 and max(both.tilts) < 20.0
     assert both.ours.t[-1] == pytest.approx(plain.ours.t[-1] / 2.0, abs=0.02)
     for panel in awa_simulators.tilts([plain, falls, both]):
-        assert 80.0 <= panel.series[1].y[-1] < 120.0 and panel.series[1].x[-1] < 5.0
+        assert 80.0 <= panel.curves[1].y[-1] < 120.0 and panel.curves[1].x[-1] < 5.0
     assert len(log.t) == len(plain.ours.t)

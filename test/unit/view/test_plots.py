@@ -9,14 +9,14 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.check.report import CheckReport, Finding
+from ada_dynamics.robots.check.report import CheckFinding, CheckReport
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 
 from ada_dynamics import Builder, Simulation, load  # noqa: E402
 from ada_dynamics.drawing.animate import animate  # noqa: E402
-from ada_dynamics.drawing.panels import PANELS, Panel, Series, panels_of  # noqa: E402
+from ada_dynamics.drawing.panels import PANELS, Curve, Panel, panels_of  # noqa: E402
 from ada_dynamics.drawing.plots import decimated, figure_of, panels_for, plot_log  # noqa: E402
 from ada_dynamics.drawing.robot_drawing import RobotDrawing  # noqa: E402
 from ada_dynamics.drawing.snapshots import plot_snapshots  # noqa: E402
@@ -81,7 +81,7 @@ def pixels(path):
 def test_the_determinant_of_the_rhombus_is_its_closed_form():
     log = rhombus_log()
     (panel,) = panels_of(log, ["singularity"])
-    np.testing.assert_allclose(panel.series[0].y, 4.0 * np.cos(log.q[:, 0]) ** 2, atol=1e-12)
+    np.testing.assert_allclose(panel.curves[0].y, 4.0 * np.cos(log.q[:, 0]) ** 2, atol=1e-12)
 
 
 def test_every_named_panel_can_be_drawn_where_the_robot_has_it(tmp_path):
@@ -92,7 +92,7 @@ def test_every_named_panel_can_be_drawn_where_the_robot_has_it(tmp_path):
             drawn += panels_of(log, [name])
         except InputError as error:
             assert (error.field, error.value) == ("panels", name)
-            assert name in ("loop_gap", "singularity", "conditioning", "trunk_angles", "fixed_feet_zmp")
+            assert name in ("loop_gap", "singularity", "trunk_angles", "fixed_feet_zmp")
     assert len(drawn) >= 25
     some = [*drawn[::5], *(p for p in drawn if p.is_plane or p.is_logarithmic)]
     figure_of(some, tmp_path / "some.png", columns=4, size=(1.6, 1.1))
@@ -102,11 +102,11 @@ def test_every_named_panel_can_be_drawn_where_the_robot_has_it(tmp_path):
 def test_a_link_s_position_and_velocity_are_those_of_a_pendulum():
     log = Simulation(load("planar_3r"), np.array([np.pi / 2, 0.0, 0.0]), step=1e-3).run(0.2)
     position, velocity = panels_of(log, ["link_position:link_2", "link_velocity:link_2"])
-    x, y, z = (series.y for series in position.series)
+    x, y, z = (series.y for series in position.curves)
     angle, rate = log.q[:, 0], log.v[:, 0]
     np.testing.assert_allclose([x, y, z], [np.sin(angle), 0.0 * angle, np.cos(angle)], atol=1e-12)
-    np.testing.assert_allclose(velocity.series[0].y, np.cos(angle) * rate, atol=1e-12)
-    assert [series.label for series in position.series] == ["x", "y", "z"]
+    np.testing.assert_allclose(velocity.curves[0].y, np.cos(angle) * rate, atol=1e-12)
+    assert [series.label for series in position.curves] == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_link_s_position_and_velocity_are_those_of_a_pendulum():
         lambda log: panels_of(log, ["positon"]),
         lambda log: panels_of(log, ["loop_gap"]),
         lambda log: panels_of(log, ["link_position:hand"]),
-        lambda log: Series("a", [1.0, 2.0], [1.0]),
+        lambda log: Curve("a", [1.0, 2.0], [1.0]),
         lambda log: figure_of([Panel.of("a", "[m]", T, {"x": T})], columns=0),
         lambda log: log.plot(joints=["joint_9"]),
         lambda log: log.plot(joints="joint_1"),
@@ -221,7 +221,7 @@ def test_an_assembled_pose_shows_its_report_and_what_is_computed_of_it_does_not(
 
 def test_findings_are_shown_in_words_that_html_does_not_take_for_tags():
     report = CheckReport(
-        "arm.urdf", "arm", [Finding("odd", "warning", "link <a>", "its mass is <0.", "Give it one.", 7)]
+        "arm.urdf", "arm", [CheckFinding("odd", "warning", "link <a>", "its mass is <0.", "Give it one.", 7)]
     )
     words = words_of(report)
     assert {"link <a>", "its mass is <0. Give it one.", "7"} <= {*words}
@@ -246,6 +246,6 @@ def test_forces_of_joints_are_drawn_without_their_indeterminate_components():
     assert panels_for(log)  # the angles of loop joints, too
     force, moment = panels_of(log, ["joint_force", "joint_moment"])
     wrench, unique = log.wrenches["cross_1"], log.wrenches_unique["cross_1"]
-    curve = next(series for series in force.series if series.label == "cross_1")
+    curve = next(series for series in force.curves if series.label == "cross_1")
     np.testing.assert_allclose(curve.y, np.linalg.norm((wrench * unique)[:, :3], axis=1))
     assert force.note and not unique.all() and moment.ylabel == "[N m]"
