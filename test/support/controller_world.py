@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import hardware_world
 import numpy as np
+from hardware_world import ARM
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
+from lifecycle_msgs.srv import ChangeState
 from sensor_msgs.msg import JointState
 
 from ada_controllers.node.controller_node import ControllerNode
@@ -17,17 +18,16 @@ from ada_robot.node.dynamics_node import DynamicsNode
 from ada_robot.ros import qos
 
 BENT = [0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0]
-NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
+NAMES = list(ARM)
 PATIENT = {"state_timeout": 20.0, "max_gap": 20.0}  # on a busy machine states may be late; some tests are about that
-
-
-def overrides(parameters: dict[str, Any]) -> list[Parameter]:
-    return [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
+life = partial(hardware_world.life, node="controller_node")
+set_parameter = partial(hardware_world.set_parameter, node="controller_node")
+diagnosed = partial(hardware_world.diagnosed, node="controller_node")
 
 
 def plant(ros: Any, **parameters: Any) -> Any:
     chosen = {"robot": "pa10", "publish_rate": 500.0, "initial_positions": BENT, **parameters}
-    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides(chosen)))
+    node = ros.make(DynamicsNode, chosen)
     ros.wait(lambda: node.loop is not None, what="the physics")
     return node
 
@@ -36,7 +36,7 @@ def controller(ros: Any, **parameters: Any) -> Any:
     """A controller node in this process; with `wait=True` until it is active."""
     wait = parameters.pop("wait", False)
     chosen = {"robot": "pa10", **PATIENT, **parameters}
-    node = ros.add(ControllerNode(context=ros.context, parameter_overrides=overrides(chosen)))
+    node = ros.make(ControllerNode, chosen)
     if wait:
         ros.wait(lambda: node.phase == "active", what="the controller to be active")
     return node
@@ -46,24 +46,6 @@ def transition(ros: Any, name: str) -> bool:
     wanted = getattr(Transition, f"TRANSITION_{name.upper()}")
     request = ChangeState.Request(transition=Transition(id=wanted))
     return bool(ros.call(ChangeState, "controller_node/change_state", request).success)
-
-
-def life(ros: Any) -> str:
-    return str(ros.call(GetState, "controller_node/get_state").current_state.label)
-
-
-def set_parameter(ros: Any, name: str, value: Any) -> Any:
-    request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
-    return ros.call(SetParameters, "controller_node/set_parameters", request).results[0]
-
-
-def diagnosed(reports: list[Any], part: str) -> dict[str, Any]:
-    """The newest report on a part of the node, with its level and message; {} while there is none."""
-    for array in reversed(reports):
-        for status in array.status:
-            if status.name == f"controller_node: {part}":
-                return {**{v.key: v.value for v in status.values}, "level": status.level[0], "message": status.message}
-    return {}
 
 
 def joint_state(position: Any = BENT, velocity: Any = None, names: Any = None, effort: Any = ()) -> JointState:

@@ -12,12 +12,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from ros_world import Messages, overrides
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
 from waiting import LIMIT
 
 from ada_robot.contract import Demand, JointLimit, Mode
 from ada_robot.cycle.messages import Judged, RobotStatus
 from ada_robot.driver import Alarm, Feedback
 from ada_robot.errors import NoAnswer, Refused
+from ada_robot.ros import qos
 from ada_robot.safety.phases import Phase
 
 ARM = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
@@ -214,12 +223,6 @@ PA10_7C_PATIENT = {
 }
 
 
-def overrides(parameters: dict[str, Any]) -> list[Any]:
-    from rclpy.parameter import Parameter
-
-    return [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
-
-
 def hardware(ros: Any, fleet: Fleet | None = None, **parameters: Any) -> Any:
     """A hardware node in this process, with the robots of a fleet or its own."""
     from ada_hardware.node.hardware_node import HardwareNode
@@ -228,7 +231,7 @@ def hardware(ros: Any, fleet: Fleet | None = None, **parameters: Any) -> Any:
     if until == "active":
         parameters.setdefault("autostart", "active")
     made = {} if fleet is None else {"make_robot": fleet.make}
-    node = ros.add(HardwareNode(context=ros.context, parameter_overrides=overrides(parameters), **made))
+    node = ros.make(HardwareNode, parameters, **made)
     if until:
         ros.wait(lambda: node.failure or node.phase == until, what=f"the node to be {until}")
         assert node.failure is None, node.failure
@@ -253,9 +256,6 @@ def _text(value: Any) -> str:
 
 
 def ask(ros: Any, name: str) -> Any:
-    from lifecycle_msgs.msg import Transition
-    from lifecycle_msgs.srv import ChangeState
-
     client = ros.tester.create_client(ChangeState, "hardware_node/change_state")
     ros.wait(client.service_is_ready, what="the lifecycle")
     wanted = Transition(id=getattr(Transition, f"TRANSITION_{name.upper()}"))
@@ -268,23 +268,16 @@ def transition(ros: Any, name: str) -> bool:
     return bool(future.result().success)
 
 
-def life(ros: Any) -> str:
-    from lifecycle_msgs.srv import GetState
-
-    return str(ros.call(GetState, "hardware_node/get_state").current_state.label)
+def life(ros: Any, node: str = "hardware_node") -> str:
+    return str(ros.call(GetState, f"{node}/get_state").current_state.label)
 
 
 def call(ros: Any, service: str) -> Any:
     """Call a service of the node that is of std_srvs/Trigger."""
-    from std_srvs.srv import Trigger
-
     return ros.call(Trigger, f"hardware_node/{service}")
 
 
 def set_parameter(ros: Any, name: str, value: Any, node: str = "hardware_node") -> Any:
-    from rcl_interfaces.srv import SetParameters
-    from rclpy.parameter import Parameter
-
     request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
     return ros.call(SetParameters, f"{node}/set_parameters", request).results[0]
 
@@ -299,11 +292,6 @@ def diagnosed(reports: list[Any], part: str, node: str = "hardware_node") -> dic
 
 
 def states(ros: Any) -> Any:
-    from ros_world import Messages
-    from std_msgs.msg import String
-
-    from ada_robot.ros import qos
-
     found = Messages(ros, "hardware_node/state")
     ros.tester.create_subscription(
         String, "hardware_node/state", lambda message: found.append(json.loads(message.data)), qos.LATCHED
@@ -323,11 +311,7 @@ class Commander:
     """Commands from the test itself."""
 
     def __init__(self, ros: Any, topic: str = "joint_commands") -> None:
-        from sensor_msgs.msg import JointState
-
-        from ada_robot.ros import qos
-
-        self._ros, self._kind = ros, JointState
+        self._ros = ros
         self._publisher = ros.publisher(JointState, topic, qos.COMMANDS)
         self._clock = ros.tester.get_clock()
 
@@ -341,7 +325,7 @@ class Commander:
 
     def send(self, *, names: Any = ARM, stamp: float | None = None, **numbers: Any) -> None:
         """Send a command, stamped now; with the stamp 0 for one that does not say when it was made."""
-        message = self._kind(name=list(names))
+        message = JointState(name=list(names))
         if stamp is None:
             message.header.stamp = self._clock.now().to_msg()
         else:

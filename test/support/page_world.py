@@ -145,13 +145,9 @@ class Controller:
 
 def view(ros, open_page=Page, **parameters):
     """A view node; what it says to people is kept in `said`."""
-    from rclpy.parameter import Parameter
-
     from ada_tools.nodes.view_node import ViewNode
 
-    given = {"port": 0, "open_browser": False, **parameters}
-    overrides = [Parameter(name, value=value) for name, value in given.items()]
-    node = ros.add(ViewNode(open_page=open_page, context=ros.context, parameter_overrides=overrides))
+    node = ros.make(ViewNode, {"port": 0, "open_browser": False, **parameters}, open_page=open_page)
     node.said = []
     node.page.say = node.said.append
     return node

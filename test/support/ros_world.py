@@ -21,6 +21,7 @@ import waiting
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from ada_robot.ros.environment import child_environment
 from benchmarks.ros.world import OTHER_NETWORKS
@@ -31,6 +32,11 @@ POLL = 0.005  # [s]
 LOST = 10.0  # [s] after which an answer is taken for lost
 LIMIT = 120.0  # [s] for anything; only a failure waits for all of it
 _MANY_THREADS = 60  # of this process
+
+
+def overrides(parameters: Mapping[str, Any]) -> list[Parameter]:
+    """Parameters of a node; in their names two underscores are a dot."""
+    return [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
 
 
 def world_environment(domain: int, log_folder: Path) -> dict[str, str]:
@@ -198,6 +204,10 @@ class RosWorld:
         self._nodes.append(node)
         self.executor.add_node(node)
         return node
+
+    def make(self, kind: Callable[..., Any], parameters: Mapping[str, Any], **options: Any) -> Any:
+        """Make a node of some kind with its parameters, and spin it."""
+        return self.add(kind(context=self.context, parameter_overrides=overrides(parameters), **options))
 
     def remove(self, node: Any) -> None:
         """Close and destroy a node before the end of the test."""

@@ -16,7 +16,6 @@ import hardware_world
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import GetParameters
-from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -36,11 +35,11 @@ pytestmark = pytest.mark.ros
 diagnosed = partial(hardware_world.diagnosed, node="dynamics_node")
 set_parameter = partial(hardware_world.set_parameter, node="dynamics_node")
 NODE = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args")
-PA10 = [Parameter("robot", value="pa10")]
+PA10 = {"robot": "pa10"}
 
 
 def made(ros, **parameters):
-    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=hardware_world.overrides(parameters)))
+    node = ros.make(DynamicsNode, parameters)
     ros.wait(lambda: node.loop or node.failure, what="the physics")
     return node
 
@@ -157,7 +156,7 @@ def test_while_the_physics_is_compiled_there_is_the_description_alone_and_change
     states = ros.collect(JointState, "joint_states")
     description = ros.collect(String, "robot_description", qos.LATCHED)
     reports = ros.collect(DiagnosticArray, "/diagnostics")
-    node = ros.add(DynamicsNode(simulate=compile_slowly, context=ros.context, parameter_overrides=PA10))
+    node = ros.make(DynamicsNode, PA10, simulate=compile_slowly)
     try:
         ros.wait(lambda: "compiled" in diagnosed(reports, "physics").get("message", ""), what="the report")
         assert diagnosed(reports, "physics")["level"] == 1 and description
@@ -179,10 +178,10 @@ def test_a_node_whose_physics_cannot_be_made_or_is_not_awaited_ends_in_order(ros
         begun.set()
         return simulation_of(*arguments)
 
-    node = ros.add(DynamicsNode(simulate=fails, context=ros.context, parameter_overrides=PA10))
+    node = ros.make(DynamicsNode, PA10, simulate=fails)
     ros.wait(lambda: str(node.failure) == "it cannot be", what="the failure")
     ros.remove(node)
-    node = ros.add(DynamicsNode(simulate=compile_slowly, context=ros.context, parameter_overrides=PA10))
+    node = ros.make(DynamicsNode, PA10, simulate=compile_slowly)
     ros.wait(begun.is_set, what="the compilation")
     ros.remove(node)
     assert node.loop is None and node.failure is None

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from hardware_world import ONE, TWO, overrides
+from hardware_world import ONE, TWO
 
 from ada_dynamics.errors import InputError
 from ada_hardware.node.hardware_node import HardwareNode
@@ -45,4 +45,4 @@ TARGET = (
 def test_a_node_with_unusable_parameters_is_refused_at_its_start(ros, node, table):
     for parameters, words in table:
         with pytest.raises(InputError, match=words):
-            ros.add(node(context=ros.context, parameter_overrides=overrides(parameters)))
+            ros.make(node, parameters)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from rcl_interfaces.msg import Log
 from rclpy.logging import LoggingSeverity
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
+from standing_box import Row
 from std_msgs.msg import Float64MultiArray, String
 
 import ada_dynamics as ada
@@ -28,13 +28,6 @@ from ada_tools.nodes.oracle_node import OracleNode
 pytestmark = pytest.mark.ros
 
 OK, WARN, ERROR, STALE = (bytes([i]) for i in range(4))
-
-
-class Row(NamedTuple):
-    t: float
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
 
 
 class Robot:
@@ -72,10 +65,9 @@ class Robot:
 
 
 def started(ros, **parameters):
-    overrides = [Parameter(name, value=value) for name, value in {"rate": 100.0, **parameters}.items()]
     arrays = ros.collect(DiagnosticArray, "/diagnostics")
     differences = ros.collect(Float64MultiArray, "oracle_node/differences", qos.STATES)
-    return ros.add(OracleNode(context=ros.context, parameter_overrides=overrides)), arrays, differences
+    return ros.make(OracleNode, {"rate": 100.0, **parameters}), arrays, differences
 
 
 def last(arrays):

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from standing_box import Row
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
@@ -18,13 +18,6 @@ from ada_robot.messages.outgoing import StateMessages
 
 ROBOTS = ("pa10", "hoap2", "four_bar", "parallel_gripper", "mixed")
 STAMP = 1_700_000_123_000_000_789  # [ns]
-
-
-class Row(NamedTuple):
-    t: float
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
 
 
 def robot(name):
@@ -77,7 +70,7 @@ def stamp():
 def test_joint_states_have_the_numbers_of_the_state_bit_for_bit_and_the_bytes_of_ros(name):
     model, _, outgoing, row = made(name)
     awkward = (-0.0, 5e-324, np.nextafter(1.0, 2.0))
-    q, v, tau = (np.resize([*x, *awkward][::-1], len(x)) for x in row[1:])
+    q, v, tau = (np.resize([*x, *awkward][::-1], len(x)) for x in (row.q, row.v, row.tau))
     found = parsed(messages.JOINT_STATE, outgoing.joint_state(Row(0.0, q, v, tau), STAMP))
     assert (found.header.stamp.sec, found.header.stamp.nanosec) == (STAMP // 10**9, STAMP % 10**9)
     assert found.name == list(outgoing.joint_names)

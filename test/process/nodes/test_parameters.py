@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.ros
 from rcl_interfaces.msg import Parameter as ParameterMessage  # noqa: E402
 from rcl_interfaces.msg import ParameterType  # noqa: E402
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters, SetParametersAtomically  # noqa: E402
+from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
@@ -68,9 +70,8 @@ def describe(ros, name):
 
 
 def node_with(ros, *arguments, **overrides):
-    given = [Parameter(name.replace("__", "."), value=value) for name, value in overrides.items()]
     options = {"cli_args": ["--ros-args", *arguments]} if arguments else {}
-    return ros.node("settings_node", parameter_overrides=given, **options)
+    return ros.make(partial(Node, "settings_node"), overrides, **options)
 
 
 @pytest.mark.parametrize("way", ["command line", "file"])

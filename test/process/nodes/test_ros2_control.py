@@ -12,7 +12,6 @@ pytest.importorskip("xacro")
 from diagnostic_msgs.msg import DiagnosticArray
 from hardware_world import diagnosed
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -57,9 +56,8 @@ class TopicHardware:
 
 
 def simulation(ros, **parameters: object) -> DynamicsNode:
-    options = {"robot": str(resources.find("config", ROBOT)), "marker_rate": 0.0, **parameters}
-    overrides = [Parameter(name, value=value) for name, value in options.items()]
-    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    robot = str(resources.find("config", ROBOT))
+    node = ros.make(DynamicsNode, {"robot": robot, "marker_rate": 0.0, **parameters})
     ros.wait(lambda: node.loop is not None, what="the physics")
     return node
 

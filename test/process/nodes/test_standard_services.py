@@ -9,7 +9,6 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
 from ada_robot.node import standard_services
@@ -45,8 +44,7 @@ class Simulator:
 
     def __init__(self, ros, standard, parameters):
         self.ros, self.standard = ros, standard
-        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
-        self.node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+        self.node = ros.make(DynamicsNode, parameters)
         self.loop = ros.wait(lambda: self.node.loop, what="the physics")
 
     def ask(self, kind, name, **fields):
@@ -81,7 +79,7 @@ def services_of(ros, node):
 
 @pytest.mark.skipif(standard_services.LACKING is None, reason="simulation_interfaces is there")
 def test_without_the_package_the_node_offers_its_own_services_alone(ros):
-    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=[Parameter("robot", value="pa10")]))
+    node = ros.make(DynamicsNode, {"robot": "pa10"})
     ros.wait(lambda: ros.call(Trigger, "dynamics_node/reset").success, what="a reset of the compiled physics")
     assert "reset" in services_of(ros, node) and not services_of(ros, node) & NAMES
 

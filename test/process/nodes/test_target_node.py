@@ -9,7 +9,6 @@ pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from ada_robot.ros.qos import COMMANDS, STATES
@@ -40,8 +39,7 @@ def made(ros):
 
     def make(**parameters):
         controller = ros.add(Controller(ros.context))
-        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
-        return controller, ros.add(TargetNode(context=ros.context, parameter_overrides=overrides))
+        return controller, ros.make(TargetNode, parameters)
 
     return make
 

@@ -22,7 +22,7 @@ from ada_dynamics.errors import RecordingCutShortWarning, RecordingError
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.recorder import CHUNK_BYTES, McapRecorder
 
-writer = pytest.importorskip("mcap.writer")
+reader, writer = pytest.importorskip("mcap.reader"), pytest.importorskip("mcap.writer")
 
 ROW_BYTES = 8 * 13  # t, q, v, a, tau of three joints
 CHILD = """
@@ -87,6 +87,8 @@ def test_a_full_disk_ends_a_recording_with_what_is_there_readable(tmp_path):
     assert "is readable" in last
     assert path.stat().st_size <= limit
     assert recording(path).is_whole, "with the end that other readers need"
+    with path.open("rb") as stream:
+        assert sum(1 for _ in reader.make_reader(stream).iter_messages()) == len(recording(path).messages)
     log = cut_short(path)
     assert len(log) * ROW_BYTES > limit - 2 * CHUNK_BYTES
     assert np.array_equal(log.t, np.arange(len(log)) * 1e-3)
