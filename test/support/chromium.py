@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from processes import descendants
 from waiting import until
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
@@ -64,15 +65,7 @@ def plain_light(page):
 
 
 def browser_processes(driver):
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-    found, new = [], [driver.service.process.pid]
-    while new:
-        new = [pid for pid, parent in parents.items() if parent in new]
-        found += new
-    return found
+    return descendants(driver.service.process.pid)
 
 
 def signal_all(pids, number):
@@ -185,7 +178,7 @@ class Visit(Person):
     """A page that runs, and the browser that looks at it."""
 
     def __init__(self, browser, page, shown, end):
-        """Args: the browser; a page that runs; what is shown on it; what leaves and ends it."""
+        """Open a page that runs and shows something; `end` leaves and ends it."""
         super().__init__(browser)
         self.page, self.shown, self._end = page, shown, end
         browser.get_log("browser")

@@ -52,7 +52,7 @@ class DeviceWorld:
         seed: int = 0,
         **settings: object,
     ) -> None:
-        """Args: the device, faults of the wire, settings of the emulator (others agree with those of the driver)."""
+        """Make a device with faults of its wire; its settings agree with those of the driver where none are given."""
         kind = find(name)
         emulator, driver = kind.emulator_class(), kind.driver_class()
         use = checked(driver.SETTINGS, settings)

@@ -14,8 +14,9 @@ from ada_tools import cli
 Ada = Callable[..., tuple[int, str, str]]
 
 
-def ada_in_process(capfd: pytest.CaptureFixture[str]) -> Ada:
-    """The command line in this process: exit code, output, errors."""
+@pytest.fixture
+def ada(capfd: pytest.CaptureFixture[str]) -> Ada:
+    """Run `ada hw` with some words in this process; return exit code, output and errors."""
 
     def run(*words: str) -> tuple[int, str, str]:
         capfd.readouterr()

@@ -55,7 +55,7 @@ class Bus:
     """A wire, its controller, the arm, and a clock that moves only where somebody waits."""
 
     def __init__(self, *, overhears: bool = True, shares_answers: bool = True, servo_on: float = 0.0) -> None:
-        """Args: whether hosts see each other's frames and answers, as on one card; how long servos take to come on."""
+        """Let hosts see each other's frames and answers, as on one card; servos take so long [s] to come on."""
         self.clock, self.latency = ManualClock(100.0), 0.0003
         self.frames: list[Frame] = []
         self.word, self.axis_words = WELL, [0] * 7

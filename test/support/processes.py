@@ -33,8 +33,9 @@ def is_alive(pid: int) -> bool:
 def descendants(pid: int) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*"):
-        for child in (task / "children").read_text().split():
-            found += [int(child), *descendants(int(child))]
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            for child in (task / "children").read_text().split():
+                found += [int(child), *descendants(int(child))]
     return found
 
 

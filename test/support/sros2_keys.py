@@ -18,7 +18,7 @@ class Authority:
     """What signs: whoever has it says who takes part, and what each may do."""
 
     def __init__(self, folder: Path, domain: int) -> None:
-        """Args: an empty folder for its files; the DDS domain that all of it holds for."""
+        """Write keys and rules for a DDS domain into a new folder."""
         self._folder, self._domain = folder, domain
         folder.mkdir()
         self._key(folder / "ca.key")

@@ -31,6 +31,7 @@ def test_a_program_ends_on_sigint_although_its_starter_ignores_that(words):
             [sys.executable, "-m", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
         )
     finally:
@@ -38,7 +39,8 @@ def test_a_program_ends_on_sigint_although_its_starter_ignores_that(words):
     try:
         assert program.stdout.readline(), "it has begun"
         program.send_signal(signal.SIGINT)
-        assert program.wait(PATIENCE) == 0
+        _, errors = program.communicate(timeout=PATIENCE)
+        assert (program.returncode, errors.strip()) == (0, b"")
     finally:
         program.kill()
         program.communicate()

@@ -123,13 +123,6 @@ def written(folder, name, seconds):
     return path
 
 
-def test_the_oldest_records_beyond_a_number_are_deleted(tmp_path):
-    paths = [written(tmp_path, f"flight_arm_20260101_12000{i}_000.mcap", i) for i in range(6)]
-    for keep in (2, 3):
-        flight_file.prune(tmp_path, keep, "arm")
-        assert sorted(tmp_path.iterdir()) == paths[4:]
-
-
 def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monkeypatch):
     ours = [written(tmp_path, f"flight_arm_20260101_12000{i}_000.mcap", 100 + i) for i in range(3)]
     foreign = [

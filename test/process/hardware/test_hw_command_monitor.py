@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import select
-import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -46,19 +45,6 @@ def test_a_monitor_of_a_robot_shows_joints_limits_and_wire(ada: Ada) -> None:
         assert text in out
     _, out, _ = ada("monitor", "pa10", "--emulator", "--json", "--every", "0.02", "--duration", "0.4")
     assert 0.0 not in [json.loads(line)["period_median_s"] for line in out.splitlines()]
-
-
-def test_ctrl_c_ends_a_monitor_cleanly() -> None:
-    process = started("monitor", "dynpick", "--emulator", "--setting", "rate=100", "--json", "--every", "0.1")
-    try:
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["state"] == "reading"
-        process.send_signal(signal.SIGINT)
-        _, err = ended(process)
-        assert process.returncode == 0 and not err.strip()
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_an_emulated_device_can_be_queried_and_tested_by_its_address(ada: Ada) -> None:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time that only goes on when somebody waits, and wires on which it does: the world in lock step."""
+"""Time that only goes on when somebody waits, wires on which it does, and answers on their way: in lock step."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import random
 from collections.abc import Callable, Iterable
 
 from ada_dynamics.clock import ManualClock
@@ -16,13 +17,28 @@ START = 100.0  # [s] of the clock of a scene
 Reply = tuple[float, bytes]  # how long after the question it comes [s], and what
 
 
+class Answers:
+    """Replies of a device, with switches for silence, loss, delay and damage."""
+
+    def __init__(self, answer_after: float) -> None:
+        self.is_silent, self.lose, self.answer_after = False, 0.0, answer_after
+        self.mangle: Callable[[bytes, random.Random], bytes | None] | None = None
+        self.chance = random.Random(1)
+
+    def said(self, data: bytes) -> bytes | None:
+        """An answer as it arrives, or None if nothing does."""
+        if self.is_silent or self.chance.random() < self.lose:
+            return None
+        return data if self.mangle is None else self.mangle(data, self.chance)
+
+
 class LockStepWire(Wire):
     """A wire to a peer, which hears packets at once, and bytes of a serial line after their time."""
 
     def __init__(self, clock: ManualClock, hear: Callable[[float, bytes], Iterable[Reply]], baud: int = 0) -> None:
-        """Args: clock; what hears data (time, data) and answers; bits per second of a serial line, ten to a byte."""
+        """Connect what hears data (time, data) and answers; baud: of a serial line, ten bits to a byte; 0: packets."""
         self.url, self.clock = "lockstep:", clock
-        self.is_pulled = self.is_closed = False
+        self.is_pulled = False
         self.source: Callable[[float], Iterable[tuple[float, bytes]]] | None = None
         self._hear, self._byte = hear, 10.0 / baud if baud else 0.0
         self._queue: list[tuple[float, int, bytes]] = []
@@ -70,5 +86,3 @@ class LockStepWire(Wire):
     def _require(self) -> None:
         if self.is_pulled:
             raise TransportError("lock step: the cable is out.")
-        if self.is_closed:
-            raise TransportError("lock step: is closed.")

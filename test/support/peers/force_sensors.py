@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from peers.answers import Answers
-from peers.clock import Reply
+from peers.clock import Answers, Reply
 
 ZERO = 8192
+PERIOD = 0.001  # [s] of records that come by themselves
 SENSITIVITY = (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0)  # counts per N and N m
 SLOPES = np.array([30.0, -20.0, 12.0, 0.4, -0.3, 0.25])  # [N/s, N m/s]
 OUT_OF_RANGE, SUMMARY, CONDITION, WATCHDOG = 0x00020000, 0x80000000, 0x00010000, 0x00004000
@@ -23,45 +23,32 @@ def load(now: float) -> np.ndarray:
 
 
 class DynPickPeer(Answers):
-    """DynPick; a newer one answers `p` (knows_sensitivity)."""
+    """DynPick, asked for each record or streaming."""
 
     def __init__(self) -> None:
         super().__init__(0.0003)
-        self.knows_sensitivity = True
-        self.offset = np.zeros(6)
-        self.heard = b""
         self._count = 0
         self._next = float("inf")
 
     def record(self, now: float) -> bytes:
-        counts = np.round(load(now) * SENSITIVITY).astype(int) + ZERO - self.offset.astype(int)
+        counts = np.round(load(now) * SENSITIVITY).astype(int) + ZERO
         self._count = (self._count + 1) % 10
         return f"{self._count}".encode() + b"".join(b"%04X" % max(0, min(0x3FFF, int(c))) for c in counts) + b"\r\n"
 
     def hear(self, now: float, data: bytes) -> Iterable[Reply]:
-        self.heard += data
         replies = []
         for letter in data.decode("latin-1"):
             if letter == "R":
                 replies.append(self.said(self.record(now)))
             elif letter == "S":
-                self._next = now + 0.001
+                self._next = now + PERIOD
             elif letter == "E":
                 self._next = float("inf")
-            elif letter == "O":
-                self.offset = np.round(load(now) * SENSITIVITY)
-            elif letter == "p" and self.knows_sensitivity:
-                replies.append(",".join(f"{one:07.2f}"[:6].ljust(6, "0") for one in SENSITIVITY).encode() + b"\r\n")
-            elif letter == "V":
-                replies.append(b"peer 1.0\r\n")
-            elif letter == "T":
-                replies.append(b"0190\r\n")
         return [(self.answer_after, one) for one in replies if one]
 
     def stream(self, until: float) -> Iterable[tuple[float, bytes]]:
-        """Records that come by themselves after `S`, a thousand times a second."""
         while self._next <= until:
-            at, self._next = self._next, self._next + 0.001
+            at, self._next = self._next, self._next + PERIOD
             said = self.said(self.record(at))
             if said:
                 yield at + 0.0003, said
@@ -75,13 +62,10 @@ class NetFtPeer(Answers):
         "<scfgfu>N</scfgfu><scfgtu>Nmm</scfgtu></netftStatus>"
     )
 
-    def __init__(self, rate: float = 1000.0) -> None:
-        self.period = 1.0 / rate
+    def __init__(self) -> None:
         super().__init__(0.0002)
         self.status, self.twice, self.frozen = 0, 0, False
         self.delay: Callable[[int], float] = lambda number: 0.0
-        self.heard: list[bytes] = []
-        self.bias = np.zeros(6)
         self._next, self._number, self._ft = float("inf"), 0, 0
         self._still = np.zeros(6)
 
@@ -90,25 +74,22 @@ class NetFtPeer(Answers):
         if not self.frozen:
             self._ft += 7
             self._still = load(now)
-        counts = (self._still - self.bias) * np.array([1e6, 1e6, 1e6, 1e9, 1e9, 1e9])
+        counts = self._still * np.array([1e6, 1e6, 1e6, 1e9, 1e9, 1e9])
         numbers = [max(-(2**31), min(2**31 - 1, round(float(one)))) for one in counts]
         return struct.pack(">III6i", self._number, self._ft, self.status, *numbers)
 
     def hear(self, now: float, data: bytes) -> Iterable[Reply]:
-        self.heard.append(data)
         if len(data) == 8 and data[:2] == b"\x12\x34":
             command = int.from_bytes(data[2:4], "big")
             if command in (2, 3):
-                self._next = now + self.period
+                self._next = now + PERIOD
             elif command == 0:
                 self._next = float("inf")
-            elif command == 0x42:
-                self.bias = load(now)
         return ()
 
     def stream(self, until: float) -> Iterable[tuple[float, bytes]]:
         while self._next <= until:
-            at, self._next = self._next, self._next + self.period
+            at, self._next = self._next, self._next + PERIOD
             record = self.said(self.record(at))
             if not record:
                 continue

@@ -20,7 +20,7 @@ class Judge:
     """Broken rules in order; all are counted, at most `most` are kept."""
 
     def __init__(self, stop_within: float, most: int = 50) -> None:
-        """Args: time from a reason to stop until everything is at rest [s]; how many are kept."""
+        """Allow so much time from a reason to stop until everything is at rest [s], and keep so many broken rules."""
         self.stop_within, self.most = stop_within, most
         self.unsafe: list[Unsafe] = []
         self.counts: Counter[str] = Counter()

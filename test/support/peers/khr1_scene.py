@@ -29,7 +29,7 @@ class KhrScene(Scene):
     """Opened and inactive."""
 
     def __init__(self, prepared: Callable[[Rcb1Peer], object] = nothing, **settings: Any) -> None:
-        """Args: what the boards are like before anybody speaks; settings of the driver."""
+        """Prepare the boards before anybody speaks, and open a driver with these settings."""
         super().__init__()
         self.peer, self.settles = Rcb1Peer(), 0.7
         prepared(self.peer)

@@ -10,8 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from peers import pa10_words as words
-from peers.answers import Answers
-from peers.clock import Reply
+from peers.clock import Answers, Reply
 from peers.pa10_body import LIMITS, Body, gravity
 
 AT = np.array([0.3, 0.5, -0.2, 0.9, 0.1, 0.4, -0.3])
@@ -46,7 +45,6 @@ class Pa10Peer(Answers):
         self.lose_commands = 0.0
         self.shift = 0
         self.troubles: frozenset[str] = frozenset()
-        self.open_when_free = True
         self.says_position: Callable[[float, np.ndarray], np.ndarray] = lambda now, q: q
         self.dead_man_let_go = False
         self.never_drives = np.zeros(7, dtype=bool)
@@ -199,7 +197,7 @@ class Pa10Peer(Answers):
         word = 0 if "no motor voltage" in self.troubles else words.VOLTAGE_ON
         word |= 0 if self.dead_man_let_go else words.DEAD_MAN_ON
         for name, bit in (("emergency stop", words.EMERGENCY_STOP), ("limit switch", words.LIMIT_SWITCH)):
-            word |= bit if (name in self.troubles) != self.open_when_free else 0
+            word |= bit if name not in self.troubles else 0
         word |= words.TEACHING if "teaching" in self.troubles else 0
         return word | (words.CONTROLLER_OFF if "not controllable" in self.troubles else 0)
 

@@ -55,7 +55,6 @@ class Body:
         self._layout = layout
         self.q, self.v = start.astype(float).copy(), np.zeros(7)
         self.is_held = np.zeros(7, dtype=bool)
-        self.effort = np.zeros(7)
 
     def go_on(self, seconds: float, braked: np.ndarray, in_torque: np.ndarray, wanted: np.ndarray) -> None:
         left = seconds
@@ -78,7 +77,6 @@ class Body:
             pushed = before + (wanted - hold) / inertia * step
             v = np.where(in_torque & ~braked, pushed, v)
             moved = np.where(in_torque & ~braked, pushed * step, moved)
-            self.effort = np.where(in_torque, wanted, hold)
         v, moved = np.where(self.is_held, 0.0, v), np.where(self.is_held, 0.0, moved)
         q = self.q + moved
         at_end = np.abs(q) > LIMITS + END_STOP

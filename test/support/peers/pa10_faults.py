@@ -13,7 +13,7 @@ from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing, program_frozen
-from peers.pa10 import Pa10Peer
+from peers.pa10 import TROUBLES, Pa10Peer
 from peers.pa10_scene import Pa10Scene
 from peers.trial import trial
 
@@ -163,7 +163,7 @@ def lies() -> list[Fault]:
 def words_and_alarms() -> list[Fault]:
     found = []
     well = on_peer(lambda peer: peer.trouble())
-    for name in ("emergency stop", "limit switch", "teaching", "not controllable", "power off", "no motor voltage"):
+    for name in TROUBLES:
         ill = on_peer(lambda peer, name=name: peer.trouble(name))
         for has_alarm in (True, False) if name in ("emergency stop", "limit switch") else (False,):
             text, (prepared, _) = f"{name}{'' if has_alarm else ', the word alone'}", held(has_alarms=has_alarm)

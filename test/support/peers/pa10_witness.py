@@ -39,7 +39,6 @@ class Pa10Witness:
 
     def __init__(self, judge: StreamJudge) -> None:
         self.judge = judge
-        self.sees_position = True
         self.unsafe_at = -math.inf
         self._was_started = False
 
@@ -76,5 +75,4 @@ class Pa10Witness:
     def moved(self, now: float, peer: Pa10Peer) -> None:
         if not is_safe(peer):
             self.unsafe_at = now
-        if self.sees_position:
-            self.judge.is_at(now, peer.body.q)
+        self.judge.is_at(now, peer.body.q)

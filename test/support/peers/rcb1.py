@@ -8,8 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from peers.answers import Answers
-from peers.clock import Reply
+from peers.clock import Answers, Reply
 
 LENGTHS = {
     0xFF: 4, 0xFE: 2, 0xFD: 16, 0xFC: 3, 0xFB: 3, 0xFA: 3, 0xF9: 18, 0xF8: 5, 0xF7: 5, 0xF6: 4, 0xF5: 6, 0xF4: 5,

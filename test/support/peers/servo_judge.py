@@ -19,10 +19,10 @@ PLAYS = {0xEF, 0xEE}
 class ServoJudge(Judge):
     """Judges the frames of one line."""
 
-    def __init__(self, period: float, *, fastest: float = FASTEST) -> None:
-        """Args: between frames to a board [s]; the servos' speed [deg/s]."""
+    def __init__(self, period: float) -> None:
+        """Judge frames to a board that come with this period [s]."""
         super().__init__(stop_within=0.5)
-        self._period, self._fastest = period, fastest
+        self._period = period
         self._commanded: list[np.ndarray | None] = [None, None]
         self._at = [-math.inf, -math.inf]
 
@@ -50,7 +50,7 @@ class ServoJudge(Judge):
         if before is None:
             before, since = peer.boards[board].angle, self._period
         step = np.abs(np.nan_to_num(angles - before))
-        allowed = self._fastest * min(max(since, self._period), 2.0 * self._period) + COUNT
+        allowed = FASTEST * min(max(since, self._period), 2.0 * self._period) + COUNT
         if step.max() > allowed:
             channel = int(np.argmax(step))
             self.broke(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -54,11 +53,10 @@ class StreamJudge(Judge):
     """Judge of streams of axis commands."""
 
     def __init__(self, bounds: Bounds, period: float = 0.002) -> None:
-        """Args: what may be; time between messages [s]: what a command may change from one to the next."""
+        """Judge by these bounds, with so much time between messages [s], in which a command may change."""
         super().__init__(bounds.stop_within)
         self.bounds, self.period = bounds, period
         self.strangers: set[object] = set()
-        self.senders: Counter[object] = Counter()
         self._own: object = None
         self._own_at = -math.inf
         self._last: Commanded | None = None
@@ -72,7 +70,6 @@ class StreamJudge(Judge):
 
     def sent_by(self, now: float, sender: object) -> None:
         """Whoever speaks first is the host; nobody else may while it does."""
-        self.senders[sender] += 1
         if sender in self.strangers:
             return
         if self._own is None or now - self._own_at > SILENT_AFTER:

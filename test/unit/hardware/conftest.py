@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ada hw` in the process of the test."""
 
-import pytest
-from hw_command import Ada, ada_in_process
+from hw_command import ada
 
-
-@pytest.fixture
-def ada(capfd: pytest.CaptureFixture[str]) -> Ada:
-    """Runs `ada hw` with some words; exit code, output and errors."""
-    return ada_in_process(capfd)
+__all__ = ["ada"]

@@ -28,7 +28,7 @@ class Bench:
     def __init__(
         self, device: dict[str, Any] | None = None, name: str = "netft", *, driver: Any = None, **settings: Any
     ) -> None:
-        """Args: settings and name of the device; what makes its driver from the bench; settings of the sensor."""
+        """Make the device of a name with its settings, its driver, from the bench if it is given, and the sensor."""
         rate = {"rate": 250.0, "timeout": 0.02} if name == "netft" else {}
         world = DeviceWorld(name, device=device, **rate)
         self.clock, self.emulator, self.wire = world.clock, world.device, world.wire

@@ -26,7 +26,7 @@ class Boards(KhrScene):
     """A KHR-1 by the bytes that it gets."""
 
     def __init__(self, servo=None, **settings):
-        """Args: angles of channels, 1 to 24, before the robot is opened; settings of the driver."""
+        """Open the robot with servos of channels, 1 to 24, at these angles, and a driver with these settings."""
 
         def prepared(peer):
             for channel, angle in (servo or {}).items():
