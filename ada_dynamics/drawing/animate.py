@@ -41,6 +41,7 @@ Progress = Callable[[float, str], object]
 
 ENDINGS = (".gif", ".mp4", ".png")
 _COLOURS = 64  # of a .gif
+_SIDE, _DPI = 4.4, 90  # [inch], dots per inch: an even number of pixels, as common video formats need
 TRACE = "#d62728"  # colour of the path of a point
 _ARROW = 0.6  # length of the largest force relative to half the size of the robot
 _FRAMED = 40  # configurations that determine the axes limits
@@ -74,8 +75,6 @@ def animate(
     at: float | None = None,
     trace: tuple[str, ArrayLike] | None = None,
     forces: bool = False,
-    size: tuple[float, float] = (4.4, 4.4),
-    dpi: int = 90,
     progress: Progress | None = None,
 ) -> Path:
     """Write an animation.
@@ -89,8 +88,6 @@ def animate(
         at: time of the frame of a .png [s]; the last one by default.
         trace: link and point in its frame [m], whose path up to each frame is drawn.
         forces: whether arrows show the forces in the joints on their child links, to one scale; needs a `Log`.
-        size: size of the figure [inch].
-        dpi: dots per inch.
         progress: called with the completed fraction and a description.
 
     Returns:
@@ -102,12 +99,12 @@ def animate(
     file = Path(path)
     check_tools(file)
     ending = file.suffix.lower()
-    for name, value in (("fps", fps), ("speed", speed), ("dpi", dpi)):
+    for name, value in (("fps", fps), ("speed", speed)):
         if not 0.0 < value < np.inf:
             raise InputError(f"{name} is {value}; it must be positive.", field=name, value=value)
     if not len(log.t):
         raise InputError(f"the log of model {log.model.name!r} has no rows to draw.", field="log", value=0)
-    film = _FrameRenderer(log, plane, size, dpi, trace, forces)
+    film = _FrameRenderer(log, plane, trace, forces)
     if ending == ".png":
         return film.write_still(file, at)
     rows = _rows(log.t, speed / fps)
@@ -126,13 +123,10 @@ class _FrameRenderer:
         self,
         log: StateTrajectory,
         plane: str | None,
-        size: tuple[float, float],
-        dpi: int,
         trace: tuple[str, ArrayLike] | None,
         forces: bool,
     ) -> None:
-        self.log, self.size, self.dpi = log, size, dpi
-        dynamics = dynamics_of(log)
+        self.log, dynamics = log, dynamics_of(log)
         self.drawer = RobotDrawing(dynamics)
         self.path = None if trace is None else point_path(dynamics, trace[0], log.q, trace[1])
         self.wrenches: Mapping[str, Array] = getattr(log, "wrenches", {}) if forces else {}
@@ -166,10 +160,8 @@ class _FrameRenderer:
             return save(figure, file)
 
     def _prepare(self, new_figure: Any) -> tuple[Any, Any]:
-        # Common video formats need an even number of pixels.
-        width, height = (2.0 * round(0.5 * side * self.dpi) / self.dpi for side in self.size)
-        figure = new_figure(width, height)
-        figure.set_dpi(self.dpi)
+        figure = new_figure(_SIDE, _SIDE)
+        figure.set_dpi(_DPI)
         axes = prepare_axes(figure, 111, self.framed, self.plane)
         axes.set_title(" ")
         self._static = set(axes.get_children())

@@ -24,7 +24,7 @@ from ada_dynamics.drawing.panels import Curve, Panel, base_of, panels_of
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.resources import how_to_install
 
-PANEL_SIZE = (3.9, 2.45)  # [inch]
+PANEL_SIZE = (3.9, 2.45)  # without the legend [inch]
 DPI = 130
 CURVES = 8  # of a panel; the palette has seven colours, and a longer legend would not fit
 POINTS = 4000  # largest number of points drawn for a curve
@@ -104,7 +104,6 @@ def figure_of(
     columns: int | None = None,
     *,
     title: str | None = None,
-    size: tuple[float, float] = PANEL_SIZE,
 ) -> Any:
     """Arrange panels in rows, lettered (a), (b), (c) ...
 
@@ -113,7 +112,6 @@ def figure_of(
         path: file to write, or None.
         columns: panels per row; by default 2, or 3 for 7 panels or more.
         title: title of the figure.
-        size: size of a panel without its legend [inch].
 
     Returns:
         The matplotlib Figure.
@@ -128,7 +126,7 @@ def figure_of(
     with figure_context() as new_figure:
         shown = [limit_curves(panel) for panel in panels]
         legend = max(_legend_width(panel) for panel in shown)
-        figure = new_figure(wide * (size[0] + legend), rows * size[1] + (0.3 if title else 0.0))
+        figure = new_figure(wide * (PANEL_SIZE[0] + legend), rows * PANEL_SIZE[1] + (0.3 if title else 0.0))
         for i, panel in enumerate(shown):
             axes = figure.add_subplot(rows, wide, i + 1)
             draw_panel(axes, panel, f"({chr(ord('a') + i)}) " if 1 < len(panels) <= 26 else "")
@@ -351,11 +349,11 @@ def _span(values: Sequence[Array]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def decimated(x: Array, y: Array, points: int = POINTS) -> tuple[Array, Array]:
-    """Reduce a curve to about a number of points, keeping the extrema of each interval."""
-    if len(x) <= points:
+def decimated(x: Array, y: Array) -> tuple[Array, Array]:
+    """Reduce a curve to about `POINTS` points, keeping the extrema of each interval."""
+    if len(x) <= POINTS:
         return x, y
-    kept = extreme_rows(y, points)
+    kept = extreme_rows(y, POINTS)
     return x[kept], y[kept]
 
 

@@ -235,42 +235,32 @@ class Builder:
 
 
 @pause_garbage_collection()
-def planar_chain(
-    n: int,
-    length: float = 1.0,
-    mass: float = 1.0,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
-) -> Model:
-    """A chain of n equal thin rods in the x-z plane, joints about +y, links along +z at zero angle.
+def planar_chain(n: int, length: float = 1.0, gravity: Sequence[float] = STANDARD_GRAVITY) -> Model:
+    """A chain of n equal thin rods of 1 kg in the x-z plane, joints about +y, links along +z at zero angle.
 
     These are the planar manipulators of Takahashi 2012: each rod has the inertia diag(ml²/12, ml²/12, 0).
     """
-    rod = mass * length**2 / 12.0
+    rod = length**2 / 12.0
     builder = Builder(f"planar_{n}r").link("base")
     for i in range(1, n + 1):
-        builder.link(f"link_{i}", mass, (0.0, 0.0, length / 2.0), (rod, rod, 0.0))
+        builder.link(f"link_{i}", 1.0, (0.0, 0.0, length / 2.0), (rod, rod, 0.0))
         parent, height = ("base", 0.0) if i == 1 else (f"link_{i - 1}", length)
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=(0.0, 1.0, 0.0))
     return builder.build(gravity=gravity)
 
 
 @pause_garbage_collection()
-def chain_3d(
-    n: int,
-    length: float = 0.1,
-    mass: float = 1.0,
-    base: str = "fixed",
-    gravity: Sequence[float] = STANDARD_GRAVITY,
-) -> Model:
-    """A chain of n equal rods with joint axes x, y, z, x, ... and no inertial parameter equal to zero."""
+def chain_3d(n: int, base: str = "fixed") -> Model:
+    """A chain of n equal rods of 0.1 m and 1 kg with axes x, y, z, x, ... and no inertial parameter equal to zero."""
     # Read-only arrays are checked once and shared by all links.
+    length = 0.1
     r = read_only(length * np.array([0.1, 0.2, 0.5]))
-    I = read_only(mass * length**2 * np.array([[1.0, 0.05, 0.02], [0.05, 1.1, -0.04], [0.02, -0.04, 0.3]]))
+    I = read_only(length**2 * np.array([[1.0, 0.05, 0.02], [0.05, 1.1, -0.04], [0.02, -0.04, 0.3]]))
     axes = [read_only(axis) for axis in np.eye(3)]
-    at_tip = (0.0, 0.0, float(length))
-    builder = Builder(f"chain_{n}").link("base", mass, (0.0, 0.0, 0.0), np.eye(3) * mass * length**2)
+    at_tip = (0.0, 0.0, length)
+    builder = Builder(f"chain_{n}").link("base", 1.0, (0.0, 0.0, 0.0), np.eye(3) * length**2)
     for i in range(1, n + 1):
-        builder.link(f"link_{i}", mass, r, I)
+        builder.link(f"link_{i}", 1.0, r, I)
         parent, xyz = ("base", (0.0, 0.0, 0.0)) if i == 1 else (f"link_{i - 1}", at_tip)
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", xyz, axis=axes[(i - 1) % 3])
-    return builder.build(base=base, gravity=gravity)
+    return builder.build(base=base)

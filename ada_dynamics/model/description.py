@@ -19,7 +19,6 @@ Base: TypeAlias = Literal["fixed", "floating", "floating_euler"]
 BASES: dict[str, str] = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
 ROOT_JOINT = "root_joint"
 WORLD_LINK = "world"
-ODD_SHAPES = "shapes with"  # start of the note on them
 _PART = re.compile(r"(joint|link|loop) (['\"])(.+?)\2")
 _SHOWN = 8  # names listed in a message
 _SEARCHED = 2000  # names searched for the nearest ones
@@ -119,12 +118,6 @@ class Description:
             ordered.insert(0, Joint(ROOT_JOINT, BASES[base], WORLD_LINK, root).sealed())
         actuated = None if self.actuated is None else [place.name for place in self.actuated]
         return Model(self.name, root, links, _with_mimics(ordered), g.tolist(), source, loops, actuated)
-
-    def note_odd_shapes(self) -> None:
-        """Add one note on shapes that were left out."""
-        if self.odd_shapes:
-            count, first = len(self.odd_shapes), self.odd_shapes[0].text(self.file)
-            self.notes.append(f"{ODD_SHAPES} {count} problem(s) were left out or lost their colour, the first: {first}")
 
     def free_mimics(self) -> None:
         """Give mimic joints coordinates of their own."""

@@ -87,6 +87,10 @@ def load(
         _log.warning("%s", problem.text(robot.file))
     for note in robot.notes:
         _log.info("%s: %s", document.name, note)
+    if robot.odd_shapes:
+        count, first = len(robot.odd_shapes), robot.odd_shapes[0].text(robot.file)
+        text = "%s: shapes with %d problem(s) were left out or lost their colour, the first: %s"
+        _log.info(text, document.name, count, first)
     return to_model(document, robot, base, gravity)
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint types, one class each."""
 
-from collections.abc import Mapping
-
 from ada_dynamics.model.joints.axis_joints import Continuous, Cylindrical, Fixed, Helical, Prismatic, Revolute
 from ada_dynamics.model.joints.base import Coordinate, JointType
 from ada_dynamics.model.joints.euler import FloatingEuler, SphericalEuler
@@ -50,9 +48,9 @@ def loop_kind(name: str) -> str:
 SPRUNG: tuple[str, ...] = tuple(kind for kind, cls in JOINT_TYPES.items() if cls.can_have_spring)
 
 
-def check_types(types: Mapping[str, type[JointType]] = JOINT_TYPES) -> None:
+def _check_types() -> None:
     """Raise a TypeError for incomplete joint types at import."""
-    for kind, cls in types.items():
+    for kind, cls in JOINT_TYPES.items():
         missing = [*sorted(cls.__abstractmethods__), *(name for name in _REQUIRED if not hasattr(cls, name))]
         if missing:
             raise TypeError(f"joint type {kind!r} ({cls.__module__}) does not define {', '.join(missing)}.")
@@ -64,7 +62,7 @@ def check_types(types: Mapping[str, type[JointType]] = JOINT_TYPES) -> None:
 
 
 _REQUIRED = ("nq", "nv", "axes", "moves_as", "closes_as", "coordinates", "rates")
-check_types()
+_check_types()
 
 __all__ = [
     "JOINT_TYPES",
@@ -84,7 +82,6 @@ __all__ = [
     "Spherical",
     "SphericalEuler",
     "Universal",
-    "check_types",
     "joint_kind",
     "loop_kind",
 ]

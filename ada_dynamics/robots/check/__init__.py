@@ -14,7 +14,6 @@ from pathlib import Path
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.description import (
     BASES,
-    ODD_SHAPES,
     Base,
     Description,
     Problem,
@@ -139,8 +138,7 @@ def _check_description(robot: Description, base: str, path: Path | None, out: Ch
     for lost in robot.left_out:
         _sink(out, robot.file, "warning")(lost)
     for note in robot.notes:
-        if not note.startswith(ODD_SHAPES):  # each one has its own finding
-            out.add("left-out", "note", f"robot {robot.name!r}", note)
+        out.add("left-out", "note", f"robot {robot.name!r}", note)
     _check_meshes(robot, path, out)
 
 

@@ -75,7 +75,6 @@ def four_bar(
 
 def five_bar(
     lengths: Sequence[float] = (0.3, 0.5, 0.5, 0.3),
-    masses: Sequence[float] = (0.4, 0.3, 0.3, 0.4),
     width: float = 0.2,
     tip: Sequence[float] = (0.15, 0.6),
 ) -> Mechanism:
@@ -86,23 +85,21 @@ def five_bar(
 
     Args:
         lengths: lengths of left crank, left rod, right rod and right crank [m].
-        masses: masses in the same order [kg].
         width: distance of the pivots [m].
         tip: (x, z) of the joint of the rods [m].
 
     Raises:
-        InputError: a length or mass is not positive, or the tip is out of reach.
+        InputError: a length is not positive, or the tip is out of reach.
     """
-    positive(lengths=lengths, masses=masses, width=width)
+    positive(lengths=lengths, width=width)
     a, b, c, d = as_many("lengths", lengths, 4)
-    m = as_many("masses", masses, 4)
-    sides = (("left", 0.0, a, b, m[0], m[1], -1), ("right", width, d, c, m[3], m[2], 1))
+    sides = (("left", 0.0, a, b, -1), ("right", width, d, c, 1))
     point = np.array(as_many("tip", tip, 2))
     builder = Builder("five_bar").link("base")
     pose: dict[str, float] = {}
-    for name, x, crank, rod, crank_mass, rod_mass, side in sides:
-        hinged(builder, f"{name}_crank", "base", (x, 0.0, 0.0), thin_rod(crank, crank_mass))
-        hinged(builder, f"{name}_rod", f"{name}_crank", (0.0, 0.0, crank), thin_rod(rod, rod_mass))
+    for name, x, crank, rod, side in sides:
+        hinged(builder, f"{name}_crank", "base", (x, 0.0, 0.0), thin_rod(crank, 0.4))
+        hinged(builder, f"{name}_rod", f"{name}_crank", (0.0, 0.0, crank), thin_rod(rod, 0.3))
         pivot = np.array([x, 0.0])
         elbow = meeting_point(f"the {name} arm of the five-bar linkage", pivot, crank, point, rod, side)
         pose[f"{name}_crank"] = angle_of(elbow - pivot)
@@ -111,26 +108,18 @@ def five_bar(
     return closed(builder.actuated(["left_crank", "right_crank"]), pose)
 
 
-def ladder(n: int = 10, height: float = 0.5, width: float = 0.4, lean: float = 0.2) -> Mechanism:
+def ladder(n: int = 10) -> Mechanism:
     """Ladder of n planar four-bar cells in the x-z plane, each on the rung of the one below; mobility n.
 
     Cell i has two uprights and a rung, joints `left_i`, `rung_i`, `right_i` about +y, and the loop joint `cell_i`
-    between the right upright and the rung. Rungs belong to two loops; right uprights are 1.1 times as long as left
-    ones.
-
-    Args:
-        n: number of cells.
-        height: length of a left upright [m].
-        width: length of a rung, and distance of the pivots on the ground [m].
-        lean: angle of the left uprights, with alternating sign [rad].
+    between the right upright and the rung. Rungs belong to two loops.
 
     Raises:
-        InputError: an argument is out of range, or a cell does not close.
+        InputError: there is no cell.
     """
     if n < 1:
         raise InputError(f"n is {n}; a ladder needs at least one cell.", field="n", value=n, allowed=">= 1")
-    positive(height=height, width=width)
-    tall = 1.1 * height
+    height, tall, width = 0.5, 0.55, 0.4  # of left and right uprights, and of rungs [m]
     builder = Builder(f"ladder_{n}").link("base")
     pose: dict[str, float] = {}
     below = "base"
@@ -142,7 +131,7 @@ def ladder(n: int = 10, height: float = 0.5, width: float = 0.4, lean: float = 0
         builder.loop(f"cell_{i}", "revolute", f"right_{i}", f"rung_{i}", ends[0], child_xyz=ends[1], axis=Y)
         below = f"rung_{i}"
         # In the frame of the lower rung.
-        left = lean * (-1.0) ** i
+        left = 0.2 * (-1.0) ** i
         top, foot = height * along(left), np.array([width, 0.0])
         corner = meeting_point(f"cell {i} of the ladder", top, width, foot, tall, -1)
         rung = angle_of(corner - top) - 0.5 * np.pi  # a rung lies along +x at angle zero

@@ -52,7 +52,6 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
             sink(Problem("nested", element.line, where, message, "Flatten it first: gz sdf -p FILE."))
         elif element.tag == "link":
             _read_link(element, robot, sink)
-    robot.note_odd_shapes()
     if not robot.links:
         return robot
     written = model.all("joint")

@@ -220,7 +220,6 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
         elif element.tag.startswith("xacro:") and element.tag[6:] in _XACRO:
             fix = "Give the file the ending .xacro, or expand it first."
             sink(Problem("xacro", element.line, f"<{element.tag}>", "the document is an unexpanded xacro file.", fix))
-    robot.note_odd_shapes()
     _read_transmissions(robot, sink)
     read_urdf_loops(robot, sink)
     return robot

@@ -101,7 +101,7 @@ ROWS = {
         (lambda: mechanisms.four_bar((1.0, 0.1, 0.1, 1.0)), "four-bar linkage cannot be closed"),
         (lambda: mechanisms.five_bar(tip=(3.0, 0.0)), "left arm of the five-bar linkage cannot be closed"),
         (lambda: mechanisms.hexa(position=(0, 0, -2)), "leg 'leg_1' cannot be closed"),
-        (lambda: mechanisms.ladder(3, lean=-1.5), "cell 1 of the ladder cannot be closed"),
+        (lambda: mechanisms.ladder(0), "a ladder needs at least one cell"),
     ],
     "catalogue": [
         (lambda: entry("pa11"), "pa10_7c"),

@@ -534,7 +534,8 @@ def write(tmp_path):
 
 
 def notes_of(path):
-    return find_robot(path)[1].notes
+    robot = find_robot(path)[1]
+    return [*robot.notes, *(problem.message for problem in robot.odd_shapes)]
 
 
 def assert_as_mujoco(path):

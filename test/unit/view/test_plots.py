@@ -95,7 +95,7 @@ def test_every_named_panel_can_be_drawn_where_the_robot_has_it(tmp_path):
             assert name in ("loop_gap", "singularity", "trunk_angles", "fixed_feet_zmp")
     assert len(drawn) >= 25
     some = [*drawn[::5], *(p for p in drawn if p.is_plane or p.is_logarithmic)]
-    figure_of(some, tmp_path / "some.png", columns=4, size=(1.6, 1.1))
+    figure_of(some, tmp_path / "some.png", columns=4)
     pixels(tmp_path / "some.png")
 
 

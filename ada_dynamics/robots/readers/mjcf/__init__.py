@@ -46,7 +46,6 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     read_ground(worldbody, settings)
     world = BodyTreeReader(robot, settings, Meshes(root, file, settings), sink).run(worldbody)
     scale_masses(robot, settings.total_mass)
-    robot.note_odd_shapes()
     tendons = Tendons(root, settings, sink)
     equalities = Equalities(robot, world, settings, sink)
     motors = read_actuators(root, robot, world, tendons, settings, sink)
