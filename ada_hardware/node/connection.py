@@ -22,16 +22,17 @@ from ada_hardware.node.device_status import RobotReport, newest_refusal, robot_s
 from ada_hardware.node.devices import Devices
 from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings
 from ada_robot.contract import Reason
+from ada_robot.messages.outgoing import StateMessages
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.loop_states import StateEstimator
 from ada_robot.node.robot_topics import RobotTopics
-from ada_robot.node.state_publishers import MeasuredFrames, can_send_frames, publish_fixed
+from ada_robot.node.state_publishers import Frames, can_send_frames, publish_fixed
 from ada_robot.robot import Robot
 from ada_robot.ros import qos
-from ada_robot.ros.diagnostics import Diagnostics, Status
+from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.robot_settings import RobotSettings
 from ada_robot.safety.phases import Phase
-from ada_robot.timing.deadlines import DeadlineLoop, Stamps
+from ada_robot.timing.deadlines import Stamps
 
 NO_MODEL = "none"
 
@@ -93,7 +94,6 @@ class Connection:
         plans: Sequence[DevicePlan],
         settings: HardwareSettings,
         health: Diagnostics,
-        on_failure: Callable[[BaseException], object],
     ) -> None:
         """Create the topics of open devices.
 
@@ -103,20 +103,17 @@ class Connection:
             plans: descriptions of the devices.
             settings: settings of the node.
             health: receiver of the diagnostics.
-            on_failure: called with the exception that ended the /tf thread.
 
         Raises:
             AdaError: a model cannot be loaded, or does not match the robot.
         """
         self._node, self._health, self._settings = node, health, settings
+        self._stamps = Stamps.of(node.get_clock())
         self.robots: dict[str, RobotTopics] = {}
         self.sensors: dict[str, SensorTopics] = {}
-        self._models: dict[str, StateEstimator | None] = {}
         self._tools: list[tuple[str, ForceSensor, DevicePlan, Dynamics]] = []  # carried by the named robot
-        self._frames: dict[str, MeasuredFrames] = {}
+        self._frames: dict[str, Frames] = {}
         self._fixed: Any = None  # publisher of /tf_static
-        self._reported: list[str] = []
-        self._poses: DeadlineLoop | None = None
         self._links: dict[str, str] = {}  # robot that each frame belongs to
         try:
             for plan in plans:
@@ -131,9 +128,6 @@ class Connection:
         except BaseException:
             self.close()
             raise
-        if self._frames:
-            self._poses = DeadlineLoop(1.0 / settings.tf_rate, self._publish_poses, name="poses", on_failure=on_failure)
-            self._poses.start()
 
     def _add_robot(self, plan: DevicePlan, robot: Robot) -> None:
         whole = _whole(plan, robot)
@@ -143,20 +137,19 @@ class Connection:
                     f"{plan.name}: the model {whole.model.name!r} has motors that the device lacks; they are assumed "
                     f"to be at zero: {', '.join(whole.missing)}."
                 )
-            self._add_frames(plan, robot, whole)
+            self._add_frames(plan, whole)
         topics = RobotTopics(
             self._node, robot, plan.rules, whole,
             look_rate=self._settings.rate, state_rate=self._settings.publish_rate, prefix=plan.settings.prefix,
         )  # fmt: skip
         self._limit(topics.commands)
         self.robots[plan.name] = topics
-        self._models[plan.name] = whole
-        frames = self._frames.get(plan.name)
-        self._report(plan.name, RobotReport(robot, topics.commands, topics.lease, frames.whole if frames else whole))
+        self._health.add(plan.name, RobotReport(robot, topics.commands, topics.lease, whole))
 
-    def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateEstimator) -> None:
+    def _add_frames(self, plan: DevicePlan, whole: StateEstimator) -> None:
         """Publish the frames of a robot on /tf if possible."""
-        if not self._settings.tf_rate or not can_send_frames(self._node):
+        use = self._settings
+        if not use.tf_rate or not can_send_frames(self._node):
             return
         shared = [link for link in whole.model.link_names if self._links.setdefault(link, plan.name) != plan.name]
         if shared:
@@ -165,20 +158,22 @@ class Connection:
                 "must be unique. Use a model with other names, or a separate node and namespace."
             )
             return
-        frames = MeasuredFrames(self._node, whole.copy(), self._settings.world_frame, self._settings)
-        frames.warm_up(robot.feedback)
-        self._frames[plan.name] = frames
+        encoder = StateMessages(
+            whole.model, Dynamics(whole.model), use.world_frame, prefix=use.frame_prefix, base_pose=use.base_pose
+        )
+        self._frames[plan.name] = Frames(self._node, encoder, use.tf_rate)
 
     def _add_sensor(self, plan: DevicePlan, sensor: ForceSensor) -> None:
         topics = SensorTopics(self._node, sensor, plan.settings.topic, self._settings.frame_prefix + plan.frame)
         self.sensors[plan.name] = topics
         if plan.rules.tool_mass:
             self._add_tool(plan, sensor)
-        self._report(plan.name, lambda: sensor_report(sensor, topics.withheld))
+        self._health.add(plan.name, lambda: sensor_report(sensor, topics.withheld))
 
     def _add_tool(self, plan: DevicePlan, sensor: ForceSensor) -> None:
         """Connect the tool compensation of a sensor with the robot that carries it."""
-        for name, whole in self._models.items():
+        for name, robot in self.robots.items():
+            whole = robot.whole
             if whole is not None and plan.frame in whole.model.link_names and not whole.model.loops:
                 dynamics = Dynamics(whole.model)
                 SensorGravity.on_link(dynamics, plan.frame, whole.model.neutral())  # compiles it
@@ -210,20 +205,16 @@ class Connection:
 
     def _look_at(self, name: str, robot: RobotTopics, follows: bool) -> None:
         is_active = follows and robot.robot.phase is Phase.ACTIVE
-        feedback = robot.look(is_active=is_active)
-        if feedback is not None:
-            for carrier, sensor, plan, dynamics in self._tools:
-                whole = self._models[carrier]
-                if carrier == name and whole is not None:
-                    state = whole.of(feedback)
-                    sensor.set_gravity(SensorGravity.on_link(dynamics, plan.frame, state.q, plan.rules.rpy, state.t))
-
-    # --- thread of /tf ----------------------------------------------------------------------------------------------
-    def _publish_poses(self, _due: int) -> None:
-        for name, frames in self._frames.items():
-            feedback = self.robots[name].newest
-            if feedback is not None:
-                frames.publish_measured(feedback)
+        feedback, whole, frames = robot.look(is_active=is_active), robot.whole, self._frames.get(name)
+        if feedback is None or whole is None:
+            return
+        stamp = self._stamps.at(feedback.time)
+        if frames is not None and frames.is_due(stamp):
+            frames.publish(whole.of(feedback), stamp)
+        for carrier, sensor, plan, dynamics in self._tools:
+            if carrier == name:
+                q = whole.of(feedback).q
+                sensor.set_gravity(SensorGravity.on_link(dynamics, plan.frame, q, plan.rules.rpy, feedback.time))
 
     # --- executor ---------------------------------------------------------------------------------------------------
     def begin(self) -> None:
@@ -248,7 +239,7 @@ class Connection:
     def state(self) -> dict[str, object]:
         """Part of ~/state about the devices."""
         robots = {
-            name: {**robot_state(one.robot, one.commands, one.topics), "commander": one.commander}
+            name: {**robot_state(one.robot, one.commands, one.topics), "commander": one.lease.holder_name}
             for name, one in self.robots.items()
         }
         return {**robots, **{name: sensor_state(one.sensor, one.topic) for name, one in self.sensors.items()}}
@@ -264,24 +255,13 @@ class Connection:
 
     def close(self) -> None:
         """Remove all topics; call it on the thread that spins the node, when no other thread uses them."""
-        if self._poses is not None:
-            self._poses.stop()
-        for name in self._reported:
+        for name in (*self.robots, *self.sensors):
             self._health.remove(name)
-        parts: list[RobotTopics | SensorTopics | MeasuredFrames] = [
-            *self.robots.values(),
-            *self.sensors.values(),
-            *self._frames.values(),
-        ]
-        for part in parts:
+        for part in (*self.robots.values(), *self.sensors.values(), *self._frames.values()):
             part.close()
         if self._fixed is not None:
             self._node.destroy_publisher(self._fixed)
-        self.robots, self.sensors, self._frames, self._fixed, self._reported = {}, {}, {}, None, []
-
-    def _report(self, name: str, source: Callable[[], Status]) -> None:
-        self._health.add(name, source)
-        self._reported.append(name)
+        self.robots, self.sensors, self._frames, self._fixed = {}, {}, {}, None
 
 
 def _whole(plan: DevicePlan, robot: Robot) -> StateEstimator | None:

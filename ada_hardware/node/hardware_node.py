@@ -121,7 +121,7 @@ class HardwareNode(ManagedNode):
         self.devices.open()
         settings = self._settings.value
         try:
-            self.connection = Connection(self, self.devices, self.plans, settings, self._health, self._lost_poses)
+            self.connection = Connection(self, self.devices, self.plans, settings, self._health)
         except BaseException:
             self.devices.close()
             raise
@@ -204,10 +204,6 @@ class HardwareNode(ManagedNode):
             self._stop_all(f"{sensor}: {why}")
         except AdaError as problem:
             self.get_logger().error(f"{sensor}: {why}; not all robots could be stopped: {problem}")
-
-    def _lost_poses(self, problem: BaseException) -> None:
-        """Log a failure of the /tf thread; it does not stop the robots."""
-        self.get_logger().error(f"no /tf until the node is configured again: {problem!r}")
 
     def _ended(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))

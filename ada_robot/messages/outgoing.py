@@ -7,6 +7,7 @@ Names and lengths do not change, so that each message is laid out once and only 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -185,14 +186,15 @@ class JointStateLayouts:
 
         Args:
             names: joint names.
-            parts: positions, velocities and efforts; None for those left empty.
+            parts: positions, velocities and efforts; left empty where None, or not finite for a joint.
             stamp_ns: time in the header [ns].
         """
-        key = names, tuple(part is not None for part in parts)
+        is_known = tuple(part is not None and bool(np.isfinite(part).all()) for part in parts)
+        key = names, is_known
         layout = self._layouts.get(key)
         if layout is None:
             layout = self._layouts[key] = messages.joint_state(*key)
-        return layout.fill_one(stamp_ns, np.concatenate([_NOTHING, *(part for part in parts if part is not None)]))
+        return layout.fill_one(stamp_ns, np.concatenate([_NOTHING, *itertools.compress(parts, is_known)]))
 
 
 class JointStateBytes:
@@ -228,13 +230,11 @@ class JointStateBytes:
             stamp_ns: time in the header [ns].
         """
         numbers = [feedback.position, feedback.velocity, feedback.effort]
-        known = [bool(np.isfinite(one).all()) for one in numbers]
         if self.needs_whole and self._joints is not None and state is not None:
             numbers = list(self._joints.numbers(state.q, state.v, state.tau))
         elif self._order is not None:
             numbers = [one[self._order] for one in numbers]
-        parts = [one if is_known else None for one, is_known in zip(numbers, known, strict=True)]
-        return self._layouts.filled(self.names, parts, stamp_ns)
+        return self._layouts.filled(self.names, numbers, stamp_ns)
 
     def commanded(self, demand: Demand, stamp_ns: int) -> bytes:
         """Encode a demand: positions, velocities or efforts."""

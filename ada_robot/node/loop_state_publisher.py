@@ -15,7 +15,6 @@ from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation.record.messages import NANOSECONDS, JointStates
-from ada_robot.messages.incoming import StateNumbers
 from ada_robot.messages.outgoing import JointStateLayouts, StateMessages
 from ada_robot.node.described_node import DescribedNode
 from ada_robot.node.loop_states import LoopStates, LoopStateSettings
@@ -78,9 +77,6 @@ class LoopStatePublisher(DescribedNode[LoopStateSettings]):
                 prefix=settings.frame_prefix,
                 base_pose=settings.base_pose,
             )
-            encoder.transforms(
-                StateNumbers(0.0, model.home(), np.zeros(model.nv), np.zeros(model.nv)), 0
-            )  # compiles it
             self._frames = Frames(self, encoder)
             self._fixed = publish_fixed(self, self._frames.fixed)
         if described is None:
@@ -130,8 +126,7 @@ class LoopStatePublisher(DescribedNode[LoopStateSettings]):
         own = message.header.stamp
         stamp = own.sec * NANOSECONDS + own.nanosec or self.get_clock().now().nanoseconds
         numbers = self._joints.numbers(state.q, state.v, state.tau)
-        parts = [one if np.isfinite(one).all() else None for one in numbers]
-        self._publisher.publish(self._layouts.filled(self._joints.names, parts, stamp))
+        self._publisher.publish(self._layouts.filled(self._joints.names, numbers, stamp))
         if self._frames is not None:
             self._frames.publish(state, stamp)
 

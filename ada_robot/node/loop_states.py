@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -380,34 +379,13 @@ class StateEstimator:
         self._follower: LoopFollower | None = None  # once the loops are closed
         self._chosen: list[int] = []  # places of its joints among those of the device
 
-    def copy(self) -> StateEstimator:
-        """Return a copy for another thread."""
-        other = copy(self)
-        other._q, other._follower = self._q.copy(), copy(self._follower)
-        return other
-
     def of(self, feedback: Feedback) -> StateNumbers:
-        """Return the state of a feedback; at the start configuration if a position is unknown."""
-        is_known = bool(np.isfinite(feedback.position).all())
-        position = feedback.position if is_known else np.array(self._start[self._rows])
-        return self.at(feedback.time, position, feedback.velocity, feedback.effort)
-
-    def at(self, time: float, position: Array, velocity: Array, effort: Array) -> StateNumbers:
-        """Return the state for given joint states of the device; unknown velocities and efforts are set to zero.
-
-        Args:
-            time: time on the steady clock [s].
-            position: finite positions.
-            velocity: velocities; NaN if unknown.
-            effort: efforts; NaN if unknown.
-        """
-        v, tau = np.zeros(self.model.nv), np.zeros(self.model.nv)
-        v[self._speeds], tau[self._speeds] = np.nan_to_num(velocity), np.nan_to_num(effort)
-        if not self.model.loops:
-            self._q[self._rows] = position
-            return StateNumbers(time, self._q.copy(), v, tau)
-        q, v = self._with_passive(time, position, v)
-        return StateNumbers(time, q, v, tau)
+        """Return the state of a feedback with all positions; unknown velocities and efforts are NaN."""
+        q, v, tau = self._q.copy(), np.zeros(self.model.nv), np.zeros(self.model.nv)
+        q[self._rows], v[self._speeds], tau[self._speeds] = feedback.position, feedback.velocity, feedback.effort
+        if self.model.loops:
+            q, v = self._with_passive(feedback, q, v)
+        return StateNumbers(feedback.time, q, v, tau)
 
     def close_loops(self) -> None:
         """Close the loops at the start, and compile the dynamics; takes seconds.
@@ -423,23 +401,17 @@ class StateEstimator:
             self._chosen = [self._names.index(name) for name in joints]
             self._follower = LoopFollower(dynamics, joints, self._q, _LONG_PAUSE)
 
-    def _with_passive(self, time: float, position: Array, v: Array) -> tuple[Array, Array]:
+    def _with_passive(self, feedback: Feedback, q: Array, v: Array) -> tuple[Array, Array]:
         """Return configuration and velocities with those of the passive joints, which follow from loop closure."""
         self.close_loops()
         assert self._follower is not None
-        found = self._follower.solve(time, position[self._chosen])
+        found = self._follower.solve(feedback.time, feedback.position[self._chosen])
         if found is None or found.status >= NOT_CLOSED:
             self.problem = _FAILED
-            return self._with(position), v
-        self._q, self.problem, q = found.q, "", found.q.copy()
+            return q, v
+        self._q, self.problem = found.q, ""
         try:
-            return q, self._follower.tangent_map() @ v[self._speeds[self._chosen]]
+            v = self._follower.tangent_map() @ v[self._speeds[self._chosen]]
         except SingularConfigurationError:
             self.problem = "singular configuration: the motors do not determine the velocities of the passive joints"
-            return q, v
-
-    def _with(self, position: Array) -> Array:
-        """Return the last configuration with other motor positions."""
-        q = self._q.copy()
-        q[self._rows] = position
-        return q
+        return found.q.copy(), v

@@ -44,8 +44,8 @@ class RobotTopics:
 
     Attributes:
         robot: robot client.
+        whole: estimator of the full state; None without a model.
         commands: check of joint_commands, with its counters.
-        newest: latest published feedback; None before the first.
         unknown: number of feedbacks without all positions, which were not published.
         topics: full topic names of commands, states and demands.
     """
@@ -67,14 +67,13 @@ class RobotTopics:
             node: node of the topics.
             robot: open robot.
             safety: safety settings with the timeouts.
-            whole: estimator of the full state, used by `look`; None without a model.
+            whole: estimator of the full state; None without a model.
             look_rate: rate of calls of `look` [Hz].
             state_rate: maximum rate of published states [Hz].
             prefix: prefix of the topic names.
         """
-        self.robot, self._whole = robot, whole
+        self.robot, self.whole = robot, whole
         self.commands = JointCommands(robot.limits, robot.modes)
-        self.newest: Feedback | None = None
         self.unknown = 0
         self._node, self._clock = node, node.get_clock()
         self._stamps = Stamps.of(self._clock)
@@ -96,12 +95,6 @@ class RobotTopics:
         self._description = (
             None if whole is None else publish_description(node, whole.model, f"{prefix}robot_description")
         )
-
-    # --- commander --------------------------------------------------------------------------------------------------
-    @property
-    def commander(self) -> str:
-        """Node whose commands are followed; "" for none."""
-        return self.lease.holder_name
 
     def begin(self) -> None:
         """Drop earlier commands, before an activation."""
@@ -145,7 +138,6 @@ class RobotTopics:
             self.unknown += 1
             return None
         self._publish(feedback)
-        self.newest = feedback
         return feedback
 
     def _take(self, message: Any, sender: bytes | None, feedback: Feedback, came_at: float) -> None:
@@ -168,7 +160,7 @@ class RobotTopics:
 
     def _publish(self, feedback: Feedback) -> None:
         stamp = self._stamps.at(feedback.time)
-        state = self._whole.of(feedback) if self._whole is not None and self._bytes.needs_whole else None
+        state = self.whole.of(feedback) if self.whole is not None and self._bytes.needs_whole else None
         self._states.publish(self._bytes.measured(feedback, state, stamp))
         demand = self.robot.demand
         if demand is not None:

@@ -8,6 +8,7 @@ cost more than the computation.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,22 +27,21 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.messages import NANOSECONDS
 from ada_dynamics.simulation.record.recorder import description
 from ada_dynamics.simulation.scene import Scene, floats
 from ada_dynamics.simulation.system import frictionless
-from ada_robot.driver import Feedback
 from ada_robot.messages.markers import MarkerMessages
 from ada_robot.messages.marks import Marks
 from ada_robot.messages.outgoing import FixedTransform, State, StateMessages
 from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts
-from ada_robot.node.loop_states import StateEstimator
 from ada_robot.ros import environment, qos
-from ada_robot.ros.robot_settings import PlaceSettings
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.plant import Snapshot
 from ada_robot.simulated.settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
-from ada_robot.timing.deadlines import DeadlineLoop, Stamps
+from ada_robot.timing.deadlines import DeadlineLoop
 
+_EARLY = 0.95  # minimum time between messages, in periods, because stamps jitter
 _MARKERS_LAST = 5.0  # lifetime of markers, in periods
 _WARN_EVERY = 10.0  # minimum time between warnings [s]
 
@@ -78,17 +78,27 @@ class Frames:
         fixed: constant transforms, which `publish` does not send.
     """
 
-    def __init__(self, node: Node, encoder: StateMessages) -> None:
-        """Args: node; encoder of the robot's state, used by the thread that calls `publish`."""
+    def __init__(self, node: Node, encoder: StateMessages, rate: float = math.inf) -> None:
+        """Create the publisher.
+
+        Args:
+            node: node of the publisher.
+            encoder: encoder of the robot's state, used by the thread that calls `publish`.
+            rate: maximum rate, see `is_due` [Hz].
+        """
         from tf2_msgs.msg import TFMessage
 
         self._node, self._messages = node, encoder
-        self._stamp = -1
+        self._stamp, self._gap = -1, round(_EARLY / rate * NANOSECONDS)
         self.fixed = encoder.static_transforms()
         self._moving = node.create_publisher(TFMessage, "/tf", qos.STATES)
 
+    def is_due(self, stamp: int) -> bool:
+        """Return True if the rate allows a message with this stamp [ns]; tf2 warns about duplicates."""
+        return abs(stamp - self._stamp) > self._gap  # the clock may be set back
+
     def publish(self, state: State, stamp: int) -> None:
-        """Publish the transforms of a state, once per stamp [ns], because tf2 warns about duplicates."""
+        """Publish the transforms of a state with a stamp [ns], unless it is the last one."""
         if stamp != self._stamp:
             self._moving.publish(self._messages.transforms(state, stamp))
         self._stamp = stamp
@@ -96,31 +106,6 @@ class Frames:
     def close(self) -> None:
         """Destroy the publisher; to be called by the thread that spins the node."""
         self._node.destroy_publisher(self._moving)
-
-
-class MeasuredFrames(Frames):
-    """Publisher of the transforms of a measured robot, for a separate thread: loop closure takes milliseconds.
-
-    Attributes:
-        whole: estimator of the full state, used by that thread.
-    """
-
-    def __init__(self, node: Node, whole: StateEstimator, world_frame: str, place: PlaceSettings) -> None:
-        """Create the publisher. InputError if a link other than the root has the name of the world frame."""
-        model, prefix = whole.model, place.frame_prefix
-        super().__init__(
-            node, StateMessages(model, Dynamics(model), world_frame, prefix=prefix, base_pose=place.base_pose)
-        )
-        self.whole, self._stamps = whole, Stamps.of(node.get_clock())
-
-    def warm_up(self, feedback: Feedback) -> None:
-        """Compile the kinematics."""
-        self.whole.close_loops()
-        self._messages.transforms(self.whole.of(feedback), 0)
-
-    def publish_measured(self, feedback: Feedback) -> None:
-        """Publish the transforms of a feedback."""
-        self.publish(self.whole.of(feedback), self._stamps.at(feedback.time))
 
 
 def publish_description(node: Node, model: Model, topic: str) -> Any:

@@ -19,21 +19,21 @@ from ada_robot.messages.outgoing import JointStateBytes
 from ada_robot.node.loop_states import StateEstimator
 
 
-def feedback(position, velocity=None, effort=None):
+def feedback(position, velocity=None, effort=None, time=1.5):
     unknown = [math.nan] * len(position)
-    return Feedback(1.5, *(np.array(unknown if one is None else one) for one in (position, velocity, effort)))
+    return Feedback(time, *(np.array(unknown if one is None else one) for one in (position, velocity, effort)))
 
 
 def test_joints_of_a_chain_get_the_coordinates_of_the_model_and_missing_ones_are_zero():
     model = ada.load("pa10")
     whole = StateEstimator(model, list(reversed(model.joint_names)))
-    state = whole.at(1.5, np.arange(7.0), np.arange(7.0) / 10, np.full(7, math.nan))
+    state = whole.of(feedback(np.arange(7.0), np.arange(7.0) / 10))
     assert (state.t, whole.missing, whole.problem) == (1.5, (), "")
     assert state.q.tolist() == list(range(6, -1, -1))
-    assert state.v.tolist() == [i / 10 for i in range(6, -1, -1)] and state.tau.tolist() == [0.0] * 7
+    assert state.v.tolist() == [i / 10 for i in range(6, -1, -1)] and np.isnan(state.tau).all()
     whole = StateEstimator(model, [name for name in model.joint_names if name != "s3"])  # as the PA10-6CE
     assert whole.missing == ("s3",)
-    assert whole.at(0.0, np.ones(6), np.ones(6), np.ones(6)).q.tolist() == [1, 1, 0, 1, 1, 1, 1]
+    assert whole.of(feedback(np.ones(6))).q.tolist() == [1, 1, 0, 1, 1, 1, 1]
     with pytest.raises(InputError):
         StateEstimator(model, ["s1", "knee"])
 
@@ -54,7 +54,7 @@ def test_passive_joints_of_a_motion_table_follow_from_its_closed_loops(hexa):
     positions = start[rows] + 0.15 * np.sin(2 * np.pi * t) * ways
     velocities = 0.3 * np.pi * np.cos(2 * np.pi * t) * ways
     for i, (position, velocity) in enumerate(zip(positions, velocities, strict=True)):
-        state = whole.at(0.0, position, velocity, np.zeros(6))
+        state = whole.of(feedback(position, velocity))
         assert not whole.problem
         if i % 4:  # the reference takes long
             continue
@@ -72,20 +72,20 @@ def test_passive_joints_of_a_motion_table_follow_from_its_closed_loops(hexa):
 
 def test_a_jump_of_the_cranks_closes_the_loops_again_and_an_impossible_one_keeps_the_passive_joints(hexa):
     model, start, rows = hexa
-    whole, zero = StateEstimator(model, model.actuated, start), np.zeros(6)
-    before = whole.at(0.0, start[rows], zero, zero)
-    state = whole.at(0.1, start[rows] + 0.5, zero, zero)
+    whole = StateEstimator(model, model.actuated, start)
+    before = whole.of(feedback(start[rows], time=0.0))
+    state = whole.of(feedback(start[rows] + 0.5, time=0.1))
     assert not whole.problem and ada.Dynamics(model).constraints.closure_error(state.q) < 1e-6
     assert state.q[2] < start[2] - 0.05, "all cranks down: the plate is lower"
-    before = whole.at(0.2, start[rows], zero, zero)
+    before = whole.of(feedback(start[rows], time=0.2))
     wrong = start[rows] + np.array([2.5, -1.0, 0.0, 2.5, 0.0, -1.0])
-    state = whole.at(0.3, wrong, zero, zero)
+    state = whole.of(feedback(wrong, time=0.3))
     assert whole.problem and state.q[rows].tolist() == wrong.tolist()
     passive = np.setdiff1d(np.arange(model.nq), rows)
     np.testing.assert_array_equal(state.q[passive], before.q[passive])
-    whole.at(0.4, start[rows], zero, zero)
+    whole.of(feedback(start[rows], time=0.4))
     assert whole.problem, "closing again takes long: once a second is enough"
-    again = whole.at(1.4, start[rows], zero, zero)
+    again = whole.of(feedback(start[rows], time=1.4))
     assert not whole.problem and np.abs(model.difference(before.q, again.q)).max() < 1e-6
 
 
@@ -97,7 +97,7 @@ def test_more_joints_than_determine_the_motion_are_taken_in_their_order_and_fewe
     rows = [model.q_index(name).start for name in joints]
     for t in np.linspace(0.0, 1.0, 5):
         q = dynamics.constraints.complete_position(start[[0, 2]] + 0.1 * np.sin(t) * np.array([1.0, -0.5]))
-        state = whole.at(t, q[rows], np.zeros(3), np.zeros(3))
+        state = whole.of(feedback(q[rows], time=t))
         assert not whole.problem and np.abs(state.q - q).max() < 1e-9
         assert state.q[rows[:2]].tolist() == q[rows[:2]].tolist(), "as measured, to the last digit"
     with pytest.raises(InputError):
@@ -128,7 +128,7 @@ def test_passive_joints_are_published_too():
     bytes_of = JointStateBytes([motor], whole.model)
     assert bytes_of.needs_whole and set(bytes_of.names) == set(model.joint_names)
     reading = feedback([float(q[model.q_index(motor)][0])], [0.5])
-    state = whole.at(0.0, reading.position, reading.velocity, reading.effort)
+    state = whole.of(reading)
     one = deserialize_message(bytes_of.measured(reading, state, 0), JointState)
     assert not whole.problem and list(one.name) == list(model.joint_names) and not len(one.effort)
     np.testing.assert_allclose(one.position, q, atol=1e-9)
