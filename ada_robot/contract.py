@@ -37,7 +37,6 @@ class JointLimit(NamedTuple):
     velocity: float = math.inf  # maximum speed in both directions [rad/s, m/s]
     effort: float = math.inf  # maximum effort in both directions [N m, N]
     has_motor: bool = True  # whether the joint is actuated
-    derived: tuple[str, ...] = ()  # those of position, velocity and effort whose limits are defaults, for messages
 
 
 class Command(NamedTuple):

@@ -20,7 +20,7 @@ from ada_robot.contract import Command, JointLimit, Mode, Reason, Refusal, Tally
 
 AHEAD = 0.1  # tolerated lead of the sender's clock [s]
 ROUNDING = 1e-9  # tolerance of commanded positions at a limit [rad, m]
-DESCRIPTION = "the limits of the robot description"
+DESCRIPTION = "the limits of the robot description, or the default range of a joint without limits"
 _OF_DEVICE = "the limits of the device and of the safety settings"
 CLOCKS = "Let sender and receiver share a clock (use_sim_time), or leave the stamp zero."
 LATE = (
@@ -94,8 +94,6 @@ def refused_number(
         is_inside = abs(value) <= upper
     if is_inside:
         return None
-    if what in joint.derived:
-        whose = "the default range of joints that the robot description does not limit"
     text = (
         f"joint {joint.name!r}: {what}{where} is {value:.15g}, outside of [{lower:.15g}, {upper:.15g}], {whose}; "
         f"command a value inside."

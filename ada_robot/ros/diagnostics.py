@@ -25,11 +25,7 @@ Source = Callable[[], Status]
 
 
 class Diagnostics:
-    """Publishes the status of all sources once per period of the steady clock, also while simulated time is paused.
-
-    Attributes:
-        level: worst level of the last report; STALE before the first, OK without sources.
-    """
+    """Publishes the status of all sources once per period of the steady clock, also while simulated time is paused."""
 
     def __init__(self, node: Node, hardware_id: str) -> None:
         """Create the publisher and its timer.
@@ -38,13 +34,11 @@ class Diagnostics:
             node: node whose name starts the name of each report.
             hardware_id: subject of the reports, such as the robot's name.
         """
-        self.level = Level.STALE
-        self._node = node
-        self._hardware_id = hardware_id
+        self._node, self._hardware_id = node, hardware_id
         self._sources: dict[str, Source] = {}
         self._failed: dict[str, str] = {}
         self._publisher = node.create_publisher(DiagnosticArray, TOPIC, 10)
-        self._timer = node.create_timer(PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        node.create_timer(PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def add(self, name: str, source: Source) -> None:
         """Add a source under "NODE: NAME", with the namespace of the node. It is called in the executor's thread.
@@ -60,21 +54,11 @@ class Diagnostics:
         self._sources.pop(name, None)
 
     def publish(self) -> None:
-        """Publish a report; called by the timer, and after events."""
+        """Publish a report."""
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
-        worst = Level.OK
-        for name, source in list(self._sources.items()):
-            status = self._ask(name, source)
-            worst = max(worst, status.level)
-            message.status.append(self._message(name, status))
-        self.level = worst
+        message.status = [self._message(name, self._ask(name, source)) for name, source in list(self._sources.items())]
         self._publisher.publish(message)
-
-    def close(self) -> None:
-        """Destroy timer and publisher."""
-        self._node.destroy_timer(self._timer)
-        self._node.destroy_publisher(self._publisher)
 
     def _ask(self, name: str, source: Source) -> Status:
         try:

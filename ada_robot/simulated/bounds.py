@@ -61,17 +61,12 @@ class StateBounds:
     def _bounded(self, limit: JointLimit) -> JointLimit:
         """Replace missing limits by the default bounds."""
         slides = self._model.joints[limit.name].type.slides()
-        derived = []
-        if not max(-limit.lower, limit.upper) < NO_LIMIT:
-            derived.append("position")
-            limit = limit._replace(lower=max(limit.lower, -NO_LIMIT), upper=min(limit.upper, NO_LIMIT))
+        limit = limit._replace(lower=max(limit.lower, -NO_LIMIT), upper=min(limit.upper, NO_LIMIT))
         if not math.isfinite(limit.velocity):
-            derived.append("velocity")
             limit = limit._replace(velocity=self.fastest_sliding if slides else self.fastest_turning)
         if not math.isfinite(limit.effort):
-            derived.append("effort")
             limit = limit._replace(effort=self.force if slides else self.moment)
-        return limit._replace(derived=tuple(derived))
+        return limit
 
     def limits(self, motors: Sequence[str]) -> list[JointLimit]:
         """Return the joint limits. Args: names of the actuated joints."""
@@ -98,7 +93,7 @@ class StateBounds:
                 if limit is None:
                     continue
                 if what == "position" and not self._keeps_limits:
-                    limit = limit._replace(lower=-NO_LIMIT, upper=NO_LIMIT, derived=("position",))
+                    limit = limit._replace(lower=-NO_LIMIT, upper=NO_LIMIT)
                 refusal = refused_number(limit, what, value)
                 if refusal is not None:
                     raise InputError(refusal.text, joint=name, field=what, value=value)
