@@ -159,7 +159,7 @@ class Connection:
             )
             return
         encoder = StateMessages(
-            whole.model, Dynamics(whole.model), use.world_frame, prefix=use.frame_prefix, base_pose=use.base_pose
+            Dynamics(whole.model), use.world_frame, prefix=use.frame_prefix, base_pose=use.base_pose
         )
         self._frames[plan.name] = Frames(self._node, encoder, use.tf_rate)
 

@@ -21,7 +21,7 @@ from ada_dynamics.drawing.colours import closure_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
+from ada_dynamics.model.model import STANDARD_GRAVITY, reach_of
 from ada_robot.messages.wrenches import JointLoads
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ class Marks:
 
     def __init__(
         self,
-        model: Model,
         dynamics: Dynamics,
         loads: JointLoads | None = None,
         *,
@@ -59,15 +58,13 @@ class Marks:
         """Choose the marks.
 
         Args:
-            model: robot model.
-            dynamics: dynamics of the model.
+            dynamics: dynamics of the robot.
             loads: joint wrenches to draw; none by default.
             contact_frames: frames of the contacts.
             ground: height of the ground [m]; by default that of the lowest contact.
         """
-        self._model = model
-        self._dynamics = dynamics
-        self._loads = loads
+        self._dynamics, self._loads = dynamics, loads
+        self._model = model = dynamics.model
         self._frames = dict(contact_frames or {})
         self._contacts = {name: i for i, name in enumerate(self._frames)}
         self._ground = ground

@@ -73,7 +73,6 @@ class StateMessages:
 
     def __init__(
         self,
-        model: Model,
         dynamics: Dynamics,
         world_frame: str = WORLD_LINK,
         *,
@@ -83,8 +82,7 @@ class StateMessages:
         """Lay out the messages.
 
         Args:
-            model: robot model.
-            dynamics: dynamics of the model, for the poses.
+            dynamics: dynamics of the robot, for the poses.
             world_frame: name of the world frame.
             prefix: prefix of all frame names.
             base_pose: x, y, z [m] and yaw [rad] of that frame in the common world frame; empty if unknown.
@@ -92,7 +90,7 @@ class StateMessages:
         Raises:
             InputError: if a movable link has the name of the world frame.
         """
-        self._dynamics = dynamics
+        self._dynamics, model = dynamics, dynamics.model
         self._joints = JointStates(model)
         self.joint_names = self._joints.names
         self._world, self.world_frame = world_frame, _world_frame(model, world_frame)

@@ -43,7 +43,6 @@ class JointLoads:
 
     def __init__(
         self,
-        model: Model,
         dynamics: Dynamics,
         joints: Iterable[str] = (ALL,),
         *,
@@ -53,8 +52,7 @@ class JointLoads:
         """Select the joints.
 
         Args:
-            model: robot model.
-            dynamics: dynamics of the model.
+            dynamics: dynamics of the robot.
             joints: names, including fixed and loop joints; "all" for all that transmit forces.
             contact_frames: frames of the contacts.
             efforts: joint efforts in addition to those of the motors; see `passive_efforts`.
@@ -62,9 +60,8 @@ class JointLoads:
         Raises:
             InputError: if a joint is unknown.
         """
-        self._dynamics = dynamics
-        self._frames = dict(contact_frames)
-        self._efforts = efforts
+        self._dynamics, self._frames, self._efforts = dynamics, dict(contact_frames), efforts
+        model = dynamics.model
         children = {name: joint.child for name, joint in model.joints.items() if not joint.type.leaves_free()}
         children |= {name: loop.child for name, loop in model.loops.items()}
         chosen = list(joints)

@@ -71,7 +71,6 @@ class LoopStatePublisher(DescribedNode[LoopStateSettings]):
         self._joints = JointStates(model)
         if settings.publish_tf and can_send_frames(self):
             encoder = StateMessages(
-                model,
                 states.dynamics,
                 settings.world_frame or model.root,
                 prefix=settings.frame_prefix,

@@ -141,7 +141,7 @@ class StatePublishers:
         world_frame = settings.world_frame or (FLOATING_WORLD if floats(model) else FIXED_WORLD)
         self.world_frame = settings.frame_prefix + world_frame
         self._messages = StateMessages(
-            model, dynamics, world_frame, prefix=settings.frame_prefix, base_pose=settings.base_pose
+            dynamics, world_frame, prefix=settings.frame_prefix, base_pose=settings.base_pose
         )
         self._joint_states = node.create_publisher(JointState, "joint_states", qos.STATES)
         self._state = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
@@ -194,12 +194,11 @@ class LoadPublishers:
 
     def choose(self, joints: tuple[str, ...]) -> None:
         """Publish the wrenches of these joints from now on. InputError if a joint is unknown."""
-        model = self._dynamics.model
         loads = None
         if joints:
-            loads = JointLoads(model, self._dynamics, joints, contact_frames=self._frames, efforts=self._efforts)
+            loads = JointLoads(self._dynamics, joints, contact_frames=self._frames, efforts=self._efforts)
         with self._lock:
-            self._marks = Marks(model, self._dynamics, loads, contact_frames=self._frames, ground=self._ground)
+            self._marks = Marks(self._dynamics, loads, contact_frames=self._frames, ground=self._ground)
             self._loads = loads
             self._wrenches = None if loads is None else WrenchMessages(loads, self._world_frame, self._prefix)
             requested = {} if self._wrenches is None else self._wrenches.topics

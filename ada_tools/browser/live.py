@@ -50,7 +50,7 @@ class KnownForces(RobotSource):
 
     @cached_property
     def _loads(self) -> JointLoads:
-        return JointLoads(self.dynamics.model, self.dynamics, contact_frames=self.contacts, efforts=self.efforts)
+        return JointLoads(self.dynamics, contact_frames=self.contacts, efforts=self.efforts)
 
     def loads(self, t: float) -> Mapping[str, Array] | None:
         """Wrenches of the joints at a time; None if unknown."""
@@ -75,7 +75,7 @@ class KnownForces(RobotSource):
 
     def _marks(self, loads: JointLoads | None) -> Marks:
         ground = 0.0 if self.contacts else None
-        return Marks(self.dynamics.model, self.dynamics, loads, contact_frames=self.contacts, ground=ground)
+        return Marks(self.dynamics, loads, contact_frames=self.contacts, ground=ground)
 
 
 class LocalRobot(KnownForces):

@@ -82,7 +82,7 @@ def test_the_wrenches_of_its_joints_explain_how_each_link_moves(name):
     }
     contact = {"ground": rng.normal(size=6), "pair": rng.normal(size=6), "idle": np.zeros(6)}
     row = row._replace(external={pushed: rng.normal(size=6)}, contact=contact)
-    loads = JointLoads(model, dynamics, contact_frames=frames)
+    loads = JointLoads(dynamics, contact_frames=frames)
     found = loads.at(row)
     poses = dynamics.forward_kinematics(row.q)
     applied = {pushed: row.external[pushed].copy()}
@@ -131,11 +131,11 @@ def pendulum(friction=0.0):
 
 def test_weight_stops_and_friction_of_a_pendulum_are_carried_by_its_pivot():
     model = pendulum(friction=0.7)
-    found = JointLoads(model, ada.Dynamics(model)).at(Row(0.0, np.zeros(1), np.zeros(1), np.zeros(1)))
+    found = JointLoads(ada.Dynamics(model)).at(Row(0.0, np.zeros(1), np.zeros(1), np.zeros(1)))
     assert found["pivot"] == pytest.approx([0, 0, 2 * G, 0, 0, 0], abs=1e-12)
     stops = JointStops(stiffness=1000.0, damping=0.0)
     without = ada.Dynamics(frictionless(model))
-    loads = JointLoads(model, without, efforts=passive_efforts(model, stops, friction_speed=1e-6))
+    loads = JointLoads(without, efforts=passive_efforts(model, stops, friction_speed=1e-6))
     row = Row(0.0, np.array([0.6]), np.array([2.0]), np.array([3.0]))
     # Motor, stop at a depth of 0.1 rad, and friction that is all there at this speed.
     assert loads.at(row)["pivot"][4] == pytest.approx(3.0 - 100.0 - 0.7, abs=1e-9)
@@ -145,11 +145,11 @@ def test_weight_stops_and_friction_of_a_pendulum_are_carried_by_its_pivot():
 def test_wrenches_that_the_motion_leaves_open_are_named():
     arm, bar = ada.load("pa10"), ada.load("four_bar")
     dynamics, row = state(arm)
-    loads = JointLoads(arm, dynamics)
+    loads = JointLoads(dynamics)
     loads.at(row)
     assert loads.not_unique == ()
     dynamics, row = state(bar)  # parallel axes: what acts across the plane is not determined
-    loads = JointLoads(bar, dynamics, ["closing", "joint_2"])
+    loads = JointLoads(dynamics, ["closing", "joint_2"])
     loads.at(row)
     assert loads.not_unique == ("closing", "joint_2")
 
@@ -161,7 +161,7 @@ def test_wrenches_have_the_bytes_of_ros_in_frames_that_the_transforms_have(name)
     geometry_msgs = pytest.importorskip("geometry_msgs.msg")
     model = hung() if name == "hung" else ada.load(name)
     dynamics, row = state(model)
-    loads, states = JointLoads(model, dynamics), StateMessages(model, dynamics, "ground")
+    loads, states = JointLoads(dynamics), StateMessages(dynamics, "ground")
     frames = {"ground"} | {one.child for one in states.static_transforms()}
     frames |= {joint.child for joint in model.joints.values() if joint.kind != "fixed"}  # /tf has these
     numbers = loads.at(row)

@@ -18,7 +18,7 @@ UP = ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def test_a_lifted_foot_is_deleted_once_and_comes_back_as_the_same_marker(box):
-    marks, messages = Marks(*box, contact_frames=FRAMES), MarkerMessages("odom", 0.5)
+    marks, messages = Marks(box[1], contact_frames=FRAMES), MarkerMessages("odom", 0.5)
 
     def actions(forces):
         found = messages.message(marks.at(standing(box[0], forces)), 0).markers

@@ -43,7 +43,7 @@ class Robot:
         for joint in self.model.actuated:
             tau[self.model.v_index(joint)] = rng.normal()
         self.row = Row(0.0, q, v, tau)
-        self.messages = StateMessages(self.model, dynamics)
+        self.messages = StateMessages(dynamics)
         self._description = ros.publisher(String, "robot_description", qos.LATCHED)
         self._joints = ros.publisher(JointState, "joint_states", qos.STATES)
         self.describe(self.model.source if description is None else description)

@@ -42,7 +42,7 @@ def made(name, world_frame="odom"):
     rng = np.random.default_rng(0)
     q, v = model.random_state(rng)
     dynamics = ada.Dynamics(model)
-    return model, dynamics, StateMessages(model, dynamics, world_frame), Row(12.3, q, v, rng.normal(size=model.nv))
+    return model, dynamics, StateMessages(dynamics, world_frame), Row(12.3, q, v, rng.normal(size=model.nv))
 
 
 def parsed(kind, raw):

@@ -16,8 +16,7 @@ from ada_robot.ros.robot_settings import FrameSettings, PlaceSettings
 
 @pytest.fixture(scope="module")
 def arm():
-    model = load("pa10")
-    return model, Dynamics(model)
+    return Dynamics(load("pa10"))
 
 
 def tree(messages):
@@ -25,18 +24,18 @@ def tree(messages):
 
 
 def test_a_prefix_stands_before_the_names_of_all_frames_and_of_nothing_else(arm):
-    plain, prefixed = StateMessages(*arm), StateMessages(*arm, prefix="left/")
+    plain, prefixed = StateMessages(arm), StateMessages(arm, prefix="left/")
     assert tree(prefixed) == {f"left/{child}": f"left/{parent}" for child, parent in tree(plain).items()}
     assert prefixed.joint_names == plain.joint_names
 
 
 def test_a_place_hangs_the_robots_world_into_the_common_one(arm):
-    first, *rest = StateMessages(*arm, prefix="left/", base_pose=(1.0, -0.5, 0.2, math.pi / 2)).static_transforms()
+    first, *rest = StateMessages(arm, prefix="left/", base_pose=(1.0, -0.5, 0.2, math.pi / 2)).static_transforms()
     assert (first.parent, first.child, first.xyz) == ("world", "left/world", (1.0, -0.5, 0.2))
     x, y, z, w = first.xyzw
     turned = np.array([1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)])  # where its x axis points
     assert turned == pytest.approx([0.0, 1.0, 0.0], abs=1e-12)
-    assert rest == StateMessages(*arm, prefix="left/").static_transforms()
+    assert rest == StateMessages(arm, prefix="left/").static_transforms()
 
 
 def test_a_prefix_that_makes_no_names_is_refused_at_once():
