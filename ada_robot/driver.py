@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ada_robot.safety.tool_rules import Tool
 
 S = TypeVar("S")
+DRIVERS: dict[str, str] = {}
+"""Drivers "module:class" by device name; `ada_hardware.robot` adds its devices."""
 
 
 class Alarm(NamedTuple):
@@ -178,17 +180,18 @@ class RobotDriver(ABC, Generic[S]):
 
 
 def driver_class(driver: str) -> type[RobotDriver[Any]]:
-    """Import a driver class. Args: "module:class".
+    """Import a driver class. Args: "module:class", or a name in DRIVERS.
 
     Raises:
         UnknownDevice: if it cannot be imported or is no robot driver.
     """
-    module, _, name = driver.partition(":")
+    module, _, name = DRIVERS.get(driver, driver).partition(":")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as problem:
-        text = f"unknown driver {driver!r}: {problem}. Give the module:class of an importable driver."
-        raise UnknownDevice(text, field="driver", value=driver) from None
+        known = "".join(f"{one}, " for one in DRIVERS)
+        text = f"unknown robot {driver!r}: {problem}. Use {known}or the module:class of an importable driver."
+        raise UnknownDevice(text, field="driver", value=driver, allowed=tuple(DRIVERS)) from None
     if not (isinstance(found, type) and issubclass(found, RobotDriver)):
         text = f"{driver!r} is no robot driver: it does not derive from RobotDriver."
         raise UnknownDevice(text, field="driver", value=driver)

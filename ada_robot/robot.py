@@ -74,7 +74,8 @@ class Robot:
         """Load the driver; `open` connects.
 
         Args:
-            driver: "module:class", or a driver, whose cycle runs in a thread of this process.
+            driver: "module:class", a name in `driver.DRIVERS`, or a driver, whose cycle runs in a thread of this
+                process.
             driver_settings: instance of the driver's class SETTINGS, or its values by name; not used with a driver.
             safety: safety settings; None for the defaults.
             place: "process": the cycle runs in a separate process, which outlives this one until the robot is at
@@ -90,7 +91,8 @@ class Robot:
             raise InputError(text, field="place", value=place, allowed=allowed)
         self._source = ""
         if isinstance(driver, str):
-            self._source, make = driver, driver_class(driver)
+            make = driver_class(driver)
+            self._source = f"{make.__module__}:{make.__qualname__}"
             if isinstance(driver_settings, Mapping):
                 driver_settings = checked(make.SETTINGS, driver_settings)
             driver = make(driver_settings)

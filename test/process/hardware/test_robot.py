@@ -22,7 +22,6 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.cycle.messages import RobotStatus
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
-from ada_robot.robot import Robot as DrivenRobot
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 
@@ -77,8 +76,8 @@ class Asked(threading.Thread):
 
 def test_an_argument_that_is_no_robot_is_refused_at_once():
     for arguments, error, facts in (
-        (("pa11", {}), UnknownDevice, {"field": "device", "value": "pa11"}),
-        (("dynpick", {}), UnknownDevice, {"field": "device", "value": "dynpick"}),
+        (("pa11", {}), UnknownDevice, {"field": "driver", "value": "pa11"}),
+        (("dynpick", {}), UnknownDevice, {"field": "driver", "value": "dynpick"}),
         (("no_such_module:Driver", {}), UnknownDevice, {"field": "driver", "value": "no_such_module:Driver"}),
         (("arm_driver:NoDriver", {}), UnknownDevice, {"field": "driver"}),
         (("arm_driver:ArmSettings", {}), UnknownDevice, {"field": "driver"}),
@@ -167,7 +166,7 @@ def test_a_fault_of_the_open_request_keeps_its_type_and_facts_through_the_proces
 def test_a_robot_that_cannot_be_opened_stays_closed_and_can_be_opened_later(fault, error, safety):
     arm = ArmDriver(ArmSettings(**PATIENT))
     setattr(arm, fault, True)
-    one = DrivenRobot(arm, safety=safety)
+    one = Robot(arm, safety=safety)
     with pytest.raises(error):
         one.open()
     assert one.phase is Phase.CLOSED
@@ -320,7 +319,7 @@ def test_a_stop_that_comes_while_the_sensors_of_a_node_are_reset_stays(safety):
 
 def test_an_alarm_stops_the_robot_is_reported_and_recorded(safety):
     arm = ArmDriver(ArmSettings(**PATIENT))
-    with DrivenRobot(arm, safety=safety) as one:
+    with Robot(arm, safety=safety) as one:
         moving(one)
         requested = Path(one.save_flight_record("to look at", timeout=LIMIT))
         arm.alarms = (Alarm(0x60, "velocity deviation", "j2"),)
