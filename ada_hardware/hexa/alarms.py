@@ -8,7 +8,7 @@ from enum import IntFlag
 from types import MappingProxyType
 
 from ada_hardware.alarm_table import Meaning
-from ada_hardware.hexa.packets import Status
+from ada_hardware.hexa.packets import TableStatus
 from ada_robot.driver import Alarm
 
 
@@ -62,7 +62,7 @@ AXIS_ALARMS: Mapping[int, Meaning] = MappingProxyType(
 )
 
 
-def alarms_of(status: Status, joints: tuple[str, ...]) -> tuple[Alarm, ...]:
+def alarms_of(status: TableStatus, joints: tuple[str, ...]) -> tuple[Alarm, ...]:
     """Return all alarms of a status; an unknown bit is reported by its number."""
     found = [_meaning(TABLE_ALARMS, bit).alarm(bit) for bit in _bits(status.alarms)]
     for joint, word in zip(joints, status.axis_alarms, strict=True):

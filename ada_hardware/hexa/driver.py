@@ -18,9 +18,9 @@ from ada_hardware.hexa.packets import (
     NUMBERS,
     ZEROS,
     CommandPacket,
-    Request,
-    State,
-    Status,
+    TableRequest,
+    TableState,
+    TableStatus,
     decode_status,
     encode_command,
     is_newer,
@@ -35,8 +35,8 @@ from ada_robot.settings import setting
 
 _PATIENCE = 0.1  # [s] timeout of a request that must be confirmed
 _STOPPING = 1.5 * WATCHDOG  # [s] timeout of STOP; the watchdog of the table has expired by then
-_DRIVEN = (State.POSITION, State.EFFORT)
-_REQUESTS = {Mode.POSITION: Request.POSITION, Mode.EFFORT: Request.EFFORT}
+_DRIVEN = (TableState.POSITION, TableState.EFFORT)
+_REQUESTS = {Mode.POSITION: TableRequest.POSITION, Mode.EFFORT: TableRequest.EFFORT}
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         deadline, status = self._clock() + self.settings.connect_timeout, None
         try:
             while status is None:
-                status = self._exchange(Request.READ, timeout=self.settings.connect_timeout / 10.0)
+                status = self._exchange(TableRequest.READ, timeout=self.settings.connect_timeout / 10.0)
                 if status is None and self._clock() >= deadline:
                     text = (
                         f"hexa: no answer from a table at {self._url} within {self.settings.connect_timeout:g} s "
@@ -112,13 +112,13 @@ class HexaDriver(RobotDriver[HexaSettings]):
             raise
 
     def idle(self) -> Feedback:  # noqa: D102
-        return self._feedback(self._exchange(Request.READ))
+        return self._feedback(self._exchange(TableRequest.READ))
 
     def start(self) -> None:  # noqa: D102
         self._may_be_driven = True
-        status = self._repeat_until(Request.START, lambda found: found.state is not State.BRAKED)
+        status = self._repeat_until(TableRequest.START, lambda found: found.state is not TableState.BRAKED)
         if status.state not in _DRIVEN or status.session != self._session:
-            self._may_be_driven = status.state is State.BRAKED
+            self._may_be_driven = status.state is TableState.BRAKED
             foreign = "another host drives it" if status.state in _DRIVEN else "the brakes remain closed"
             raise _alarmed(f"hexa: the table does not start: {in_words(alarms_of(status, JOINTS)) or foreign}.", status)
 
@@ -132,14 +132,14 @@ class HexaDriver(RobotDriver[HexaSettings]):
 
     def stop(self) -> None:  # noqa: D102
         try:
-            status = self._repeat_until(Request.STOP, lambda found: found.state not in _DRIVEN, _STOPPING)
+            status = self._repeat_until(TableRequest.STOP, lambda found: found.state not in _DRIVEN, _STOPPING)
             self._may_be_driven = status.state in _DRIVEN
         except (NoAnswer, TransportError) as problem:
             self.counts.last_problem = f"stop: {problem}"  # the watchdog of the table stops it
 
     def reset(self) -> None:  # noqa: D102
-        status = self._repeat_until(Request.CLEAR, lambda found: found.state is not State.ALARM)
-        if status.state is State.ALARM:
+        status = self._repeat_until(TableRequest.CLEAR, lambda found: found.state is not TableState.ALARM)
+        if status.state is TableState.ALARM:
             raise _alarmed(f"hexa: alarms after reset: {in_words(alarms_of(status, JOINTS))}.", status)
 
     def close(self) -> None:  # noqa: D102
@@ -163,8 +163,8 @@ class HexaDriver(RobotDriver[HexaSettings]):
         return self._wire
 
     def _exchange(
-        self, request: Request, values: Sequence[float] = ZEROS, timeout: float | None = None
-    ) -> Status | None:
+        self, request: TableRequest, values: Sequence[float] = ZEROS, timeout: float | None = None
+    ) -> TableStatus | None:
         """Send a command and return the answer, or None after a timeout."""
         port, counts = self._port, self.counts
         self._number = (self._number + 1) % NUMBERS
@@ -186,10 +186,12 @@ class HexaDriver(RobotDriver[HexaSettings]):
             is_late = status is not None and is_newer(self._number, status.number)
             counts.last_problem = "late answer" if is_late else "invalid packet, or packet for another host"
 
-    def _repeat_until(self, request: Request, is_done: Callable[[Status], bool], patience: float = _PATIENCE) -> Status:
+    def _repeat_until(
+        self, request: TableRequest, is_done: Callable[[TableStatus], bool], patience: float = _PATIENCE
+    ) -> TableStatus:
         """Repeat a request each period until `is_done` or timeout; return the last status; raises NoAnswer."""
         deadline, tries = self._clock() + patience, 0
-        status: Status | None = None
+        status: TableStatus | None = None
         while True:
             begin = self._clock()
             self.counts.retries += tries > 0
@@ -209,7 +211,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
             raise NoAnswer(text, field="packet", value=request.name)
         return status
 
-    def _take(self, status: Status) -> None:
+    def _take(self, status: TableStatus) -> None:
         is_own = status.session == self._session
         foreign = (second_host(status.session),) if self._may_be_driven and self._is_ours and not is_own else ()
         self._is_ours = is_own and status.state in _DRIVEN
@@ -223,7 +225,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
             values={"table time [s]": status.time},
         )
 
-    def _feedback(self, status: Status | None) -> Feedback:
+    def _feedback(self, status: TableStatus | None) -> Feedback:
         last = self._last
         if status is not None and last is not None:
             return last
@@ -233,6 +235,6 @@ class HexaDriver(RobotDriver[HexaSettings]):
         return replace(last, is_fresh=False)
 
 
-def _alarmed(text: str, status: Status) -> DeviceAlarm:
+def _alarmed(text: str, status: TableStatus) -> DeviceAlarm:
     alarms = alarms_of(status, JOINTS)
     return alarm_error(text, alarms) if alarms else DeviceAlarm(text, field="state", value=status.state.name)

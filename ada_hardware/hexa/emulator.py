@@ -27,7 +27,15 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.emulator import Emulator, TimedReply
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
 from ada_hardware.hexa.kinematics import NoPose
-from ada_hardware.hexa.packets import CommandPacket, Request, State, Status, decode_command, encode_status, is_newer
+from ada_hardware.hexa.packets import (
+    CommandPacket,
+    TableRequest,
+    TableState,
+    TableStatus,
+    decode_command,
+    encode_status,
+    is_newer,
+)
 from ada_hardware.hexa.plant import (
     LEAST_HOLD,
     LIMITS,
@@ -49,7 +57,7 @@ _STIFFEST = 2000.0  # [N m/rad]; a stiffer servo with a hold time of 2 ms oscill
 _ROUNDING = 1e-9  # [rad]
 _BOUNDS = Limits(LIMITS)
 _NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
-_DRIVEN = (State.POSITION, State.EFFORT)
+_DRIVEN = (TableState.POSITION, TableState.EFFORT)
 _LONGEST_CATCH_UP = 0.1  # [s]; longer delays of this process are skipped
 _NEAR = 1e-6  # of a period: tolerance for rounding errors
 _RATES_LAST = 3  # periods after a command in which the servo uses its target rates
@@ -122,7 +130,7 @@ def invalid_reason(command: CommandPacket, present: Array, cycles: int) -> str:
         present: present targets [rad].
         cycles: cycles since the last command, including lost ones.
     """
-    values, what, is_effort = np.array(command.values), command.request.name, command.request is Request.EFFORT
+    values, what, is_effort = np.array(command.values), command.request.name, command.request is TableRequest.EFFORT
     refusal = _BOUNDS.refusal(Mode.EFFORT if is_effort else Mode.POSITION, values, present)  # return motion is allowed
     if refusal is not None:
         return f"{what}, {refusal.reason.value}: {refusal.text}"
@@ -174,7 +182,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self._switch_on()
 
     def _switch_on(self) -> None:
-        self.state_now = State.BRAKED
+        self.state_now = TableState.BRAKED
         self._session, self._number = 0, 0
         self._alarms, self._axis_alarms, self._alarm_time = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS, math.inf
         self._last_command_time = -math.inf
@@ -225,7 +233,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         return (self._zero or 0.0) + self._done * PERIOD
 
     def _drive(self) -> None:
-        if self.state_now is State.POSITION:
+        if self.state_now is TableState.POSITION:
             wanted_rates = self._target_rates if self._rates_age < _RATES_LAST else np.zeros(LEGS)
             self._rates_age += 1
             use, plant = self.settings, self.plant
@@ -237,7 +245,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
 
     def _watch_axes(self) -> None:
         angles, rates = self.plant.angles, self.plant.rates
-        is_held = self.state_now is not State.POSITION or np.abs(self.target - angles).max() <= _FOLLOWING
+        is_held = self.state_now is not TableState.POSITION or np.abs(self.target - angles).max() <= _FOLLOWING
         is_inside = angles.min() >= LOWER - _BEYOND and angles.max() <= UPPER + _BEYOND
         if is_held and is_inside and np.abs(rates).max() <= _OVER_SPEED * RATE_LIMIT:
             return  # fast path
@@ -245,7 +253,10 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             (AxisAlarm.ANGLE_LIMIT, (angles < LOWER - _BEYOND) & (rates < 0.0)),
             (AxisAlarm.ANGLE_LIMIT, (angles > UPPER + _BEYOND) & (rates > 0.0)),  # return motion is allowed
             (AxisAlarm.OVER_SPEED, np.abs(rates) > _OVER_SPEED * RATE_LIMIT),
-            (AxisAlarm.FOLLOWING, (np.abs(self.target - angles) > _FOLLOWING) & (self.state_now is State.POSITION)),
+            (
+                AxisAlarm.FOLLOWING,
+                (np.abs(self.target - angles) > _FOLLOWING) & (self.state_now is TableState.POSITION),
+            ),
         )
         for alarm, where in found:
             for axis in np.flatnonzero(where).tolist():
@@ -254,9 +265,9 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
     def _alarm(self, alarm: TableAlarm = _NO_ALARM, axis: int = 0, axis_alarm: AxisAlarm = _NO_AXIS_ALARM) -> None:
         self._alarms |= alarm
         self._axis_alarms[axis] |= axis_alarm
-        if self.state_now is not State.ALARM:
+        if self.state_now is not TableState.ALARM:
             self._alarm_time = self._now
-        self.state_now = State.ALARM
+        self.state_now = TableState.ALARM
         self.plant.brake()
 
     # --- the wire -------------------------------------------------------------------------------------------------
@@ -273,7 +284,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             return []
         if is_own:
             self._last_command_time = now
-        elif self.state_now in _DRIVEN and command.request not in (Request.READ, Request.STOP):
+        elif self.state_now in _DRIVEN and command.request not in (TableRequest.READ, TableRequest.STOP):
             self.ignored += 1
             self._report_violation(f"{command.request.name} of a second host, session {command.session:08x}")
             return self._answer(command)
@@ -284,54 +295,54 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
 
     def _execute(self, command: CommandPacket, now: float, is_own: bool) -> None:
         request = command.request
-        if request is Request.START:
+        if request is TableRequest.START:
             self._start(command, now)
-        elif request is Request.STOP and self.state_now in _DRIVEN:
-            self.state_now = State.BRAKED
+        elif request is TableRequest.STOP and self.state_now in _DRIVEN:
+            self.state_now = TableState.BRAKED
             self.plant.brake()
-        elif request is Request.CLEAR and self.state_now is State.ALARM:
+        elif request is TableRequest.CLEAR and self.state_now is TableState.ALARM:
             self._clear()
-        elif request in (Request.POSITION, Request.EFFORT):
+        elif request in (TableRequest.POSITION, TableRequest.EFFORT):
             if self.state_now not in _DRIVEN or not is_own:
                 self._report_undriven(command)
                 return
             self._follow(command)
 
     def _start(self, command: CommandPacket, now: float) -> None:
-        if self.state_now is State.ALARM:
+        if self.state_now is TableState.ALARM:
             self._report_undriven(command)
-        if self.state_now is not State.BRAKED:
+        if self.state_now is not TableState.BRAKED:
             return
         self._session, self._number, self._last_command_time = command.session, command.number, now
         self.target, self._target_configuration = self.plant.angles, self.plant.simulation.q
         self._rates_age = _RATES_LAST
-        self.state_now = State.POSITION
+        self.state_now = TableState.POSITION
 
     def _report_undriven(self, command: CommandPacket) -> None:
         """Record a motion command during an alarm or with brakes on."""
         since = self._time - self._alarm_time
-        if self.state_now is not State.ALARM:
+        if self.state_now is not TableState.ALARM:
             self._report_violation(f"{command.request.name} with the brakes on")
         elif since > _GRACE:
             self._report_violation(f"{command.request.name} {since:.3f} s after an alarm that was not cleared")
 
     def _clear(self) -> None:
         self._alarms, self._axis_alarms = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS
-        self.state_now, self._alarm_time = State.BRAKED, math.inf
+        self.state_now, self._alarm_time = TableState.BRAKED, math.inf
         self._show_faults()
 
     def _follow(self, command: CommandPacket) -> None:
         """Execute a motion command of the host in control."""
         values = np.array(command.values)
         cycles = (command.number - self._number) % (1 << 32)
-        from_where = self.target if self.state_now is State.POSITION else self.plant.angles
+        from_where = self.target if self.state_now is TableState.POSITION else self.plant.angles
         problem = invalid_reason(command, from_where, cycles)
         if problem:
             self._report_violation(problem)
             self._alarm(TableAlarm.BAD_COMMAND)
             return
-        if command.request is Request.EFFORT:
-            self.state_now, self._efforts = State.EFFORT, values
+        if command.request is TableRequest.EFFORT:
+            self.state_now, self._efforts = TableState.EFFORT, values
             self.target, self._target_configuration = self.plant.angles, self.plant.simulation.q
             return
         try:
@@ -344,12 +355,12 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             return
         if self.settings.rate_reference == "difference":
             self._target_rates, self._rates_age = (values - from_where) / (cycles * PERIOD), 0
-        self.state_now, self.target, self._target_configuration = State.POSITION, values, found.configuration
+        self.state_now, self.target, self._target_configuration = TableState.POSITION, values, found.configuration
 
     def _answer(self, command: CommandPacket) -> list[TimedReply]:
         if self.faults["mute"]:
             return []
-        status = Status(
+        status = TableStatus(
             self.state_now,
             command.number,
             self._session,

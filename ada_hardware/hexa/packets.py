@@ -44,7 +44,7 @@ NUMBERS = 1 << 32
 ZEROS = (0.0,) * LEGS
 
 
-class Request(IntEnum):
+class TableRequest(IntEnum):
     """Command requests."""
 
     READ = 0  # status only
@@ -55,7 +55,7 @@ class Request(IntEnum):
     CLEAR = 5  # clear alarms without a present cause; brakes remain on
 
 
-class State(IntEnum):
+class TableState(IntEnum):
     """States of the table."""
 
     BRAKED = 0
@@ -67,16 +67,16 @@ class State(IntEnum):
 class CommandPacket(NamedTuple):
     """Command of the host."""
 
-    request: Request  # request
+    request: TableRequest  # request
     number: int  # number of the command
     session: int  # session of the host
     values: tuple[float, ...] = ZEROS  # six angles [rad] or torques [N m]
 
 
-class Status(NamedTuple):
+class TableStatus(NamedTuple):
     """Status of the table."""
 
-    state: State  # state of the table
+    state: TableState  # state of the table
     number: int  # number of the answered command
     session: int  # session in control, now or last
     alarms: int  # alarm bits of the table, as in `alarms`
@@ -113,11 +113,11 @@ def decode_command(packet: bytes) -> CommandPacket | None:
     _, _, request, number, session, *values = body
     if request not in _REQUESTS:
         return None
-    return CommandPacket(Request(request), number, session, tuple(values))
+    return CommandPacket(TableRequest(request), number, session, tuple(values))
 
 
 # --- status ---------------------------------------------------------------------------------------------------------
-def encode_status(status: Status) -> bytes:
+def encode_status(status: TableStatus) -> bytes:
     """Encode a status."""
     return _with_crc(
         _STATUS_BODY.pack(
@@ -137,7 +137,7 @@ def encode_status(status: Status) -> bytes:
     )
 
 
-def decode_status(packet: bytes) -> Status | None:
+def decode_status(packet: bytes) -> TableStatus | None:
     """Decode a status; return None if it is damaged, of another version, not finite, or not a status."""
     body = _unpack(packet, _STATUS, _STATUS_BODY)
     if body is None:
@@ -147,7 +147,7 @@ def decode_status(packet: bytes) -> Status | None:
     if state not in _STATES or not math.isfinite(time) or not all(map(math.isfinite, measured)):
         return None
     thirds = [tuple(measured[i : i + LEGS]) for i in range(0, 3 * LEGS, LEGS)]
-    return Status(State(state), number, session, alarms, axis_alarms, time, *thirds)
+    return TableStatus(TableState(state), number, session, alarms, axis_alarms, time, *thirds)
 
 
 def is_newer(number: int, than: int) -> bool:
@@ -156,8 +156,8 @@ def is_newer(number: int, than: int) -> bool:
 
 
 # --- frames ---------------------------------------------------------------------------------------------------------
-_REQUESTS = frozenset(map(int, Request))
-_STATES = frozenset(map(int, State))
+_REQUESTS = frozenset(map(int, TableRequest))
+_STATES = frozenset(map(int, TableState))
 
 
 def _with_crc(body: bytes) -> bytes:

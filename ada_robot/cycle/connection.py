@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange, Reply, Request, RobotStatus
+from ada_robot.cycle.messages import CycleReply, CycleRequest, Exchange, RobotStatus
 from ada_robot.cycle.server import CycleServer
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer
@@ -115,7 +115,7 @@ class CycleProcess(_Sockets):
     def start(self, timeout: float) -> None:  # noqa: D102
         self.requests.settimeout(timeout)
         try:
-            self.requests.send(messages.encode_request(Request(0, "prepare", self._configuration)))
+            self.requests.send(messages.encode_request(CycleRequest(0, "prepare", self._configuration)))
             reply = self.requests.recv(messages.LARGEST)
         except TimeoutError:
             self.kill()
@@ -125,7 +125,7 @@ class CycleProcess(_Sockets):
         if not reply:
             raise self._not_started()
         answer = messages.decode_answer(reply)
-        if isinstance(answer, Reply) and answer.problem is not None:
+        if isinstance(answer, CycleReply) and answer.problem is not None:
             self.wait(1.0)
             raise answer.problem
 
@@ -218,7 +218,7 @@ class CycleConnection:
             self._futures[number] = future
         short = {name: x[:LONGEST_TEXT] if isinstance(x, str) else x for name, x in details.items()}
         try:
-            request = messages.encode_request(Request(number, what, short))
+            request = messages.encode_request(CycleRequest(number, what, short))
             if self._over.is_set() or not self._send(self._requests, request):
                 raise NoAnswer(f"the robot's cycle has ended or is frozen; request {what!r} was not sent.")
             problem = future.result(timeout)
@@ -305,7 +305,7 @@ class CycleConnection:
             if not data:
                 return False
             content = messages.decode_answer(data)
-            if not isinstance(content, Reply):
+            if not isinstance(content, CycleReply):
                 self.report = content
                 continue
             with self._lock:

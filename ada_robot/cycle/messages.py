@@ -99,7 +99,7 @@ def decode_command(data: bytes) -> Demand | None:
     return Demand(_MODES[mode], np.frombuffer(data, dtype=np.float64, offset=_COMMAND_HEAD.size), stamp)
 
 
-class Request(NamedTuple):
+class CycleRequest(NamedTuple):
     """Request of the client: its number, such as "activate", and its arguments."""
 
     number: int
@@ -107,7 +107,7 @@ class Request(NamedTuple):
     details: dict[str, Any]
 
 
-class Reply(NamedTuple):
+class CycleReply(NamedTuple):
     """Reply to the request of a number: None, or the error."""
 
     number: int
@@ -156,18 +156,18 @@ def encode_report(status: RobotStatus) -> bytes:
     return json.dumps({"report": {**fields, "phase": status.phase.value, "values": dict(status.values)}}).encode()
 
 
-def encode_request(request: Request) -> bytes:
+def encode_request(request: CycleRequest) -> bytes:
     """Encode a request."""
     return json.dumps(request).encode()
 
 
-def decode_request(data: bytes) -> Request:
+def decode_request(data: bytes) -> CycleRequest:
     """Decode a request; an unreadable one becomes a stop without a reply."""
     with suppress(ValueError, TypeError, RecursionError):
         number, what, details = json.loads(data)
         if isinstance(number, int) and isinstance(what, str) and isinstance(details, dict):
-            return Request(number, what, details)
-    return Request(NOBODY, "stop", {"why": "unreadable request"})
+            return CycleRequest(number, what, details)
+    return CycleRequest(NOBODY, "stop", {"why": "unreadable request"})
 
 
 def encode_reply(number: int, problem: BaseException | None) -> bytes:
@@ -184,15 +184,15 @@ def encode_reply(number: int, problem: BaseException | None) -> bytes:
     return json.dumps({"reply": number, "error": kind, "text": text, "facts": facts}).encode()
 
 
-def decode_answer(data: bytes) -> Reply | RobotStatus:
+def decode_answer(data: bytes) -> CycleReply | RobotStatus:
     """Decode a reply or a report."""
     content = json.loads(data)
     if "error" in content:
         kinds: dict[str, type[AdaError]] = {known.__name__: known for known in _ERRORS}
         facts: dict[str, Any] = {n: tuple(x) if isinstance(x, list) else x for n, x in content["facts"].items()}
-        return Reply(content["reply"], kinds[content["error"]](content["text"], **facts))
+        return CycleReply(content["reply"], kinds[content["error"]](content["text"], **facts))
     if "report" not in content:
-        return Reply(content["reply"], None)
+        return CycleReply(content["reply"], None)
     fields = content["report"]
     fields["phase"] = Phase(fields["phase"])
     fields["alarms"] = tuple(Alarm(*alarm) for alarm in fields["alarms"])

@@ -17,7 +17,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Reason, Refusal
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange, Request, RobotStatus
+from ada_robot.cycle.messages import CycleRequest, Exchange, RobotStatus
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, Refused
 from ada_robot.safety.flight_recorder import FlightRecorder
@@ -76,8 +76,8 @@ class CycleServer:
         for end in (fast, requests):
             end.setblocking(False)
         self._host_seen_at = clock()
-        self._waiting: list[Request] = []  # received requests, the oldest first
-        self._resting: list[Request] = []  # requests to be answered once the robot is at rest
+        self._waiting: list[CycleRequest] = []  # received requests, the oldest first
+        self._resting: list[CycleRequest] = []  # requests to be answered once the robot is at rest
         self._leaving = ""  # reason to end
         self._leave_before = math.inf
         self._reported_at = self._periods_at = -1.0
@@ -206,7 +206,7 @@ class CycleServer:
         return str(stops[0].details["why"]) if stops else self._leaving
 
     # --- requests -------------------------------------------------------------------------------------------------
-    def _serve(self, request: Request) -> None:
+    def _serve(self, request: CycleRequest) -> None:
         cycle, now, what = self.cycle, self._clock(), request.what
         try:
             if what == "stop":
@@ -242,7 +242,7 @@ class CycleServer:
         else:
             self._reply(request, None)
 
-    def _refuse_older_resets(self, stop: Request) -> None:
+    def _refuse_older_resets(self, stop: CycleRequest) -> None:
         """Refuse resets requested before a stop: they must not clear it."""
         for requests in (self._waiting, self._resting):
             for request in list(requests):
@@ -251,7 +251,7 @@ class CycleServer:
                     text = f"stopped after the reset was requested: {stop.details['why']}. Reset again afterwards."
                     self._reply(request, Refused(text, field="phase", value=Phase.STOPPED.value))
 
-    def _serve_rested(self, request: Request) -> None:
+    def _serve_rested(self, request: CycleRequest) -> None:
         """Answer a request that waited until the robot is at rest."""
         if request.what == "reset":
             self._serve(request)
@@ -263,7 +263,7 @@ class CycleServer:
             instead = Refused(f"the robot is {phase.value}: {reason}.", field="phase", value=phase.value)
             self._reply(request, None if is_inactive else instead)
 
-    def _reply(self, request: Request, problem: BaseException | None) -> None:
+    def _reply(self, request: CycleRequest, problem: BaseException | None) -> None:
         self._report()  # report first, so that the caller sees the state that the reply refers to
         _send(self._requests, messages.encode_reply(request.number, problem))
 

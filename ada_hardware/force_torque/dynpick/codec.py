@@ -22,7 +22,7 @@ _LONGEST_LINE = 256  # [bytes] limit of a text reply
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
-class Record(NamedTuple):
+class DynPickRecord(NamedTuple):
     """Measurement."""
 
     number: int  # sequence number, 0 to 9 cyclically
@@ -48,10 +48,10 @@ class DynPickParser:
         self._rest = b""
         self._is_skipping = False
 
-    def feed(self, data: bytes) -> list[Record | str]:
+    def feed(self, data: bytes) -> list[DynPickRecord | str]:
         """Return the records and texts completed by `data`, in order."""
         *lines, rest = (self._rest + data).split(END)
-        found: list[Record | str] = []
+        found: list[DynPickRecord | str] = []
         for line in lines:
             one = None if self._is_skipping else decode_line(line)
             self._is_skipping = False
@@ -71,11 +71,11 @@ class DynPickParser:
         self._rest, self._is_skipping = b"", False
 
 
-def decode_line(line: bytes) -> Record | str | None:
+def decode_line(line: bytes) -> DynPickRecord | str | None:
     """Decode a line without its CR LF: a record, or printable text (a reply, or noise); None if it is neither."""
     if len(line) == RECORD_SIZE - len(END) and line[:1].isdigit() and _HEX.issuperset(line[1:]):
         counts = tuple(int(line[i : i + 4], 16) for i in range(1, 25, 4))
-        return Record(line[0] - 0x30, counts) if max(counts) <= TOP else None
+        return DynPickRecord(line[0] - 0x30, counts) if max(counts) <= TOP else None
     if len(line) <= _LONGEST_LINE and all(0x20 <= one < 0x7F for one in line):
         return line.decode("ascii")
     return None

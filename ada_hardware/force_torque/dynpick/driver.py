@@ -13,7 +13,7 @@ import numpy as np
 
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.dynpick import codec
-from ada_hardware.force_torque.dynpick.codec import DynPickParser, Record
+from ada_hardware.force_torque.dynpick.codec import DynPickParser, DynPickRecord
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SensorSettings
 from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.errors import NoAnswer
@@ -48,7 +48,7 @@ class DynPickSettings(SensorSettings):
             raise InputError(text, field="sensitivity", value=self.sensitivity)
 
 
-class DynPickDriver(SensorDriver[DynPickSettings, Record]):
+class DynPickDriver(SensorDriver[DynPickSettings, DynPickRecord]):
     """DynPick driver."""
 
     NAME = "dynpick"
@@ -143,12 +143,12 @@ class DynPickDriver(SensorDriver[DynPickSettings, Record]):
         self._send(codec.READ)
         self._is_asked = True
 
-    def _sample(self, when: float, record: Record) -> Sample:
+    def _sample(self, when: float, record: DynPickRecord) -> Sample:
         self._count(record)
         wrench = (np.array(record.counts, dtype=np.float64) - codec.CENTRE) / self._scale
         return Sample(when, wrench, is_saturated=record.is_saturated, number=record.number)
 
-    def _count(self, record: Record) -> None:
+    def _count(self, record: DynPickRecord) -> None:
         """Count lost and duplicate records; approximate, since numbers wrap after ten."""
         if self._number is not None:
             gap = (record.number - self._number) % 10

@@ -48,11 +48,9 @@ def encode_frame(counts: Sequence[int]) -> bytes:
     return with_crc(HEAD + _COUNTS.pack(*counts))
 
 
-class Ft300Parser(FrameParser[tuple[int, ...]]):
-    """Incremental parser of frames, which returns their counts."""
-
-    def __init__(self) -> None:
-        super().__init__(_length, _decode)
+def frame_parser() -> FrameParser[tuple[int, ...]]:
+    """Create the parser of frames, which returns their counts."""
+    return FrameParser(_length, _decode)
 
 
 def _length(begin: bytes) -> int | None:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ada_hardware.force_torque.ft300 import codec
-from ada_hardware.force_torque.ft300.codec import Ft300Parser
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SensorSettings
 from ada_hardware.transport.wires import Serial, Wire
 
@@ -25,7 +24,7 @@ class Ft300Driver(SensorDriver[SensorSettings, tuple[int, ...]]):
         self, settings: SensorSettings, *, wire: Wire | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(settings, wire=wire, clock=clock)
-        self._parser, self._backlog = Ft300Parser(), 16
+        self._parser, self._backlog = codec.frame_parser(), 16
 
     @property
     def period(self) -> float:  # noqa: D102

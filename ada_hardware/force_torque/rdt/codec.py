@@ -28,14 +28,14 @@ _BITS = {
 }
 
 
-class Request(NamedTuple):
+class RdtRequest(NamedTuple):
     """Request of the host."""
 
     command: int  # one of the constants above
     value: int = ENDLESS  # number of samples, 0 for endless; for SPEED and BIAS their argument
 
 
-class Record(NamedTuple):
+class RdtRecord(NamedTuple):
     """Measurement."""
 
     number: int  # sequence number of the record
@@ -44,29 +44,29 @@ class Record(NamedTuple):
     counts: tuple[int, ...]  # Fx Fy Fz Tx Ty Tz
 
 
-def encode_request(request: Request) -> bytes:
+def encode_request(request: RdtRequest) -> bytes:
     """Encode a request."""
     return _REQUEST.pack(_HEADER, request.command, request.value)
 
 
-def decode_request(packet: bytes) -> Request | None:
+def decode_request(packet: bytes) -> RdtRequest | None:
     """Decode a request; return None if it is invalid."""
     if len(packet) != _REQUEST.size:
         return None
     header, command, value = _REQUEST.unpack(packet)
-    return Request(command, value) if header == _HEADER else None
+    return RdtRequest(command, value) if header == _HEADER else None
 
 
-def encode_records(*records: Record) -> bytes:
+def encode_records(*records: RdtRecord) -> bytes:
     """Encode a packet of one or several (buffered) records."""
     return b"".join(_RECORD.pack(one.number, one.sample, one.status, *one.counts) for one in records)
 
 
-def decode_records(packet: bytes) -> list[Record]:
+def decode_records(packet: bytes) -> list[RdtRecord]:
     """Decode the records of a packet; empty if it is invalid."""
     if not packet or len(packet) % RECORD_SIZE:
         return []
-    return [Record(one[0], one[1], one[2], one[3:]) for one in _RECORD.iter_unpack(packet)]
+    return [RdtRecord(one[0], one[1], one[2], one[3:]) for one in _RECORD.iter_unpack(packet)]
 
 
 def status_words(status: int) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import PAGE, Calibration, fetch_page, parse_calibration
-from ada_hardware.force_torque.rdt.codec import Record, Request
+from ada_hardware.force_torque.rdt.codec import RdtRecord, RdtRequest
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SensorSettings, SequenceCounts
 from ada_hardware.transport.wires import Wire
 from ada_robot.errors import NoAnswer
@@ -74,11 +74,11 @@ class RdtSettings(SensorSettings):
 T = TypeVar("T", bound=RdtSettings)
 
 
-class RdtDriver(SensorDriver[T, Record]):
+class RdtDriver(SensorDriver[T, RdtRecord]):
     """Sensor that streams RDT records until it is stopped."""
 
     SETTINGS: ClassVar[type] = RdtSettings
-    START, STOP = codec.encode_request(Request(codec.START)), codec.encode_request(Request(codec.STOP))
+    START, STOP = codec.encode_request(RdtRequest(codec.START)), codec.encode_request(RdtRequest(codec.STOP))
     TRIES, WAIT = 10, 0.1  # as in netft_utils
     REMEDY = (
         "Check power supply and cable, that this machine has an address in the network of the sensor (ping it), that "
@@ -108,7 +108,7 @@ class RdtDriver(SensorDriver[T, Record]):
         self._records.extend((now, one) for one in records if self._watch.is_new(one.number))
         return not records
 
-    def _sample(self, when: float, record: Record) -> Sample:
+    def _sample(self, when: float, record: RdtRecord) -> Sample:
         if record.sample == self._measurement:
             self.counts.last_problem = "records repeat the last measurement: the transducer has stopped"
             return replace(self._last, is_fresh=False)
@@ -124,7 +124,7 @@ class RdtDriver(SensorDriver[T, Record]):
             status=record.status,
         )
 
-    def _repeat(self, request: Request) -> None:
+    def _repeat(self, request: RdtRequest) -> None:
         for _ in range(_REPEATS):
             self._send(codec.encode_request(request))
 
@@ -183,7 +183,7 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
 
     def reset(self) -> None:
         """Clear the latched thresholds of the device."""
-        self._repeat(Request(codec.RESET_THRESHOLD))
+        self._repeat(RdtRequest(codec.RESET_THRESHOLD))
 
     def _calibration(self) -> Calibration:
         wire = self._opened()
@@ -231,7 +231,7 @@ class OnRobotDriver(RdtDriver[RdtSettings]):
         return max(round(1.0 / (self.settings.rate * TICK)), 1)
 
     def _prepare(self) -> SensorIdentity:
-        self._repeat(Request(codec.SPEED, self._ticks))
+        self._repeat(RdtRequest(codec.SPEED, self._ticks))
         return SensorIdentity("OnRobot HEX", SCALE, "protocol")
 
     def _verdict(self, status: int) -> tuple[str, str, bool]:

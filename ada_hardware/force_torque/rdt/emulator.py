@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_hardware.emulation.emulator import TimedReply
 from ada_hardware.force_torque.rdt import codec
-from ada_hardware.force_torque.rdt.codec import Record, Request
+from ada_hardware.force_torque.rdt.codec import RdtRecord, RdtRequest
 from ada_hardware.force_torque.rdt.driver import SCALE, TICK
 from ada_hardware.force_torque.sensor_emulator import AXES, SensorEmulator, SensorEmulatorSettings
 from ada_robot.settings import setting
@@ -75,7 +75,7 @@ class _RdtEmulator(SensorEmulator[E]):
         self._execute(request, now)
         return self.advance(now)
 
-    def _execute(self, request: Request, now: float) -> None:
+    def _execute(self, request: RdtRequest, now: float) -> None:
         if request.command == codec.START:
             self._number = 0  # each start resets the sequence number
             self._stream(now)
@@ -85,7 +85,7 @@ class _RdtEmulator(SensorEmulator[E]):
             self._report_violation(f"unknown command 0x{request.command:04X}")
 
     @abstractmethod
-    def _set(self, request: Request) -> bool:
+    def _set(self, request: RdtRequest) -> bool:
         """Execute a command other than start and stop; return False if it is unknown."""
 
     def _records(self, due: int) -> list[TimedReply]:
@@ -97,7 +97,7 @@ class _RdtEmulator(SensorEmulator[E]):
             self._number = (self._number + 1) % _WRAP
             counts, status = self._measure()
             status |= int(self.faults["status"])
-            records.append(Record(self._number, (self._sample - k + 1) % _WRAP, status, counts))
+            records.append(RdtRecord(self._number, (self._sample - k + 1) % _WRAP, status, counts))
         if self.faults["frozen"]:
             return []
         return [TimedReply(codec.encode_records(record)) for record in records]
@@ -131,7 +131,7 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
         )
         return {**super().state(), "calibration": page}
 
-    def _set(self, request: Request) -> bool:
+    def _set(self, request: RdtRequest) -> bool:
         if request.command != codec.RESET_THRESHOLD:
             return False
         self._is_latched = False
@@ -159,7 +159,7 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
     def __init__(self, settings: RdtEmulatorSettings) -> None:
         super().__init__(settings, SCALE)
 
-    def _set(self, request: Request) -> bool:
+    def _set(self, request: RdtRequest) -> bool:
         if request.command != codec.SPEED or request.value <= 0:
             return False
         self._period = request.value * TICK

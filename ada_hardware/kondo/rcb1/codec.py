@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """RCB-1 codec: commands and replies that the driver uses, their encoding and decoding, incremental parsers. No I/O.
 
-    frame = encode_command(CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 12)))
-    parser = ReplyParser(CommandFrame(Code.GET_POSITIONS, 0))
-    parser.feed(received)                                # [Reply(...)] once the reply is complete
+    frame = encode_command(Rcb1Command(Rcb1Code.SET_POSITIONS, 0, (4, *[90] * 12)))
+    parser = reply_parser(Rcb1Command(Rcb1Code.GET_POSITIONS, 0))
+    parser.feed(received)                                # [Rcb1Reply(...)] once the reply is complete
 
 Sources, which agree: RoadNarrows' KHR1Cmd.py and KHR1Serial.py, Rcb1.cs, D. Albert's partial translation of "RCB-1
 Command Reference" 2005.02. A command has no start marker; its first byte determines its length. The last byte of a
@@ -45,7 +45,7 @@ UNUSED_OF_RCB1_CS = 0xFF  # written by Rcb1.cs for a channel without a servo
 SPECIAL_POSITIONS = (FREE, POSITION_1, POSITION_2, POSITION_3, LOW, HIGH, UNUSED_OF_RCB1_CS)
 
 
-class Code(IntEnum):
+class Rcb1Code(IntEnum):
     """First byte of a command."""
 
     SET_ID = 0xFF
@@ -79,7 +79,7 @@ class Field(NamedTuple):
 class CommandKind(NamedTuple):
     """Entry of the command table."""
 
-    code: Code  # first byte
+    code: Rcb1Code  # first byte
     names_board: bool  # the board ID follows the code (and ID_KEY)
     fields: tuple[Field, ...]  # fields between board ID and checksum
     reply: tuple[Field, ...] | None  # fields of the reply between board ID and checksum; None: the reply is [ID, ACK]
@@ -102,28 +102,28 @@ CHANNELS = tuple(Field(f"channel {i}", 0, LARGEST_ANGLE, SPECIAL_POSITIONS) for 
 _SWITCHES = Field("switches", 0, SLEEP | MOTION_ENABLE)
 
 _KINDS = (
-    CommandKind(Code.SET_ID, True, (), None, keyed=True),
-    CommandKind(Code.GET_ID, False, (), ()),
-    CommandKind(Code.SET_POSITIONS, True, (SPEED, *CHANNELS), None),
-    CommandKind(Code.GET_POSITIONS, True, (), CHANNELS),
-    CommandKind(Code.GET_HOME, True, (), CHANNELS),
-    CommandKind(Code.SET_SWITCHES, True, (_SWITCHES,), None),
-    CommandKind(Code.GET_SWITCHES, True, (), (_SWITCHES,)),
+    CommandKind(Rcb1Code.SET_ID, True, (), None, keyed=True),
+    CommandKind(Rcb1Code.GET_ID, False, (), ()),
+    CommandKind(Rcb1Code.SET_POSITIONS, True, (SPEED, *CHANNELS), None),
+    CommandKind(Rcb1Code.GET_POSITIONS, True, (), CHANNELS),
+    CommandKind(Rcb1Code.GET_HOME, True, (), CHANNELS),
+    CommandKind(Rcb1Code.SET_SWITCHES, True, (_SWITCHES,), None),
+    CommandKind(Rcb1Code.GET_SWITCHES, True, (), (_SWITCHES,)),
 )
 
 COMMANDS: Mapping[int, CommandKind] = {int(kind.code): kind for kind in _KINDS}
 
 
-def wire_time(code: Code) -> float:
+def wire_time(code: Rcb1Code) -> float:
     """Transmission time of a command and its reply [s]."""
     kind = COMMANDS[code]
     return (kind.length + kind.reply_length) * _BITS / BAUD
 
 
-class CommandFrame(NamedTuple):
+class Rcb1Command(NamedTuple):
     """Command of the host."""
 
-    code: Code  # command code
+    code: Rcb1Code  # command code
     board: int = NO_BOARD  # ID of the board; NO_BOARD for GET_ID, which has no such field
     values: tuple[int, ...] = ()  # values of the fields, in the order of the command table
 
@@ -133,10 +133,10 @@ class CommandFrame(NamedTuple):
         return COMMANDS[self.code]
 
 
-class Reply(NamedTuple):
+class Rcb1Reply(NamedTuple):
     """Reply of a board."""
 
-    code: Code  # code of the command
+    code: Rcb1Code  # code of the command
     board: int  # ID of the replying board
     values: tuple[int, ...] = ()  # values of the reply fields; empty for an acknowledgement
 
@@ -146,7 +146,7 @@ def checksum(data: bytes) -> int:
     return sum(data) & 0x7F
 
 
-def encode_command(command: CommandFrame) -> bytes:
+def encode_command(command: Rcb1Command) -> bytes:
     """Encode a command.
 
     Raises:
@@ -166,7 +166,7 @@ def encode_command(command: CommandFrame) -> bytes:
     return _with_checksum(bytes([*body, *command.values]))
 
 
-def encode_reply(reply: Reply) -> bytes:
+def encode_reply(reply: Rcb1Reply) -> bytes:
     """Encode a reply; raises InputError like `encode_command`."""
     kind = COMMANDS[reply.code]
     _check(reply.code, (BOARD,), (reply.board,))
@@ -177,26 +177,18 @@ def encode_reply(reply: Reply) -> bytes:
     return _with_checksum(bytes((reply.board, *reply.values)))
 
 
-def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame | None:
-    """Decode a complete frame; return None if it is not a valid command.
-
-    Args:
-        frame: frame of the correct length.
-        checks_values: refuse values out of range.
-    """
+def decode_command(frame: bytes) -> Rcb1Command | None:
+    """Decode a complete frame; return None if it is not a command. Its values may be out of range."""
     kind = COMMANDS.get(frame[0]) if frame else None
     if kind is None or len(frame) != kind.length or not _has_valid_checksum(frame):
         return None
     if kind.keyed and frame[1] != ID_KEY:
         return None
     start = 1 + kind.keyed + kind.names_board
-    board, values = (frame[start - 1] if kind.names_board else NO_BOARD), tuple(frame[start:-1])
-    if checks_values and not (_are_allowed(kind.fields, values) and (board == NO_BOARD or BOARD.allows(board))):
-        return None
-    return CommandFrame(kind.code, board, values)
+    return Rcb1Command(kind.code, frame[start - 1] if kind.names_board else NO_BOARD, tuple(frame[start:-1]))
 
 
-def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
+def decode_reply(command: Rcb1Command, frame: bytes) -> Rcb1Reply | None:
     """Decode the reply to a command; return None if the frame is not a valid reply."""
     kind = command.kind
     if len(frame) != kind.reply_length or not BOARD.allows(frame[0]):
@@ -204,29 +196,24 @@ def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
     if kind.names_board and frame[0] != command.board:
         return None
     if kind.reply is None:
-        return Reply(kind.code, frame[0]) if frame[1] == ACK else None
+        return Rcb1Reply(kind.code, frame[0]) if frame[1] == ACK else None
     values = tuple(frame[1:-1])
-    return (
-        Reply(kind.code, frame[0], values) if _has_valid_checksum(frame) and _are_allowed(kind.reply, values) else None
-    )
+    is_allowed = all(field.allows(value) for field, value in zip(kind.reply, values, strict=True))
+    return Rcb1Reply(kind.code, frame[0], values) if is_allowed and _has_valid_checksum(frame) else None
 
 
-class ReplyParser(FrameParser[Reply]):
-    """Parser for the reply to one command (host side)."""
-
-    def __init__(self, command: CommandFrame) -> None:
-        length = command.kind.reply_length
-        super().__init__(lambda _: length, partial(decode_reply, command))
+def reply_parser(command: Rcb1Command) -> FrameParser[Rcb1Reply]:
+    """Create the parser of the reply to a command (host side)."""
+    length = command.kind.reply_length
+    return FrameParser(lambda _: length, partial(decode_reply, command))
 
 
-class CommandParser(FrameParser[CommandFrame]):
-    """Parser for commands to any board (board side).
+def command_parser() -> FrameParser[Rcb1Command]:
+    """Create the parser of commands to any board (board side).
 
     Command codes exceed all other bytes of a frame except 0xFF, so the parser resynchronizes quickly after an error.
     """
-
-    def __init__(self, *, checks_values: bool = True) -> None:
-        super().__init__(_command_length, partial(decode_command, checks_values=checks_values))
+    return FrameParser(_command_length, decode_command)
 
 
 def _command_length(begin: bytes) -> int | None:
@@ -242,11 +229,7 @@ def _has_valid_checksum(frame: bytes) -> bool:
     return frame[-1] == checksum(frame[:-1])
 
 
-def _are_allowed(fields: Sequence[Field], values: Sequence[int]) -> bool:
-    return all(field.allows(value) for field, value in zip(fields, values, strict=True))
-
-
-def _check(code: Code, fields: Sequence[Field], values: Sequence[int]) -> None:
+def _check(code: Rcb1Code, fields: Sequence[Field], values: Sequence[int]) -> None:
     if len(fields) != len(values):
         wanted = ", ".join(field.name for field in fields) or "none"
         text = f"RCB-1 {code.name}: {len(values)} values; expected {len(fields)}: {wanted}."

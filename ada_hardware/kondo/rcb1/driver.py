@@ -23,7 +23,7 @@ from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
 from ada_hardware.kondo.board_bus import BoardBus, BoardRequest
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import codec as c
-from ada_hardware.kondo.rcb1.codec import BAUD, NO_BOARD, Code, CommandFrame, Reply, ReplyParser, wire_time
+from ada_hardware.kondo.rcb1.codec import BAUD, NO_BOARD, Rcb1Code, Rcb1Command, Rcb1Reply, reply_parser, wire_time
 from ada_hardware.kondo.servo_driver import SLACK, ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
@@ -31,16 +31,16 @@ from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 _SLOWEST = c.SPEEDS - 1
 
 
-class Rcb1Bus(BoardBus[CommandFrame, Reply]):
+class Rcb1Bus(BoardBus[Rcb1Command, Rcb1Reply]):
     """RCB-1 boards on one serial line."""
 
     TIMEOUT: ClassVar[float] = 0.030
     hint = f"Check the power switch, the cable, the line settings ({BAUD} baud, 8N1) and the ID of the board."
 
-    def _request(self, command: CommandFrame) -> BoardRequest[Reply]:
+    def _request(self, command: Rcb1Command) -> BoardRequest[Rcb1Reply]:
         whom = "" if command.board == NO_BOARD else f" of board {command.board}"
         name = f"{command.code.name} ({command.code:#04x}){whom}"
-        return BoardRequest(c.encode_command(command), lambda: ReplyParser(command), wire_time(command.code), name)
+        return BoardRequest(c.encode_command(command), lambda: reply_parser(command), wire_time(command.code), name)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             NoAnswer: a board does not reply.
         """
         for board in self._boards:
-            self.bus.ask(CommandFrame(Code.GET_POSITIONS, board.id))
+            self.bus.ask(Rcb1Command(Rcb1Code.GET_POSITIONS, board.id))
 
     # --- outside of cycles ----------------------------------------------------------------------------------------
     def wake(self, *, confirm: bool = False) -> None:
@@ -119,8 +119,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             text = "khr1: servos may jump when boards wake; hold the robot, and call wake(confirm=True)."
             raise Refused(text, field="confirm", value=False, allowed=True)
         for board in self._boards:
-            switches = self.bus.ask(CommandFrame(Code.GET_SWITCHES, board.id)).values[0]
-            self.bus.ask(CommandFrame(Code.SET_SWITCHES, board.id, (switches & ~c.SLEEP,)))
+            switches = self.bus.ask(Rcb1Command(Rcb1Code.GET_SWITCHES, board.id)).values[0]
+            self.bus.ask(Rcb1Command(Rcb1Code.SET_SWITCHES, board.id, (switches & ~c.SLEEP,)))
 
     def set_id(self, board_id: int, *, alone: bool = False) -> None:
         """Set the ID of the only connected board; the driver may be closed.
@@ -133,16 +133,16 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             text = "khr1: every board on the line takes the ID; connect one board and call set_id(..., alone=True)."
             raise Refused(text, field="alone", value=False, allowed=True)
         if self._bus is not None:
-            self.bus.ask(CommandFrame(Code.SET_ID, board_id))
+            self.bus.ask(Rcb1Command(Rcb1Code.SET_ID, board_id))
             return
         try:
-            self._open_line().ask(CommandFrame(Code.SET_ID, board_id))
+            self._open_line().ask(Rcb1Command(Rcb1Code.SET_ID, board_id))
         finally:
             self.close()
 
     # --- helpers --------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:
-        codes = (Code.SET_POSITIONS, Code.GET_POSITIONS)
+        codes = (Rcb1Code.SET_POSITIONS, Rcb1Code.GET_POSITIONS)
         return len(self._boards) * sum(wire_time(code) + self.settings.latency for code in codes)
 
     def _serial(self) -> Serial:
@@ -156,11 +156,11 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         for board in self._boards:
             self._read_unmapped(board)
             values = [c.FREE if i in board.servos else board.unmapped[i] for i in range(c.BOARD_CHANNELS)]
-            self.bus.ask(CommandFrame(Code.SET_POSITIONS, board.id, (_SLOWEST, *values)))
+            self.bus.ask(Rcb1Command(Rcb1Code.SET_POSITIONS, board.id, (_SLOWEST, *values)))
 
     def _check_ready(self) -> None:
         for board in self._boards:
-            if self.bus.ask(CommandFrame(Code.GET_SWITCHES, board.id)).values[0] & c.SLEEP:
+            if self.bus.ask(Rcb1Command(Rcb1Code.GET_SWITCHES, board.id)).values[0] & c.SLEEP:
                 text = (
                     f"khr1: board {board.id} sleeps (software switch 0x01); its servos are free and may jump on "
                     "wake-up. Hold the robot and wake the board: ada hw service khr1 wake."
@@ -186,7 +186,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         for board in self._boards:
             board.readings.forget()
             try:
-                self.bus.ask(CommandFrame(Code.GET_HOME, board.id))
+                self.bus.ask(Rcb1Command(Rcb1Code.GET_HOME, board.id))
             except NoAnswer as silence:
                 who, found = self._replying_board()
                 raise NoAnswer(f"khr1: {silence}{who}", field="board", value=board.id, allowed=found) from None
@@ -195,13 +195,13 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _read_unmapped(self, board: _BoardState) -> None:
         """Read the positions of unmapped servos, so that position frames keep them unchanged; raises NoAnswer."""
         if board.unmapped:
-            first, second = (self.bus.ask(CommandFrame(Code.GET_POSITIONS, board.id)).values for _ in range(2))
+            first, second = (self.bus.ask(Rcb1Command(Rcb1Code.GET_POSITIONS, board.id)).values for _ in range(2))
             board.unmapped = {i: _unmapped_command(first[i], second[i], last) for i, last in board.unmapped.items()}
 
     def _replying_board(self) -> tuple[str, int | None]:
         """Return a sentence about a board that replies to GET_ID, and its ID; "" and None without a reply."""
         with suppress(NoAnswer):
-            found = self.bus.ask(CommandFrame(Code.GET_ID)).board
+            found = self.bus.ask(Rcb1Command(Rcb1Code.GET_ID)).board
             if found not in self.board_ids:
                 return f" A board with ID {found} replies: set first_id or second_id to it, or change its ID.", found
             return f" The board with ID {found} replies.", found
@@ -209,7 +209,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
     def _read_board(self, board: _BoardState) -> bool:
         """Read the servo angles of a board once; return True if the reading is accepted."""
-        reply = self.bus.try_once(CommandFrame(Code.GET_POSITIONS, board.id))
+        reply = self.bus.try_once(Rcb1Command(Rcb1Code.GET_POSITIONS, board.id))
         if reply is None:
             return False
         values = np.array([reply.values[channel] for channel in board.servos], dtype=np.float64)
@@ -240,7 +240,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 return False
             self._target[board.places] = angles[board.places]
             values = (speed, *self._bytes(board, angles))
-            is_answered = self.bus.try_once(CommandFrame(Code.SET_POSITIONS, board.id, values)) is not None
+            is_answered = self.bus.try_once(Rcb1Command(Rcb1Code.SET_POSITIONS, board.id, values)) is not None
             # one timeout per silent board is enough
             is_fresh = is_answered and self._read_board(board) and is_fresh
         return is_fresh
@@ -254,7 +254,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _send(self, board: _BoardState, angles: Array, *, retries: int | None = None) -> None:
         """Command the servos of a board at the slowest speed."""
         values = (_SLOWEST, *self._bytes(board, angles))
-        self.bus.ask(CommandFrame(Code.SET_POSITIONS, board.id, values), retries)
+        self.bus.ask(Rcb1Command(Rcb1Code.SET_POSITIONS, board.id, values), retries)
 
     def _bytes(self, board: _BoardState, angles: Array) -> list[int]:
         values = [board.unmapped.get(channel, c.LOW) for channel in range(c.BOARD_CHANNELS)]

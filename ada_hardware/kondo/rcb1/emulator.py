@@ -41,9 +41,9 @@ class EmulatedBoard:
         self.switches = c.MOTION_ENABLE
         self.duration_factor = 1.0
 
-    def execute(self, command: c.CommandFrame, now: float) -> tuple[int, ...]:
+    def execute(self, command: c.Rcb1Command, now: float) -> tuple[int, ...]:
         """Execute a command; return the reply values, empty for an ACK."""
-        v, code = command.values, c.Code
+        v, code = command.values, c.Rcb1Code
         match command.code:
             case code.SET_ID:
                 self.id = command.board
@@ -95,7 +95,7 @@ class Rcb1EmulatorSettings(BoardEmulatorSettings):
     )
 
 
-class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
+class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.Rcb1Command]):
     """Two emulated boards on one line.
 
     Attributes:
@@ -117,7 +117,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
 
     def __init__(self, settings: Rcb1EmulatorSettings) -> None:
         """Raises InputError for an invalid angle map."""
-        super().__init__(settings, c.CommandParser(checks_values=False))
+        super().__init__(settings, c.command_parser())
         self.boards = [self._board(0, settings.first_id)]
         if settings.second_id != settings.first_id:
             self.boards.append(self._board(1, settings.second_id))
@@ -151,19 +151,19 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
         }
 
     # --- answers ----------------------------------------------------------------------------------------------------
-    def _answer(self, command: c.CommandFrame) -> list[TimedReply]:
-        if command.code is c.Code.GET_ID:
+    def _answer(self, command: c.Rcb1Command) -> list[TimedReply]:
+        if command.code is c.Rcb1Code.GET_ID:
             reachable = [board for board in self.boards if not self._is_silent(board)]
             return [self._reply(command, self._random.choice(reachable).id, ())] if reachable else []
         found = []
         for board in self.boards:
-            if (command.code is c.Code.SET_ID or board.id == command.board) and not self._is_silent(board):
+            if (command.code is c.Rcb1Code.SET_ID or board.id == command.board) and not self._is_silent(board):
                 values = board.execute(command, self._time)
                 found.append(self._reply(command, board.id, values))
         return found[:1]  # two boards with one ID collide; the host receives the first reply
 
-    def _reply(self, command: c.CommandFrame, board_id: int, values: tuple[int, ...]) -> TimedReply:
-        data = c.encode_reply(c.Reply(command.code, board_id % c.BOARDS, values))
+    def _reply(self, command: c.Rcb1Command, board_id: int, values: tuple[int, ...]) -> TimedReply:
+        data = c.encode_reply(c.Rcb1Reply(command.code, board_id % c.BOARDS, values))
         return TimedReply(data, self.settings.reply_delay + c.wire_time(command.code) + self.faults["late"])
 
     def _is_silent(self, board: EmulatedBoard) -> bool:
@@ -190,8 +190,8 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
         return EmulatedBoard(board_id, {i: servo for i, servo in servos.items() if 0 <= i < c.BOARD_CHANNELS})
 
     # --- the judge --------------------------------------------------------------------------------------------------
-    def _check_command(self, command: c.CommandFrame) -> None:
-        if command.code is c.Code.SET_ID and len(self.boards) > 1:
+    def _check_command(self, command: c.Rcb1Command) -> None:
+        if command.code is c.Rcb1Code.SET_ID and len(self.boards) > 1:
             self._report_violation("SET_ID with two boards on the line: both take the ID")
         for field, value in zip(command.kind.fields, command.values, strict=True):
             if not field.allows(value):
@@ -199,11 +199,11 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, c.CommandFrame]):
         for i, board in enumerate(self.boards):
             if board.id != command.board:
                 continue
-            if command.code is c.Code.SET_POSITIONS:
+            if command.code is c.Rcb1Code.SET_POSITIONS:
                 if board.switches & c.SLEEP:
                     self._report_violation(f"positions for board {i + 1} while it sleeps")
                 self._check_positions(board, command.values[0], command.values[1:])
-            elif command.code is c.Code.SET_SWITCHES and command.values[0] & c.SLEEP:
+            elif command.code is c.Rcb1Code.SET_SWITCHES and command.values[0] & c.SLEEP:
                 self._check_free(f"board {i + 1}")
 
     def _check_positions(self, board: EmulatedBoard, speed: int, channels: tuple[int, ...]) -> None:

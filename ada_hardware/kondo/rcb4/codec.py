@@ -39,7 +39,7 @@ _READ_LENGTH, _WRITE_HEAD = 10, 6  # [bytes] of MOVE
 _VERDICTS = {bytes((ACK,)): True, bytes((NACK,)): False}
 
 
-class Code(IntEnum):
+class Rcb4Code(IntEnum):
     """Second byte of a frame: command code."""
 
     MOVE = 0x00
@@ -55,8 +55,8 @@ class Direction(IntEnum):
     RAM_TO_COM = 0x20
 
 
-_LENGTHS = {Code.VERSION: 3, Code.ACK_CHECK: 4}  # of commands of fixed length
-_KNOWN, _DIRECTIONS = frozenset(map(int, Code)), frozenset(map(int, Direction))
+_LENGTHS = {Rcb4Code.VERSION: 3, Rcb4Code.ACK_CHECK: 4}  # of commands of fixed length
+_KNOWN, _DIRECTIONS = frozenset(map(int, Rcb4Code)), frozenset(map(int, Direction))
 
 
 class Config(IntFlag):
@@ -124,18 +124,18 @@ class AckCheck(NamedTuple):
     """Check that the board replies."""
 
 
-CommandFrame: TypeAlias = ReadRam | WriteRam | MoveServos | Version | AckCheck
+Rcb4Command: TypeAlias = ReadRam | WriteRam | MoveServos | Version | AckCheck
 
-_CODES: dict[type, Code] = {
-    ReadRam: Code.MOVE,
-    WriteRam: Code.MOVE,
-    MoveServos: Code.MOVE_SERVOS,
-    Version: Code.VERSION,
-    AckCheck: Code.ACK_CHECK,
+_CODES: dict[type, Rcb4Code] = {
+    ReadRam: Rcb4Code.MOVE,
+    WriteRam: Rcb4Code.MOVE,
+    MoveServos: Rcb4Code.MOVE_SERVOS,
+    Version: Rcb4Code.VERSION,
+    AckCheck: Rcb4Code.ACK_CHECK,
 }
 
 
-def code_of(command: CommandFrame) -> Code:
+def code_of(command: Rcb4Command) -> Rcb4Code:
     """Command code: second byte of the frame."""
     return _CODES[type(command)]
 
@@ -148,7 +148,7 @@ class Fault(NamedTuple):
     text: str  # value and allowed values, for messages
 
 
-def fault_of(command: CommandFrame) -> Fault | None:
+def fault_of(command: Rcb4Command) -> Fault | None:
     """Return the first value of a command that is out of range, or None."""
     wrong = (row for row in _values(command) if not row[2])
     return next(
@@ -156,7 +156,7 @@ def fault_of(command: CommandFrame) -> Fault | None:
     )
 
 
-def _values(command: CommandFrame) -> Iterator[tuple[str, object, bool, str]]:
+def _values(command: Rcb4Command) -> Iterator[tuple[str, object, bool, str]]:
     """Values of a command: name, value, whether it is allowed, and the allowed values."""
     match command:
         case ReadRam(address, size):
@@ -183,10 +183,10 @@ def _memory(address: int, size: int, most: int) -> Iterator[tuple[str, object, b
     yield "size", size, 1 <= size <= most, f"1 to {most}"
 
 
-class Reply(NamedTuple):
+class Rcb4Reply(NamedTuple):
     """Reply of the board."""
 
-    code: Code  # code of the command
+    code: Rcb4Code  # code of the command
     data: bytes = b""  # requested data; b"" for ACK and NACK
     is_ack: bool = True  # False for a NACK
 
@@ -197,7 +197,7 @@ def checksum(data: bytes) -> int:
 
 
 # --- host to board ----------------------------------------------------------------------------------------------------
-def encode_command(command: CommandFrame) -> bytes:
+def encode_command(command: Rcb4Command) -> bytes:
     """Encode a command.
 
     Raises:
@@ -217,7 +217,7 @@ def with_checksum(body: bytes) -> bytes:
     return frame + bytes((checksum(frame),))
 
 
-def _payload(command: CommandFrame) -> bytes:
+def _payload(command: Rcb4Command) -> bytes:
     match command:
         case ReadRam(address, size):
             return bytes((Direction.RAM_TO_COM, 0, 0, 0, address & 0xFF, address >> 8, size))
@@ -233,28 +233,20 @@ def _payload(command: CommandFrame) -> bytes:
             return b""
 
 
-def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame | None:
-    """Decode a complete frame; return None if it is not a valid command.
-
-    Args:
-        frame: frame of the length given by its first byte.
-        checks_values: refuse values out of range.
-    """
+def decode_command(frame: bytes) -> Rcb4Command | None:
+    """Decode a complete frame; return None if it is not a command. Its values may be out of range, see `fault_of`."""
     if len(frame) < 3 or frame[0] != len(frame) or frame[-1] != checksum(frame[:-1]) or not _is_beginning(frame):
         return None
-    command = _decode_body(Code(frame[1]), frame[2:-1])
-    if command is None or (checks_values and fault_of(command)):
-        return None
-    return command
+    return _decode_body(Rcb4Code(frame[1]), frame[2:-1])
 
 
-def _decode_body(code: Code, body: bytes) -> CommandFrame | None:
+def _decode_body(code: Rcb4Code, body: bytes) -> Rcb4Command | None:
     """Decode the bytes between code and checksum; `_is_beginning` has checked their number."""
-    if code is Code.ACK_CHECK:
+    if code is Rcb4Code.ACK_CHECK:
         return AckCheck() if body[0] == ACK else None
-    if code is Code.VERSION:
+    if code is Rcb4Code.VERSION:
         return Version()
-    if code is Code.MOVE_SERVOS:
+    if code is Rcb4Code.MOVE_SERVOS:
         mask, rest = int.from_bytes(body[:_MASK_BYTES], "little"), body[_MASK_BYTES:]
         servos = [i for i in range(8 * _MASK_BYTES) if mask >> i & 1]
         positions = [int.from_bytes(rest[1 + 2 * i : 3 + 2 * i], "little") for i in range(len(servos))]
@@ -265,21 +257,21 @@ def _decode_body(code: Code, body: bytes) -> CommandFrame | None:
 
 
 # --- board to host ----------------------------------------------------------------------------------------------------
-def data_length(command: CommandFrame) -> int | None:
+def data_length(command: Rcb4Command) -> int | None:
     """Return the number of data bytes in the reply: 0 for ACK or NACK only, None for a text of any length."""
     if isinstance(command, ReadRam):
         return command.size
     return None if isinstance(command, Version) else 0
 
 
-def wire_time(command: CommandFrame, com_speed: int) -> float:
+def wire_time(command: Rcb4Command, com_speed: int) -> float:
     """Transmission time of a command and its reply [s]."""
     data = data_length(command)
     answer = _LONGEST_TEXT if data is None else 3 + (data or 1)
     return (len(encode_command(command)) + answer) * _BITS / com_speed
 
 
-def encode_reply(reply: Reply) -> bytes:
+def encode_reply(reply: Rcb4Reply) -> bytes:
     """Encode a reply.
 
     Raises:
@@ -291,24 +283,22 @@ def encode_reply(reply: Reply) -> bytes:
     return with_checksum(bytes((reply.code,)) + (reply.data or bytes((ACK if reply.is_ack else NACK,))))
 
 
-def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
+def decode_reply(command: Rcb4Command, frame: bytes) -> Rcb4Reply | None:
     """Decode the reply to a command; return None if the frame is not a valid reply."""
     if len(frame) < 4 or frame[0] != len(frame) or frame[-1] != checksum(frame[:-1]) or frame[1] != code_of(command):
         return None
-    code, data, wanted = Code(frame[1]), bytes(frame[2:-1]), data_length(command)
+    code, data, wanted = Rcb4Code(frame[1]), bytes(frame[2:-1]), data_length(command)
     if len(data) == wanted:
-        return Reply(code, data)
+        return Rcb4Reply(code, data)
     is_ack = _VERDICTS.get(data)
     if is_ack is not None:
-        return Reply(code, b"", is_ack) if wanted == 0 or not is_ack else None
-    return Reply(code, data) if wanted is None else None
+        return Rcb4Reply(code, b"", is_ack) if wanted == 0 or not is_ack else None
+    return Rcb4Reply(code, data) if wanted is None else None
 
 
-class ReplyParser(FrameParser[Reply]):
-    """Parser for the reply to one command (host side)."""
-
-    def __init__(self, command: CommandFrame) -> None:
-        super().__init__(partial(_reply_length, data_length(command), code_of(command)), partial(decode_reply, command))
+def reply_parser(command: Rcb4Command) -> FrameParser[Rcb4Reply]:
+    """Create the parser of the reply to a command (host side)."""
+    return FrameParser(partial(_reply_length, data_length(command), code_of(command)), partial(decode_reply, command))
 
 
 def _reply_length(data: int | None, code: int, begin: bytes) -> int | None:
@@ -319,11 +309,9 @@ def _reply_length(data: int | None, code: int, begin: bytes) -> int | None:
     return length if fits and begin[1] == code else None
 
 
-class CommandParser(FrameParser[CommandFrame]):
-    """Parser for commands (board side)."""
-
-    def __init__(self, *, checks_values: bool = True) -> None:
-        super().__init__(_command_length, partial(decode_command, checks_values=checks_values))
+def command_parser() -> FrameParser[Rcb4Command]:
+    """Create the parser of commands (board side)."""
+    return FrameParser(_command_length, decode_command)
 
 
 def _command_length(begin: bytes) -> int | None:
@@ -340,13 +328,13 @@ def _is_beginning(data: bytes) -> bool:
     if len(data) < 2:
         return True
     code = data[1]
-    if code not in _KNOWN or length != _LENGTHS.get(Code(code), length):
+    if code not in _KNOWN or length != _LENGTHS.get(Rcb4Code(code), length):
         return False
-    if code == Code.MOVE_SERVOS:
+    if code == Rcb4Code.MOVE_SERVOS:
         least = 2 + _MASK_BYTES + 2
         count = int.from_bytes(data[2 : 2 + _MASK_BYTES], "little").bit_count()
         return length >= least and (len(data) < 2 + _MASK_BYTES or length == least + 2 * count)
-    if code != Code.MOVE or len(data) < 3:
+    if code != Rcb4Code.MOVE or len(data) < 3:
         return True
     if data[2] not in _DIRECTIONS:
         return False

@@ -20,7 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board
 from ada_hardware.kondo.board_bus import BoardBus, BoardRequest
 from ada_hardware.kondo.rcb4 import codec as c
-from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, NACK, CommandFrame, Reply, ReplyParser, code_of, wire_time
+from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, NACK, Rcb4Command, Rcb4Reply, code_of, reply_parser, wire_time
 from ada_hardware.kondo.servo_driver import ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import Serial, Wire
 from ada_robot.driver import Alarm
@@ -32,7 +32,7 @@ _LOW_READINGS = 2  # successive low readings that raise the alarm: starting serv
 _LOW_BATTERY = 1  # alarm code, defined here
 
 
-class Rcb4Bus(BoardBus[CommandFrame, Reply]):
+class Rcb4Bus(BoardBus[Rcb4Command, Rcb4Reply]):
     """RCB-4 board on a serial line."""
 
     TIMEOUT: ClassVar[float] = 0.05
@@ -46,7 +46,7 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
             f"({', '.join(map(str, COM_SPEEDS))} can be set in HeartToHeart4)."
         )
 
-    def ask(self, command: CommandFrame, retries: int | None = None) -> Reply:
+    def ask(self, command: Rcb4Command, retries: int | None = None) -> Rcb4Reply:
         """Send a command until a reply is received; raises DeviceAlarm if the board refuses it (NACK)."""
         reply = super().ask(command, retries)
         if not reply.is_ack:
@@ -57,10 +57,10 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
             raise DeviceAlarm(text, field="command", value=code_of(command).name)
         return reply
 
-    def _request(self, command: CommandFrame) -> BoardRequest[Reply]:
+    def _request(self, command: Rcb4Command) -> BoardRequest[Rcb4Reply]:
         name = f"{code_of(command).name} ({code_of(command):#04x})"
         return BoardRequest(
-            c.encode_command(command), lambda: ReplyParser(command), wire_time(command, self._com_speed), name
+            c.encode_command(command), lambda: reply_parser(command), wire_time(command, self._com_speed), name
         )
 
 
@@ -115,7 +115,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     # --- helpers --------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:
         s = self.settings
-        asked: list[c.CommandFrame] = [self._moves(c.HOLD, 1), *(command for command, _ in self._reads)]
+        asked: list[c.Rcb4Command] = [self._moves(c.HOLD, 1), *(command for command, _ in self._reads)]
         return sum(wire_time(command, s.com_speed) + s.latency for command in asked)
 
     def _serial(self) -> Serial:

@@ -36,7 +36,7 @@ class Rcb4EmulatorSettings(BoardEmulatorSettings):
     runs_program: bool = setting(True, "run the program in ROM at power-on")
 
 
-class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
+class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.Rcb4Command]):
     """Emulated RCB-4 board.
 
     Attributes:
@@ -59,7 +59,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
 
     def __init__(self, settings: Rcb4EmulatorSettings) -> None:
         """Raises InputError for an invalid angle map."""
-        super().__init__(settings, c.CommandParser(checks_values=False))
+        super().__init__(settings, c.command_parser())
         self.servos = {i: ServoMotion(c.counts_of_angle(s.home)) for i, s in self.map.servos.items()}
         self.ram = bytearray(c.RAM_SIZE)
         for i in self.servos:
@@ -77,7 +77,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
         replies = []
         for command in self._parser.feed(data):
             self._count += 1
-            reply = c.Reply(c.code_of(command), is_ack=False)
+            reply = c.Rcb4Reply(c.code_of(command), is_ack=False)
             if not (self.faults["nack"] and self._count % int(self.faults["nack"]) == 0):
                 reply = self._execute(command)
             replies.append(self._sent(command, reply))
@@ -97,23 +97,23 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
         return {**super().state(), "config": self._config}
 
     # --- actions ----------------------------------------------------------------------------------------------------
-    def _execute(self, command: c.CommandFrame) -> c.Reply:
+    def _execute(self, command: c.Rcb4Command) -> c.Rcb4Reply:
         self._check_command(command)
         code = c.code_of(command)
         if c.fault_of(command):
-            return c.Reply(code, is_ack=False)
+            return c.Rcb4Reply(code, is_ack=False)
         match command:
             case c.ReadRam(address, size):
                 self._refresh()
-                return c.Reply(code, bytes(self.ram[address : address + size]))
+                return c.Rcb4Reply(code, bytes(self.ram[address : address + size]))
             case c.WriteRam(address, data):
                 self.ram[address : address + len(data)] = data
             case c.Version():
-                return c.Reply(code, _VERSION)
+                return c.Rcb4Reply(code, _VERSION)
             case c.MoveServos(frame, moves):
                 for move in moves:
                     self._move(move.servo, move.position, frame)
-        return c.Reply(code)
+        return c.Rcb4Reply(code)
 
     def _move(self, number: int, position: int, frame: int) -> None:
         motor = self.servos.get(number)
@@ -147,14 +147,14 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, c.CommandFrame]):
     def _put(self, address: int, *values: int) -> None:
         self.ram[address : address + len(values)] = bytes(values)
 
-    def _sent(self, command: c.CommandFrame, reply: c.Reply) -> TimedReply:
+    def _sent(self, command: c.Rcb4Command, reply: c.Rcb4Reply) -> TimedReply:
         delay = self.settings.reply_delay + self.faults["late"]
         if not c.fault_of(command):
             delay += wire_time(command, self.settings.com_speed)
         return TimedReply(c.encode_reply(reply), delay)
 
     # --- the judge --------------------------------------------------------------------------------------------------
-    def _check_command(self, command: c.CommandFrame) -> None:
+    def _check_command(self, command: c.Rcb4Command) -> None:
         problem = c.fault_of(command)
         if problem is not None:
             self._report_violation(f"{c.code_of(command).name}: {problem.text}")

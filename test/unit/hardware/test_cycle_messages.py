@@ -14,7 +14,7 @@ from ada_dynamics.errors import InputError
 from ada_hardware.hexa.kinematics import Unreachable
 from ada_robot.contract import Demand, Mode
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange, Request, RobotStatus
+from ada_robot.cycle.messages import CycleRequest, Exchange, RobotStatus
 from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
 from ada_robot.safety.phases import Phase
@@ -76,7 +76,7 @@ def test_reports_come_out_as_they_went_in():
 
 
 def test_a_request_that_cannot_be_read_is_a_stop():
-    request = Request(3, "reset", {})
+    request = CycleRequest(3, "reset", {})
     assert messages.decode_request(messages.encode_request(request)) == request
     for data in (b"", b"\xff", b'[3, "reset', b"[1]", b'{"what": "open"}', b"[" * 10**5, b"[1, 2, {}]", b"7"):
         assert messages.decode_request(data).what == "stop"

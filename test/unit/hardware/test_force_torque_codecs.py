@@ -15,7 +15,7 @@ from ada_hardware.force_torque.dynpick import codec as dynpick
 from ada_hardware.force_torque.dynpick.codec import DynPickParser
 from ada_hardware.force_torque.ft300 import codec as ft300
 from ada_hardware.force_torque.rdt import codec as rdt
-from ada_hardware.force_torque.rdt.codec import Record, Request
+from ada_hardware.force_torque.rdt.codec import RdtRecord, RdtRequest
 
 ZERO_FRAME = b"0" + b"2000" * 6 + b"\r\n"
 
@@ -41,7 +41,7 @@ STREAMS = {
         25,
     ),
     "ft300": Stream(
-        ft300.Ft300Parser,
+        ft300.frame_parser,
         lambda number, counts: ft300.encode_frame(counts),
         lambda one: one,
         st.tuples(*[st.integers(-32768, 32767)] * 6),
@@ -91,13 +91,13 @@ def test_noise_neither_raises_nor_is_taken_nor_lasts(name: str, size: int) -> No
 def test_the_records_of_a_dynpick_are_the_published_ones() -> None:
     assert len(ZERO_FRAME) == 27
     assert dynpick.encode_record(0, [8192] * 6) == ZERO_FRAME
-    assert DynPickParser().feed(ZERO_FRAME) == [dynpick.Record(0, (8192,) * 6)]
+    assert DynPickParser().feed(ZERO_FRAME) == [dynpick.DynPickRecord(0, (8192,) * 6)]
     assert DynPickParser().feed(b"7000020013FFF1fFfABC00010\r\n") == []  # ABC0 is beyond 14 bits
     assert DynPickParser().feed(b"7000020013FFF1fFf0ABC0010\r\n") == [
-        dynpick.Record(7, (0, 0x2001, 0x3FFF, 0x1FFF, 0x0ABC, 0x10))
+        dynpick.DynPickRecord(7, (0, 0x2001, 0x3FFF, 0x1FFF, 0x0ABC, 0x10))
     ]
     for raw, is_saturated in ((0, True), (1, False), (16382, False), (16383, True)):  # the ends of its 14 bits
-        assert dynpick.Record(0, (8192, 8192, raw, 8192, 8192, 8192)).is_saturated is is_saturated
+        assert dynpick.DynPickRecord(0, (8192, 8192, raw, 8192, 8192, 8192)).is_saturated is is_saturated
 
 
 def test_the_commands_and_answers_of_a_dynpick_are_the_published_ones() -> None:
@@ -117,7 +117,7 @@ def test_the_commands_and_answers_of_a_dynpick_are_the_published_ones() -> None:
 def test_a_changed_byte_is_refused_unless_it_is_another_digit(place: int, byte: int, values: tuple[int, ...]) -> None:
     data = bytearray(dynpick.encode_record(5, values))
     data[place] = byte
-    found = [one for one in DynPickParser().feed(bytes(data)) if isinstance(one, dynpick.Record)]
+    found = [one for one in DynPickParser().feed(bytes(data)) if isinstance(one, dynpick.DynPickRecord)]
     is_digit = chr(byte) in ("0123456789" if place == 0 else "0123456789abcdefABCDEF") and place < 25
     if found:
         assert is_digit or data == dynpick.encode_record(5, values)
@@ -130,7 +130,7 @@ def test_an_endless_line_is_not_kept() -> None:
     parser = DynPickParser()
     for _ in range(1000):
         assert parser.feed(b"A" * 100) == []
-    assert parser.feed(b"\r\n" + ZERO_FRAME) == [dynpick.Record(0, (8192,) * 6)]
+    assert parser.feed(b"\r\n" + ZERO_FRAME) == [dynpick.DynPickRecord(0, (8192,) * 6)]
     assert parser.refused == 1
 
 
@@ -139,34 +139,34 @@ def test_the_bytes_of_an_ft300_are_the_published_ones() -> None:
     assert bytes.fromhex("09 10 01 9A 00 01 02 02 00 CD CA") == ft300.START
     frame = ft300.encode_frame([100, -1, 0, 256, 32767, -32768])
     assert frame[:14] == bytes.fromhex("20 4E 64 00 FF FF 00 00 00 01 FF 7F 00 80") and len(frame) == 16
-    assert ft300.Ft300Parser().feed(frame) == [(100, -1, 0, 256, 32767, -32768)]
+    assert ft300.frame_parser().feed(frame) == [(100, -1, 0, 256, 32767, -32768)]
 
 
 @given(STREAMS["ft300"].counts, st.integers(0, 15), st.integers(1, 255))
 def test_no_changed_byte_of_a_frame_with_a_checksum_is_taken(values: tuple[int, ...], place: int, change: int) -> None:
     frame = bytearray(ft300.encode_frame(values))
     frame[place] ^= change
-    assert ft300.Ft300Parser().feed(bytes(frame)) == []
+    assert ft300.frame_parser().feed(bytes(frame)) == []
 
 
 u32, i32 = st.integers(0, 2**32 - 1), st.integers(-(2**31), 2**31 - 1)
 
 
 @pytest.mark.parametrize("request_, data", [
-    (Request(rdt.START), "1234000200000000"),
-    (Request(rdt.BIAS), "1234004200000000"),
-    (Request(rdt.STOP), "1234000000000000"),
-    (Request(rdt.RESET_THRESHOLD), "1234004100000000"),
-    (Request(rdt.SPEED, 10), "123400820000000a"),
+    (RdtRequest(rdt.START), "1234000200000000"),
+    (RdtRequest(rdt.BIAS), "1234004200000000"),
+    (RdtRequest(rdt.STOP), "1234000000000000"),
+    (RdtRequest(rdt.RESET_THRESHOLD), "1234004100000000"),
+    (RdtRequest(rdt.SPEED, 10), "123400820000000a"),
 ])  # fmt: skip
-def test_requests_of_rdt_are_the_published_bytes(request_: Request, data: str) -> None:
+def test_requests_of_rdt_are_the_published_bytes(request_: RdtRequest, data: str) -> None:
     assert rdt.encode_request(request_) == bytes.fromhex(data)
     assert rdt.decode_request(bytes.fromhex(data)) == request_
 
 
 def test_a_hand_written_record_of_rdt_reads_as_its_bytes_say() -> None:
     packet = bytes.fromhex("00000007 00000100 80020000 000f4240 fff0bdc0 00000000 00000001 ffffffff 7fffffff")
-    assert rdt.decode_records(packet) == [Record(7, 256, 0x80020000, (1_000_000, -1_000_000, 0, 1, -1, 2**31 - 1))]
+    assert rdt.decode_records(packet) == [RdtRecord(7, 256, 0x80020000, (1_000_000, -1_000_000, 0, 1, -1, 2**31 - 1))]
 
 
 @given(st.binary(max_size=120))

@@ -17,9 +17,9 @@ from ada_hardware.hexa.packets import (
     NUMBERS,
     STATUS_SIZE,
     CommandPacket,
-    Request,
-    State,
-    Status,
+    TableRequest,
+    TableState,
+    TableStatus,
     decode_command,
     decode_status,
     encode_command,
@@ -30,14 +30,14 @@ from ada_robot.errors import Refused
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 words, numbers = st.integers(0, 0xFFFF), st.integers(0, NUMBERS - 1)
-commands = st.builds(CommandPacket, st.sampled_from(Request), numbers, numbers, st.tuples(*[finite] * 6))
+commands = st.builds(CommandPacket, st.sampled_from(TableRequest), numbers, numbers, st.tuples(*[finite] * 6))
 six = st.tuples(*[finite] * 6)
 statuses = st.builds(
-    Status, st.sampled_from(State), numbers, numbers, words, st.tuples(*[words] * 6), finite, six, six, six
+    TableStatus, st.sampled_from(TableState), numbers, numbers, words, st.tuples(*[words] * 6), finite, six, six, six
 )
-A_COMMAND = CommandPacket(Request.POSITION, 0x01020304, 0xA1B2C3D4, (1.0, -1.0, 0.5, 0.0, 2.0, -0.25))
-A_STATUS = Status(
-    State.EFFORT, 7, 9, 0x0003, (0, 1, 2, 4, 8, 16), 1.5, (1.0,) * 6, (-2.0,) * 6, (0.5, 0.0, 0.0, 0.0, 0.0, -0.5)
+A_COMMAND = CommandPacket(TableRequest.POSITION, 0x01020304, 0xA1B2C3D4, (1.0, -1.0, 0.5, 0.0, 2.0, -0.25))
+A_STATUS = TableStatus(
+    TableState.EFFORT, 7, 9, 0x0003, (0, 1, 2, 4, 8, 16), 1.5, (1.0,) * 6, (-2.0,) * 6, (0.5, 0.0, 0.0, 0.0, 0.0, -0.5)
 )
 
 

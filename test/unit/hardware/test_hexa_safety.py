@@ -11,7 +11,7 @@ from hexa_world import World, circle, joint_path
 from refused import refused
 
 from ada_hardware.hexa.driver import HexaDriver, HexaSettings
-from ada_hardware.hexa.packets import CommandPacket, Request, State, encode_command
+from ada_hardware.hexa.packets import CommandPacket, TableRequest, TableState, encode_command
 from ada_hardware.hexa.plant import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, TransportError
@@ -25,7 +25,7 @@ def test_a_silent_host_makes_the_table_brake_within_its_watchdog():
     world.follow(joint_path(circle, 0.3))
     world.clock.sleep(WATCHDOG + 2 * PERIOD)
     world.wire.run()
-    assert world.table.state_now is State.ALARM
+    assert world.table.state_now is TableState.ALARM
     feedback = world.driver.idle()
     assert [alarm.code for alarm in feedback.alarms] == [2]
     assert "no command received in time" in feedback.alarms[0].text
@@ -41,7 +41,7 @@ def test_a_reset_clears_an_alarm_and_the_table_starts_again():
         world.driver.start()
     world.driver.reset()
     world.driver.start()
-    assert world.table.state_now is State.POSITION
+    assert world.table.state_now is TableState.POSITION
     assert not world.table.violations
 
 
@@ -55,7 +55,7 @@ def test_the_emergency_stop_stays_until_it_is_released():
     world.wire.fault("emergency_stop", 0)
     world.driver.reset()
     assert not world.driver.idle().alarms
-    assert world.table.state_now is State.BRAKED
+    assert world.table.state_now is TableState.BRAKED
 
 
 @pytest.mark.parametrize("fault", ["over_current", "resolver"])
@@ -73,7 +73,7 @@ def test_a_mute_table_is_missed_and_brakes_by_itself_only_when_it_hears_nothing(
     feedback = world.hold(5)
     assert not feedback.is_fresh
     assert world.driver.counts.missed == 5
-    assert world.table.state_now is State.POSITION
+    assert world.table.state_now is TableState.POSITION
 
 
 def test_commanded_angles_without_a_pose_are_not_followed():
@@ -97,40 +97,40 @@ def judged(world, request, values, number=None, session=7):
 
 
 @pytest.mark.parametrize(("request_", "values", "text"), [
-    (Request.POSITION, [UPPER + 0.01] + [0.6664] * 5, "outside of [-0.35, 1.75]"),
-    (Request.POSITION, [0.8] + [0.6664] * 5, "a step of 0.13"),
-    (Request.EFFORT, [20.5] + [0.0] * 5, "outside of [-20, 20]"),
+    (TableRequest.POSITION, [UPPER + 0.01] + [0.6664] * 5, "outside of [-0.35, 1.75]"),
+    (TableRequest.POSITION, [0.8] + [0.6664] * 5, "a step of 0.13"),
+    (TableRequest.EFFORT, [20.5] + [0.0] * 5, "outside of [-20, 20]"),
 ])  # fmt: skip
 def test_commands_beyond_the_motors_are_violations_and_stop_the_table(request_, values, text):
     world = World().started()
     judged(world, request_, values)
     assert text in world.violations[0]
-    assert world.table.state_now is State.ALARM
+    assert world.table.state_now is TableState.ALARM
 
 
 def test_a_step_may_be_longer_by_the_commands_that_were_lost():
     world = World().started()
     angles = world.table.plant.angles
     step = 0.9 * RATE_LIMIT * PERIOD
-    judged(world, Request.POSITION, angles + 3 * step, number=world.number + 3)
+    judged(world, TableRequest.POSITION, angles + 3 * step, number=world.number + 3)
     assert not world.table.violations
 
 
 def test_numbers_that_are_not_finite_are_violations_even_in_a_whole_packet():
     world = World().started()
-    packet = bytearray(encode_command(CommandPacket(Request.POSITION, world.number + 1, 7)))
+    packet = bytearray(encode_command(CommandPacket(TableRequest.POSITION, world.number + 1, 7)))
     struct.pack_into(">d", packet, 12, math.nan)
     struct.pack_into(">I", packet, 60, zlib.crc32(packet[:60]))
     world.table.receive(bytes(packet), world.clock())
     assert "not finite" in world.table.violations[0].text
-    assert world.table.state_now is State.ALARM
+    assert world.table.state_now is TableState.ALARM
 
 
 def test_motion_with_brakes_on_is_a_violation_and_nothing_moves():
     world = World()
     world.driver.open()
     before = world.table.plant.angles
-    judged(world, Request.POSITION, before + 0.01)
+    judged(world, TableRequest.POSITION, before + 0.01)
     world.clock.sleep(0.1)
     world.wire.run()
     assert "with the brakes on" in world.table.violations[0].text
@@ -140,10 +140,10 @@ def test_motion_with_brakes_on_is_a_violation_and_nothing_moves():
 def test_motion_long_after_an_alarm_is_a_violation():
     world = World().started()
     world.wire.fault("emergency_stop", 1)
-    judged(world, Request.POSITION, world.table.plant.angles)
+    judged(world, TableRequest.POSITION, world.table.plant.angles)
     assert not world.table.violations  # the host cannot have heard of it yet
     world.clock.sleep(0.15)
-    judged(world, Request.POSITION, world.table.plant.angles)
+    judged(world, TableRequest.POSITION, world.table.plant.angles)
     assert "after an alarm" in world.table.violations[0].text
 
 
@@ -152,9 +152,9 @@ def test_a_second_host_is_not_followed_and_told_so():
     other = HexaDriver(HexaSettings(), wire=world.plugged(), clock=world.clock, session=8)
     with refused(TransportError, field="state", value="in use"):
         other.open()
-    judged(world, Request.POSITION, world.table.plant.angles, number=1, session=8)
+    judged(world, TableRequest.POSITION, world.table.plant.angles, number=1, session=8)
     assert "a second host" in world.table.violations[0].text
-    assert world.table.state_now is State.POSITION
+    assert world.table.state_now is TableState.POSITION
 
 
 def driven(world):
@@ -181,15 +181,15 @@ def test_a_table_that_another_host_took_is_told_at_once_and_nothing_moves_it_bef
     world = World()
     cycle, step = driven(world)
     other = world.plugged()
-    other.send(encode_command(CommandPacket(Request.STOP, 1, 8)))
-    other.send(encode_command(CommandPacket(Request.START, 2, 8)))
+    other.send(encode_command(CommandPacket(TableRequest.STOP, 1, 8)))
+    other.send(encode_command(CommandPacket(TableRequest.START, 2, 8)))
     step(Mode.POSITION, cycle.feedback.position + 1e-4)
     assert cycle.phase is Phase.STOPPED
     assert "another host (session 00000008)" in cycle.latched
     world.tap.sent.clear()
     for _ in range(50):
         step(Mode.POSITION, cycle.feedback.position + 1e-4)
-    assert {packet[3] for packet in world.tap.sent} <= {Request.READ, Request.STOP}
+    assert {packet[3] for packet in world.tap.sent} <= {TableRequest.READ, TableRequest.STOP}
 
 
 @pytest.mark.parametrize("is_mute", [False, True])
@@ -209,11 +209,11 @@ def test_torques_are_held_for_five_packets_of_a_late_cycle_and_then_the_pose_of_
     for _ in range(60):
         step(Mode.EFFORT, plant.weight_torques - 2.0 * plant.rates)
     requests = [packet[3] for packet in sent]
-    held = requests.index(Request.POSITION)
+    held = requests.index(TableRequest.POSITION)
     assert held <= 3 + 5 if is_mute else held == 5  # docs/hardware_safety.md
     assert is_mute or len({packet[12:60] for packet in sent[:held]}) == 1
-    assert (Request.EFFORT in requests[held:]) is not is_mute
-    assert (Request.STOP in requests) is is_mute
+    assert (TableRequest.EFFORT in requests[held:]) is not is_mute
+    assert (TableRequest.STOP in requests) is is_mute
     assert cycle.phase is (Phase.STOPPED if is_mute else Phase.ACTIVE)
     assert np.abs(plant.angles - before).max() < 0.02
     assert world.violations == []
@@ -222,10 +222,10 @@ def test_torques_are_held_for_five_packets_of_a_late_cycle_and_then_the_pose_of_
 def test_commands_that_come_twice_or_late_are_not_followed():
     world = World().started()
     angles = world.table.plant.angles
-    judged(world, Request.POSITION, angles + 0.01)
+    judged(world, TableRequest.POSITION, angles + 0.01)
     number = world.number
-    assert judged(world, Request.POSITION, angles, number=number) == []
-    assert judged(world, Request.START, [0.0] * 6, number=number - 1) == []
+    assert judged(world, TableRequest.POSITION, angles, number=number) == []
+    assert judged(world, TableRequest.START, [0.0] * 6, number=number - 1) == []
     np.testing.assert_array_equal(world.table.target, angles + 0.01)
     assert world.table.ignored == 2
 
@@ -238,7 +238,7 @@ def test_the_table_follows_over_a_bad_wire_without_a_violation(fault):
     world.follow(path)
     world.hold(100)
     assert not world.table.violations
-    if world.table.state_now is State.POSITION:  # ten losses in a row would brake it, rightly
+    if world.table.state_now is TableState.POSITION:  # ten losses in a row would brake it, rightly
         assert np.linalg.norm(world.table.plant.pose[:3, 3] - circle(1.0)[:3, 3]) < 1e-4
 
 
@@ -264,5 +264,5 @@ def test_a_weak_motor_is_noticed_by_its_following():
     world = World(stiffness=200.0).started()
     world.wire.fault("weak", 1.0)
     world.hold(200)
-    assert world.table.state_now is State.ALARM
+    assert world.table.state_now is TableState.ALARM
     assert any("does not follow" in alarm.text for alarm in world.driver.idle().alarms)

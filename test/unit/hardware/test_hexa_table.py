@@ -9,7 +9,7 @@ from refused import refused
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.hexa.emulator import HexaEmulator, HexaEmulatorSettings
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
-from ada_hardware.hexa.packets import State
+from ada_hardware.hexa.packets import TableState
 from ada_hardware.hexa.plant import LIMITS, LOWER, PERIOD, UPPER
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused
@@ -35,7 +35,7 @@ def test_open_reads_and_nothing_moves():
     assert feedback.is_fresh
     assert not feedback.is_driven
     np.testing.assert_allclose(feedback.position, TABLE.inverse(HOME), rtol=0, atol=1e-9)
-    assert world.table.state_now is State.BRAKED
+    assert world.table.state_now is TableState.BRAKED
     world.driver.close()
     world.driver.close()
     assert not world.table.violations
@@ -73,7 +73,7 @@ def test_torques_reach_the_motors():
 def test_closing_the_driver_of_a_driven_table_brakes_it():
     world = World().started()
     world.driver.close()
-    assert world.table.state_now is State.BRAKED
+    assert world.table.state_now is TableState.BRAKED
 
 
 def test_a_table_whose_power_was_cut_is_not_driven_when_it_answers_again():
@@ -89,7 +89,7 @@ def test_stop_brakes_and_a_new_start_goes_on_from_there():
     world = World().started()
     world.follow(joint_path(circle, 0.5))
     world.driver.stop()
-    assert world.table.state_now is State.BRAKED
+    assert world.table.state_now is TableState.BRAKED
     world.wait()
     assert not world.driver.idle().is_driven
     world.driver.start()

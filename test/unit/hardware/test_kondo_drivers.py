@@ -13,8 +13,7 @@ from refused import refused
 
 from ada_dynamics import resources
 from ada_hardware.kondo.angle_map import AngleMap, MotionError
-from ada_hardware.kondo.rcb1.codec import SLEEP, CommandFrame
-from ada_hardware.kondo.rcb1.codec import Code as Rcb1Code
+from ada_hardware.kondo.rcb1.codec import SLEEP, Rcb1Code, Rcb1Command
 from ada_hardware.kondo.rcb1.driver import Rcb1Bus
 from ada_hardware.kondo.rcb4.codec import Config
 from ada_hardware.plausibility import PlausibilityCheck
@@ -183,15 +182,15 @@ def test_a_late_answer_is_not_taken_for_that_of_the_next_question():
     bus = Rcb1Bus(world.wire, retries=0, clock=world.clock.now)
     world.device.fault("late", 0.045)  # after its time-out, and into the next question
     with pytest.raises(NoAnswer):
-        bus.ask(CommandFrame(code.GET_HOME, 0))
+        bus.ask(Rcb1Command(code.GET_HOME, 0))
     world.clock.sleep(0.1)
     world.device.fault("late", 0)
-    assert bus.ask(CommandFrame(code.GET_POSITIONS, 0)).code is code.GET_POSITIONS
+    assert bus.ask(Rcb1Command(code.GET_POSITIONS, 0)).code is code.GET_POSITIONS
     world.device.fault("late", 0.045)
     with pytest.raises(NoAnswer):
-        bus.ask(CommandFrame(code.GET_SWITCHES, 0))
+        bus.ask(Rcb1Command(code.GET_SWITCHES, 0))
     world.device.fault("late", 0)
-    answer = bus.ask(CommandFrame(code.GET_HOME, 1))  # while the late one of board 0 is still to come
+    answer = bus.ask(Rcb1Command(code.GET_HOME, 1))  # while the late one of board 0 is still to come
     assert answer.values == world.device.boards[1].home
 
 

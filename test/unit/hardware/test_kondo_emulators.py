@@ -4,7 +4,7 @@
 import pytest
 
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
-from ada_hardware.kondo.rcb1.codec import ACK, FREE, LOW, Code, CommandFrame, encode_command
+from ada_hardware.kondo.rcb1.codec import ACK, FREE, LOW, Rcb1Code, Rcb1Command, encode_command
 from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
 from ada_hardware.kondo.rcb4 import codec as m
 from ada_hardware.kondo.rcb4 import codec as rcb4
@@ -35,7 +35,7 @@ def told(emulator, text, now=0.0):
 
 
 def asked(emulator, code, board=-1, values=(), now=0.0):
-    replies = emulator.receive(encode_command(CommandFrame(code, board, tuple(values))), now)
+    replies = emulator.receive(encode_command(Rcb1Command(code, board, tuple(values))), now)
     assert len(replies) <= 1
     return replies[0].data if replies else None
 
@@ -50,10 +50,10 @@ def test_there_is_no_answer_to_a_wrong_checksum_an_unknown_board_or_half_a_comma
 
 def test_every_answer_has_its_documented_length_and_switches_are_kept():
     emulator = khr1()
-    assert asked(emulator, Code.SET_SWITCHES, 1, (2,)) == bytes((1, ACK))
-    assert tuple(asked(emulator, Code.GET_SWITCHES, 1)[1:-1]) == (2,)
-    for code in set(Code) - {Code.SET_ID, Code.GET_ID}:
-        kind = CommandFrame(code).kind
+    assert asked(emulator, Rcb1Code.SET_SWITCHES, 1, (2,)) == bytes((1, ACK))
+    assert tuple(asked(emulator, Rcb1Code.GET_SWITCHES, 1)[1:-1]) == (2,)
+    for code in set(Rcb1Code) - {Rcb1Code.SET_ID, Rcb1Code.GET_ID}:
+        kind = Rcb1Command(code).kind
         values = tuple(90 if "channel" in field.name else field.lowest for field in kind.fields)
         answer = asked(khr1(free_is_allowed=True, max_step=0), code, 1, values)
         assert len(answer) == kind.reply_length
@@ -64,7 +64,7 @@ def test_servos_arrive_together_after_the_largest_way_at_the_speed(speed):
     emulator = khr1(max_step=0)
     target = [LOW] * 12
     target[:3], target[5:9] = [45, 20, 90], [90, 175, 180, 90]
-    asked(emulator, Code.SET_POSITIONS, 0, (speed, *target), now=1.0)
+    asked(emulator, Rcb1Code.SET_POSITIONS, 0, (speed, *target), now=1.0)
     duration = SECONDS_PER_DEGREE[speed] * 40
     emulator.advance(1.0 + duration / 2)
     angles = emulator.state()["angles"]

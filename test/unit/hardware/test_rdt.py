@@ -10,7 +10,7 @@ from refused import refused
 
 from ada_dynamics.clock import ManualClock
 from ada_hardware.force_torque.rdt.calibration import parse_calibration
-from ada_hardware.force_torque.rdt.codec import Record, encode_records
+from ada_hardware.force_torque.rdt.codec import RdtRecord, encode_records
 from ada_hardware.force_torque.rdt.driver import WRAP, NetFtDriver, NetFtSettings, SequenceWatch
 from ada_hardware.force_torque.sensor_driver import SequenceCounts
 from ada_hardware.transport.wires import Wire
@@ -73,7 +73,7 @@ class Port(Wire):
 
     def receive(self, timeout: float) -> bytes | None:
         self._number += 1
-        return encode_records(Record(self._number, self._number, 0, (0,) * 6)) if timeout > 0.0 else None
+        return encode_records(RdtRecord(self._number, self._number, 0, (0,) * 6)) if timeout > 0.0 else None
 
     def discard_input(self) -> None: ...
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
+from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.rdt.calibration import parse_calibration
 from ada_hardware.hexa import packets as hexa
 from ada_hardware.kondo.rcb1 import codec as rcb1
-from ada_hardware.kondo.rcb1.codec import COMMANDS
-from ada_hardware.kondo.rcb1.codec import Code as Rcb1Code
+from ada_hardware.kondo.rcb1.codec import COMMANDS, Rcb1Code
 from ada_hardware.kondo.rcb4 import codec as m
 from ada_hardware.kondo.rcb4 import codec as rcb4
 from ada_hardware.kondo.rcb4.codec import Move
@@ -95,52 +97,36 @@ def _hexa(data: bytes) -> None:
 
 def _hexa_seeds() -> Iterable[bytes]:
     six = (0.1,) * 6
-    status = hexa.Status(hexa.State.POSITION, 7, 9, 1, (0, 1, 2, 3, 4, 5), 1.5, six, six, six)
+    status = hexa.TableStatus(hexa.TableState.POSITION, 7, 9, 1, (0, 1, 2, 3, 4, 5), 1.5, six, six, six)
     return [
-        hexa.encode_command(hexa.CommandPacket(hexa.Request.POSITION, 1, 2, six))[:-4],
+        hexa.encode_command(hexa.CommandPacket(hexa.TableRequest.POSITION, 1, 2, six))[:-4],
         hexa.encode_status(status)[:-4],
     ]
 
 
 # --- Kondo ------------------------------------------------------------------------------------------------------------
-_RCB1_ASKED = [rcb1.CommandFrame(Rcb1Code.GET_POSITIONS, 0), rcb1.CommandFrame(Rcb1Code.GET_ID)]
-_RCB4_ASKED: list[m.CommandFrame] = [m.ReadRam(0x92, 186), m.Version(), m.AckCheck()]
+_RCB1_ASKED = [rcb1.Rcb1Command(Rcb1Code.GET_POSITIONS, 0), rcb1.Rcb1Command(Rcb1Code.GET_ID)]
+_RCB4_ASKED: list[m.Rcb4Command] = [m.ReadRam(0x92, 186), m.Version(), m.AckCheck()]
 
 
-def _way(data: bytes, commands: Any, replies: Any, asked: list[Any]) -> Iterator[Any]:
-    """Beside commands, the rest is read as replies to one of some commands, or as commands with wrong values."""
+def _kondo(codec: Any, asked: list[Any], data: bytes) -> None:
+    """Read the rest as commands, and as replies to one of some commands, which the first byte selects."""
     way = data[0] >> 6 if data else 0
-    yield replies(asked[way % len(asked)])
-    if way == 0:
-        yield commands(checks_values=False)
-
-
-def _rcb1(data: bytes) -> None:
-    parsers: list[Any] = [rcb1.CommandParser(), *_way(data, rcb1.CommandParser, rcb1.ReplyParser, _RCB1_ASKED)]
+    commands, replies = codec.command_parser(), codec.reply_parser(asked[way % len(asked)])
     for piece in _pieces(data):
-        for command in parsers[0].feed(piece):
-            assert rcb1.decode_command(rcb1.encode_command(command)) == command
-        for parser in parsers[1:]:
-            parser.feed(piece)
-    assert all(parser.waiting <= len(data) for parser in parsers)
+        for command in commands.feed(piece):
+            with suppress(InputError):  # a value out of range, which is not encoded
+                assert codec.decode_command(codec.encode_command(command)) == command
+        replies.feed(piece)
+    assert max(commands.waiting, replies.waiting) <= min(len(data), 255)
 
 
 def _rcb1_seeds() -> Iterator[bytes]:
     for kind in COMMANDS.values():
         values = tuple(field.lowest for field in kind.fields)
         board = 3 if kind.names_board else rcb1.NO_BOARD
-        yield b"\x3f" + rcb1.encode_command(rcb1.CommandFrame(kind.code, board, values))
-        yield b"\x07" + rcb1.encode_reply(rcb1.Reply(kind.code, 0, tuple(f.lowest for f in kind.reply or ())))
-
-
-def _rcb4(data: bytes) -> None:
-    parsers: list[Any] = [rcb4.CommandParser(), *_way(data, rcb4.CommandParser, rcb4.ReplyParser, _RCB4_ASKED)]
-    for piece in _pieces(data):
-        for command in parsers[0].feed(piece):
-            assert rcb4.decode_command(rcb4.encode_command(command)) == command
-        for parser in parsers[1:]:
-            parser.feed(piece)
-    assert all(parser.waiting <= 255 for parser in parsers)
+        yield b"\x3f" + rcb1.encode_command(rcb1.Rcb1Command(kind.code, board, values))
+        yield b"\x07" + rcb1.encode_reply(rcb1.Rcb1Reply(kind.code, 0, tuple(f.lowest for f in kind.reply or ())))
 
 
 def _rcb4_seeds() -> Iterator[bytes]:
@@ -150,7 +136,7 @@ def _rcb4_seeds() -> Iterator[bytes]:
         yield b"\x3f" + rcb4.encode_command(command)
     for way, asked in enumerate(_RCB4_ASKED):
         size = rcb4.data_length(asked)
-        yield bytes([way << 6 | 0x3F]) + rcb4.encode_reply(rcb4.Reply(m.code_of(asked), bytes(size) if size else b""))
+        yield bytes([way << 6 | 0x3F]) + rcb4.encode_reply(rcb4.Rcb4Reply(m.code_of(asked), bytes(size or 0)))
 
 
 # --- Net F/T ----------------------------------------------------------------------------------------------------------
@@ -181,7 +167,7 @@ _PAGE_WORDS = (
 TARGETS = (
     Target("pa10", "packets of a PA-10 and what they carry", _pa10, _pa10_seeds, longest=300),
     Target("hexa", "packets of a HEXA table", _hexa, _hexa_seeds, longest=200),
-    Target("rcb1", "frames of an RCB-1, in pieces", _rcb1, _rcb1_seeds, longest=200),
-    Target("rcb4", "frames of an RCB-4, in pieces", _rcb4, _rcb4_seeds, longest=300),
+    Target("rcb1", "frames of an RCB-1, in pieces", partial(_kondo, rcb1, _RCB1_ASKED), _rcb1_seeds, longest=200),
+    Target("rcb4", "frames of an RCB-4, in pieces", partial(_kondo, rcb4, _RCB4_ASKED), _rcb4_seeds, longest=300),
     Target("netft", "page with the calibration of a Net F/T", _netft, _netft_seeds, words=_PAGE_WORDS),
 )
