@@ -37,30 +37,30 @@ class RobotReport:
         status, commands = self._robot.status(), self._commands
         (received, missed), counts = self._counts_before, status.counts
         self._counts_before = counts.received, counts.missed
-        came, asked = counts.received - received, counts.received - received + counts.missed - missed
-        share = came / asked if asked >= _TELLING else None
+        new, asked = counts.received - received, counts.received - received + counts.missed - missed
+        share = new / asked if asked >= _TELLING else None
         publishers = self._lease.senders()
         refused = refusals(status, commands)
         count = sum(count for reason, count in refused.items() if reason != Reason.NOT_ACTIVE)
         is_new, self._refused_before = count > self._refused_before, count
         values: dict[str, object] = {
             "phase": status.phase.value,
-            "because": status.reason,
+            "reason": status.reason,
             "armed": status.is_armed,
             "operating mode": status.operating_mode,
-            "greatest speed of the tool [m/s]": _finite(status.tool_speed),
+            "tool speed limit [m/s]": _finite(status.tool_speed),
             "alarms": in_words(status.alarms),
-            "commands taken": status.accepted,
-            "age of the newest [s]": _finite(status.command_age),
+            "commands accepted": status.accepted,
+            "command age [s]": _finite(status.command_age),
             "publishers of joint_commands": ", ".join(publishers) or "none",
             "commander": self._lease.holder_name,
             **{f"refused: {reason}": n for reason, n in sorted(refused.items())},
             "last refusal": newest_refusal(status, commands),
             **link_values(status.counts, share),
-            "cycles without an answer": status.missed_cycles,
-            "cycles later than half the device's watchdog": status.late_cycles,
-            "longest gap between exchanges [ms]": 1e3 * status.longest_gap,
-            "newest reading [s ago]": _finite(status.feedback_age),
+            "cycles without a reply": status.missed_cycles,
+            "cycles late by half of the watchdog timeout": status.late_cycles,
+            "longest interval between exchanges [ms]": 1e3 * status.longest_gap,
+            "feedback age [s]": _finite(status.feedback_age),
             **dict(status.values),
             **(period_values(status.periods) if status.periods is not None else {}),
             "cycle runs in": status.place,
@@ -68,7 +68,7 @@ class RobotReport:
             "notes": "; ".join(status.notes),
         }
         if self._whole is not None and self._whole.missing:
-            values["motors of the model that the device lacks"] = ", ".join(self._whole.missing)
+            values["motors of the model missing in the device"] = ", ".join(self._whole.missing)
         return Status(*self._verdict(status, share, publishers, is_new=is_new), values)
 
     def _verdict(
@@ -103,24 +103,24 @@ def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
     values: dict[str, object] = {
         "state": status.state.value,
         "rate [Hz]": status.rate,
-        "newest reading [s ago]": _finite(status.age),
+        "reading age [s]": _finite(status.age),
         "readings": status.readings,
-        "not published": withheld,
-        "saturated": status.saturated,
-        "called wrong by the device": status.errors,
-        "with a tool that could not be taken off": status.uncompensated,
-        "zero was taken": status.is_biased,
+        "readings not published": withheld,
+        "saturated readings": status.saturated,
+        "readings with a device error": status.errors,
+        "readings without tool compensation": status.uncompensated,
+        "zero set": status.is_biased,
         "zero [N, N m]": ", ".join(f"{one:.4g}" for one in status.bias),
-        "limit that was passed": status.passed_limit,
-        "opened anew": status.reopened,
+        "exceeded limit": status.passed_limit,
+        "reconnections": status.reopened,
         **link_values(status.counts, None),
         "records lost": status.sequence.lost,
         "records late or repeated": status.sequence.late,
-        "times that the device began to count anew": status.sequence.restarted,
+        "restarts of the record numbers": status.sequence.restarted,
     }
     if status.identity is not None:
         values["sensor"] = f"{status.identity.name} {status.identity.version}".strip()
-        values["scales from"] = status.identity.source
+        values["source of the scales"] = status.identity.source
     text = "; ".join(status.problems) or f"{status.rate:.4g} readings per second"
     return Status(status.level, text, values)
 
@@ -140,16 +140,16 @@ def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:
     """Communication statistics."""
     asked = counts.received + counts.missed
     values: dict[str, object] = {
-        "answers that came [%]": 100.0 * counts.received / asked if asked else None,
+        "replies received [%]": 100.0 * counts.received / asked if asked else None,
         "frames sent": counts.sent,
-        "answers taken": counts.received,
-        "answers missing": counts.missed,
-        "frames refused": counts.refused,
-        "frames sent again": counts.retries,
-        "last trouble on the wire": counts.last_problem,
+        "replies accepted": counts.received,
+        "replies missing": counts.missed,
+        "frames rejected": counts.refused,
+        "frames retransmitted": counts.retries,
+        "last communication error": counts.last_problem,
     }
     if share is not None:
-        values["answers that came since the last report [%]"] = 100.0 * share
+        values["replies received since the last report [%]"] = 100.0 * share
     return values
 
 

@@ -302,9 +302,9 @@ class HardwareNode(ManagedNode):
             "devices": ", ".join(f"{plan.name} ({plan.kind.name})" for plan in self.plans),
             "addresses": ", ".join(f"{plan.name}: {plan.driver.url}" for plan in self.plans),
             "dry run": self._settings.value.dry_run,
-            "stopped because": latched,
+            "reason of the stop": latched,
             "last problem": "" if self.problem is None else str(self.problem),
-            "looks that failed": self._failures,
+            "failed iterations": self._failures,
             **period_values(self.loop.statistics.summary()),
         }
         if self.loop.failure is not None:

@@ -153,19 +153,19 @@ class CommandInputs:
         self._log_new()
         senders = sorted(self._commands.senders().values())
         values: dict[str, object] = {
-            "taken": guard.accepted,
+            "accepted": guard.accepted,
             "refused": sum(guard.refused.values()),
             "publishers of joint_commands": ", ".join(senders) or "none",
         }
-        values["ended without a newer one"] = self._plant.stale
+        values["commands timed out"] = self._plant.stale
         reasons = guard.refused + self._plant.trajectory.refused
         values.update({f"refused: {Reason(reason).name.lower()}": n for reason, n in sorted(reasons.items())})
         values.update({f"refused on {topic}": n for topic, n in sorted(self.others.items())})
         values.update({f"last refusal on {topic}": text for topic, text in sorted(self._last.items())})
         if guard.last_accepted_at is not None:
-            values["newest one taken [s ago]"] = self._now() - guard.last_accepted_at
+            values["age of the last accepted command [s]"] = self._now() - guard.last_accepted_at
         if self._age is not None:
-            values["age of the newest by its stamp [ms]"] = 1e3 * self._age
+            values["command age by its stamp [ms]"] = 1e3 * self._age
         if guard.last_refusal:
             values["last refusal"] = guard.last_refusal
         if len(senders) > 1:

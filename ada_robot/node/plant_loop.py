@@ -218,7 +218,7 @@ class PhysicsStatus:
             "simulated time [s]": loop.latest.t,
             "steps": loop.latest.step,
             "real-time factor": loop.factor,
-            "real-time factor wanted": loop.requested_factor or "as fast as it goes",
+            "requested real-time factor": loop.requested_factor or "as fast as possible",
             "time dropped since the last report [s]": dropped,
             "periods missed since the last report": max(new.missed, 0),
             **period_values(summary),
@@ -253,7 +253,7 @@ def loop_status(model: Model, loop: PlantLoop) -> Callable[[], Status]:
     def report() -> Status:
         dynamics = loop.plant.dynamics
         gap = float(np.max(dynamics.constraints.closure_error(loop.latest.q)))
-        values = {"largest gap [m, rad]": gap, "loops": ", ".join(names)}
+        values = {"closure error [m, rad]": gap, "loops": ", ".join(names)}
         if gap > WIDEST_GAP:
             return Status(Level.ERROR, f"a loop has a closure error of {gap:.3g} [m, rad]", values)
         return Status(Level.OK, "all loops are closed", values)

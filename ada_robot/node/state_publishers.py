@@ -246,7 +246,7 @@ class LoadPublishers:
     def status(self) -> Status:
         """Return the status, with the joints whose wrenches are indeterminate."""
         open_ones = () if self._loads is None else self._loads.not_unique
-        values = {"wrenches of": ", ".join(self._topics), "not determined by the motion": ", ".join(open_ones)}
+        values = {"wrenches of": ", ".join(self._topics), "indeterminate wrenches": ", ".join(open_ones)}
         for loop in self._loops:
             if loop.failure is not None:
                 return Status(Level.ERROR, f"a thread has ended: {loop.failure}", values)

@@ -61,7 +61,7 @@ def period_values(summary: PeriodSummary) -> dict[str, object]:
     return {
         "wake-ups": summary.count,
         "missed periods": summary.missed,
-        "time given up [s]": summary.slipped_s,
+        "skipped time [s]": summary.slipped_s,
         "period p50 [ms]": summary.period_p50 * _MS,
         "period p99 [ms]": summary.period_p99 * _MS,
         "period p99.9 [ms]": summary.period_p999 * _MS,

@@ -93,7 +93,7 @@ def test_the_node_follows_a_robot_that_leaves_its_phase_and_reports_the_reason(r
         ros.wait(lambda: node.phase == "inactive", what="the node to follow")
         device = told.newest(lambda state: state["phase"] == "inactive")["devices"]["pa10"]
         assert (device["phase"], device["reason"]) == (phase.value, why)
-        ros.wait(lambda why=why: diagnosed(reports, "pa10").get("because") == why, what="the report")
+        ros.wait(lambda why=why: diagnosed(reports, "pa10").get("reason") == why, what="the report")
         assert diagnosed(reports, "pa10")["level"] == level
         assert node.failure is None and call(ros, "stop").success and call(ros, "reset").success
         assert transition(ros, "activate")

@@ -56,7 +56,7 @@ def test_an_arm_whose_commander_falls_silent_comes_to_rest_and_starts_again_wher
     Commander(ros).ready().until(lambda: angles(device)[0] > 0.05, velocity=TURN)
     ros.wait(lambda: node.phase == "inactive", what="the node to see that nobody commands")
     assert life(ros) == "inactive"
-    ros.wait(lambda: "no command" in diagnosed(reports, "pa10").get("because", ""), what="the reason in the report")
+    ros.wait(lambda: "no command" in diagnosed(reports, "pa10").get("reason", ""), what="the reason in the report")
     rest = angles(device)
     assert 0.05 < rest[0] < 0.05 + 0.3 * 10.0
     for _ in range(2):

@@ -117,7 +117,7 @@ def test_an_unexpected_error_in_a_cycle_ends_neither_the_node_nor_the_commands_o
     node = hardware(ros, fleet, **TWO, until="active")
     left, right = fleet.made
     reading, left.feedback = left.feedback, None
-    ros.wait(lambda: int(diagnosed(reports, "node").get("looks that failed", 0)) > 3, what="failures")
+    ros.wait(lambda: int(diagnosed(reports, "node").get("failed iterations", 0)) > 3, what="failures")
     Commander(ros, "right/joint_commands").ready().until(lambda: right.told, velocity=STILL)
     assert call(ros, "stop").success and left.phase is Phase.STOPPED and node.failure is None
     left.feedback = reading

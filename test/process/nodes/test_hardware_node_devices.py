@@ -52,7 +52,7 @@ def test_the_wrenches_of_a_sensor_are_published_and_zeroed_and_its_silence_is_re
     # on a busy machine the samples may take longer than the sensor has for them
     ros.wait(lambda: call(ros, "bias").success, what="a zero")
     assert np.abs(force_of(wrenches.next())).max() < 2.0  # [N]; noise of two counts
-    ros.wait(lambda: diagnosed(reports, "dynpick").get("zero was taken") == "true", what="the report")
+    ros.wait(lambda: diagnosed(reports, "dynpick").get("zero set") == "true", what="the report")
     for act, is_silent in ((sensor.freeze, True), (sensor.thaw, False)):
         act()
         ros.wait(lambda s=is_silent: (diagnosed(reports, "dynpick").get("level") == 2) is s, what="the silence")
@@ -81,7 +81,7 @@ def test_a_force_over_its_limit_stops_the_robots_of_the_node(ros, fleet, sensor)
     ros.wait(lambda: node.phase == "inactive", what="the node to follow")
     assert fleet.robot.phase is Phase.STOPPED and fleet.robot.reason.startswith("hand: ")
     assert node.devices.latched == fleet.robot.reason
-    ros.wait(lambda: diagnosed(reports, "hand").get("limit that was passed"), what="the sensor's report")
+    ros.wait(lambda: diagnosed(reports, "hand").get("exceeded limit"), what="the sensor's report")
     ros.wait(lambda: diagnosed(reports, "node")["level"] == 2, what="the node's report")
     sensor.fault("fx", 0.0)
     wrenches.newest(lambda one: abs(one.wrench.force.x) < 1.0)
