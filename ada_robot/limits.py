@@ -163,7 +163,7 @@ class Limits:
     """
 
     def __init__(self, limits: Sequence[JointLimit]) -> None:
-        """Args: limits of the joints, in their order."""
+        """Copy the limits of the joints to arrays, in their order."""
         self.names = tuple(limit.name for limit in limits)
         self.lower = np.array([limit.lower for limit in limits], dtype=np.float64)
         self.upper = np.array([limit.upper for limit in limits], dtype=np.float64)

@@ -133,7 +133,7 @@ class NonBlockingOutput:
     """
 
     def __init__(self, descriptor: int = STDERR, room: int = ROOM, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Args: descriptor to replace; capacity of the queue [bytes]; clock of the timeout of `close`."""
+        """Prepare the replacement of a descriptor by a queue of `room` bytes; `clock`: for the timeout of `close`."""
         self._descriptor, self._room, self._clock = descriptor, room, clock
         self.dropped = 0
         self._waiting: deque[bytes] = deque()

@@ -324,10 +324,10 @@ class Robot:
             link.ask("stop", timeout, why=why)
 
     def reset(self, timeout: float = 10.0) -> None:
-        """Clear alarms and the latched stop without motion. The phase becomes INACTIVE.
+        """Clear alarms and the latched stop without motion, after the end of a ramp. The phase becomes INACTIVE.
 
         Raises:
-            Refused: if the robot is neither STOPPED nor INACTIVE, or not yet at rest.
+            Refused: if the robot is STARTING or ACTIVE, or is stopped before the reset.
             DeviceAlarm: if an alarm remains.
         """
         self._opened("reset").ask("reset", timeout)

@@ -119,7 +119,7 @@ class HexaKinematics:
     """
 
     def __init__(self, geometry: HexaGeometry | None = None) -> None:
-        """Args: dimensions; default: those of the catalogue's `hexa`."""
+        """Compile the kinematics for given dimensions; default: those of the catalogue's `hexa`."""
         self.geometry = geometry or HexaGeometry()
         self._inverse, self._rods = _compiled(self.geometry)
 

@@ -95,7 +95,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
     ANGLE_MAP: ClassVar[str]  # in config/
 
     def __init__(self, settings: S, parser: FrameParser[C]) -> None:
-        """Args: settings of the emulator; parser of the commands. Raises InputError for an invalid angle map."""
+        """Read the angle map; InputError if it is invalid. `parser`: parser of the commands."""
         super().__init__(settings)
         self.map = AngleMap.read(settings.angle_map or resources.find("config", self.ANGLE_MAP), self.BOARD)
         self._parser, self._random = parser, random.Random(settings.seed)

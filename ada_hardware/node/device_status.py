@@ -27,7 +27,7 @@ class RobotReport:
     def __init__(
         self, robot: Robot, commands: JointCommands, lease: Lease, whole: StateEstimator | None = None
     ) -> None:
-        """Args: the robot, its received commands, the lease of its commander, and its full state if it has a model."""
+        """Report on a robot, its received commands, its commander, and its full state if it has a model."""
         self._robot, self._commands, self._lease, self._whole = robot, commands, lease, whole
         self._counts_before = (0, 0)  # received and missed replies at the last report
         self._refused_before = 0

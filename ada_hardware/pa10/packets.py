@@ -103,7 +103,7 @@ class PacketParser:
     """
 
     def __init__(self, variant: Variant, sender: int) -> None:
-        """Args: variant of the controller; sender whose packets are accepted, HOST or CONTROLLER."""
+        """Accept packets of a variant from one sender, HOST or CONTROLLER."""
         self._sender, self._receiver = sender, CONTROLLER if sender == HOST else HOST
         self._sizes = _sizes(variant, sender)
         self.refused = self.odd_sizes = 0

@@ -45,7 +45,7 @@ class AnglePlausibility(PlausibilityCheck):
     """Checks angles against earlier ones, and against the reported speeds."""
 
     def __init__(self, limits: Sequence[JointLimit]) -> None:
-        """Args: limits of the axes."""
+        """Derive the plausible speeds from the limits of the axes."""
         fastest = _FASTER * np.array([limit.velocity for limit in limits])
         super().__init__(fastest, _NEAR, in_a_row=_TIMES, accepts_first=True)
         self._gone = np.zeros(len(limits))  # [rad] integrated speed since the angle last changed

@@ -30,7 +30,7 @@ class SocketPort(Wire):
     """Errors that count as lost packets: peer switched off, queue full."""
 
     def __init__(self, url: str, connected: socket.socket, claim: socket.socket | None = None) -> None:
-        """Args: address for messages; the socket; the claim of the address, closed with it."""
+        """Use a connected socket; `url`: address for messages, `claim`: closed with the socket."""
         self.url = url
         self._socket, self._claim = connected, claim
         connected.setblocking(False)

@@ -29,7 +29,7 @@ class MarkerMessages:
     """Creates consecutive marker messages."""
 
     def __init__(self, frame: str, lifetime: float) -> None:
-        """Args: world frame; lifetime of a marker that is not renewed [s], 0 for unlimited."""
+        """Create messages in a world frame; markers that are not renewed expire after `lifetime` [s], 0 for never."""
         nanoseconds = round(lifetime * NANOSECONDS)
         self._frame = frame
         self._lifetime = Duration(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)

@@ -31,7 +31,7 @@ class HaltDetector:
     """Detects halts of the thread that calls `poll`."""
 
     def __init__(self, longest: float, clock: Callable[[], float] = SYSTEM_CLOCK.since_boot) -> None:
-        """Args: longest time between calls without a halt [s]; steady clock [s]."""
+        """Count longer times than `longest` [s] between calls as halts; `clock`: steady clock [s]."""
         self._longest, self._clock = longest, clock
         self._looked_at = clock()
         self._awake_before = self._settled_at = -1e9  # last call before a halt, end of the delivery [s]
@@ -145,7 +145,7 @@ class JointCommands(CommandGuard):
     def __init__(
         self, limits: Sequence[JointLimit], modes: frozenset[Mode], clock: Callable[[], float] = SYSTEM_CLOCK
     ) -> None:
-        """Args: limits of all joints, in the order of the robot; supported modes; steady clock [s]."""
+        """Set the limits of all joints, in the order of the robot, and the modes; `clock`: steady clock [s]."""
         super().__init__(limits)
         self._clock = clock
         self._index = {name: i for i, name in enumerate(self._joints)}

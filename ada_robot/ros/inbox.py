@@ -80,7 +80,7 @@ class Taker:
     """Takes messages of one type; for one thread."""
 
     def __init__(self, kind: Any) -> None:
-        """Args: message type."""
+        """Allocate the memory of a message type."""
         self._kind, self._libraries = kind, _libraries()
         self._info, self._bytes = _Info(), _Bytes()
         if self._libraries is not None:

@@ -124,7 +124,7 @@ class DemandShaper:
     """
 
     def __init__(self, rules: JointRules, period: float) -> None:
-        """Args: joint rules; cycle time [s]. `rest_at` sets the initial positions."""
+        """Set joint rules and cycle time [s]; `rest_at` sets the initial positions."""
         self._rules, self._period = rules, period
         self._speeds = SpeedBounds(rules, rules.acceleration, rules.deceleration, period, rules.tool)
         self._none = self.effort = np.zeros(len(rules.names))

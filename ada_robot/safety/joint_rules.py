@@ -124,7 +124,7 @@ class DemandGuard(Tally):
     """Checks demands against the joint rules: each is accepted or refused as a whole, never clipped, and counted."""
 
     def __init__(self, rules: JointRules, modes: Iterable[Mode], max_age: float) -> None:
-        """Args: joint rules; modes supported by the driver; maximum age of a demand [s]."""
+        """Set joint rules, modes of the driver, and the maximum age of a demand [s]."""
         super().__init__()
         self._rules, self._modes, self._max_age = rules, frozenset(modes), max_age
 

@@ -74,7 +74,7 @@ class StateMonitor:
     """
 
     def __init__(self, rules: JointRules, settings: SafetySettings, period: float) -> None:
-        """Args: joint rules; settings with the margins; cycle time [s]."""
+        """Set joint rules, settings with the margins, and cycle time [s]."""
         self._rules, self._settings, self._period = rules, settings, period
         self.names = rules.names
         self._tool = ToolMonitor(rules.tool, rules.longest_ramp + settings.drive_lag)

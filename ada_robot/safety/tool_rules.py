@@ -158,7 +158,7 @@ class ToolMonitor:
     """
 
     def __init__(self, rules: ToolRules, ramp: float = 0.0) -> None:
-        """Args: limits of the tool point; maximum duration of slowing down [s]."""
+        """Set limits of the tool point, and the maximum duration of slowing down [s]."""
         self._rules, self._ramp = rules, ramp
         self._speed = self._desired = rules.speed
         self._lowered_at = -math.inf

@@ -19,7 +19,7 @@ class DeadMan:
     """
 
     def __init__(self, settings: SafetySettings, *, can_ramp: bool) -> None:
-        """Args: settings with the timeouts; whether the robot can be held by demands (not so with efforts only)."""
+        """Set the timeouts; `can_ramp`: the robot can be held by demands (not so with efforts only)."""
         self._settings, self._can_ramp = settings, can_ramp
         self.begin()
 

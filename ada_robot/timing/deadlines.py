@@ -46,7 +46,7 @@ class Stamps:
     """Conversion from the steady clock to another clock of the same rate, which may be set."""
 
     def __init__(self, now: Callable[[], int], steady: Callable[[], int] = SYSTEM_CLOCK.now_ns) -> None:
-        """Args: other clock and steady clock [ns]."""
+        """Convert from the steady clock to the clock of `now` [ns]."""
         self._now, self._steady = now, steady
         self._offset: int | None = None
         self._last = 0
@@ -341,7 +341,7 @@ class Deadlines:
     """
 
     def __init__(self, now: int) -> None:
-        """Args: present time [ns]. Call `follow` before other methods."""
+        """Start at the present time [ns]; `follow` must be called before other methods."""
         self.period, self.next = -1.0, now
         self._origin = self.last = now
         self._count = 0

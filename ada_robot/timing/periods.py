@@ -89,7 +89,7 @@ class PeriodStatistics:
     """
 
     def __init__(self, clock: Callable[[], int] = SYSTEM_CLOCK.now_ns) -> None:
-        """Args: clock of the covered time [ns]."""
+        """Start at the present time of a clock [ns]."""
         self._clock = clock
         self.restart()
 
@@ -135,7 +135,7 @@ class PeriodTrace:
     COLUMNS = ("woke_ns", "late_ns", "due")
 
     def __init__(self, path: Path, capacity: int = 2**20) -> None:
-        """Args: path of the file; number of wake-ups, of which later ones are dropped (2^20: 17 minutes at 1 kHz)."""
+        """Allocate memory for a number of wake-ups; later ones are dropped (2^20: 17 minutes at 1 kHz)."""
         self.path = path
         self._rows = array("q", bytes(8 * len(self.COLUMNS) * capacity))
         self._next = 0

@@ -64,7 +64,7 @@ class DynPickDriver(SensorDriver[DynPickSettings, DynPickRecord]):
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Args as of `SensorDriver`; `sleep` waits until the next request is due [s]."""
+        """Create the driver as `SensorDriver`; `sleep` waits until the next request is due [s]."""
         super().__init__(settings, wire=wire, clock=clock)
         self._sleep = sleep
         self._parser = DynPickParser()

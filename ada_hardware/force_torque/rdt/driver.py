@@ -160,7 +160,7 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         clock: Callable[[], float] = time.monotonic,
         fetch: Callable[[str], bytes] = fetch_page,
     ) -> None:
-        """Args as of `SensorDriver`; `fetch` reads a page by its address."""
+        """Create the driver as `SensorDriver`; `fetch` reads a page by its address."""
         super().__init__(settings, wire=wire, clock=clock)
         self._fetch = fetch
         self._rate = settings.rate
