@@ -257,7 +257,8 @@ class Connection:
         """Remove all topics; call it on the thread that spins the node, when no other thread uses them."""
         for name in (*self.robots, *self.sensors):
             self._health.remove(name)
-        for part in (*self.robots.values(), *self.sensors.values(), *self._frames.values()):
+        parts: list[RobotTopics | SensorTopics | Frames] = [*self.robots.values(), *self.sensors.values()]
+        for part in [*parts, *self._frames.values()]:
             part.close()
         if self._fixed is not None:
             self._node.destroy_publisher(self._fixed)
