@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """pinocchio for tests: whoever imports this is skipped where it is not installed."""
 
-from __future__ import annotations
-
 import pytest
 
 from ada_experiments.pinocchio_tree import Frame

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation as a site: every public name is on a reference page, no page is lost, no link leads nowhere."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What README and documentation show can be pasted: Python runs from the top of a page down, commands are known."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

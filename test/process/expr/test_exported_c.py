@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exported C compiles without a warning and computes what the expressions say."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every command keeps to: outputs refused before the work, one word for one option, one line for a full disk."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dynamics in JAX: jit, vmap and grad give the library's own numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from framework_states import states

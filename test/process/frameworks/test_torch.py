@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dynamics in torch: its own check of gradients, the library's matrices, tensors that are not copied."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels among processes and threads: one cache for all, code where there is little room, the interpreter's lock."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

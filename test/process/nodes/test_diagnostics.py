@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnostics as a real subscriber gets them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrenches of joints as the node tells them: they explain the motion of every link, and have the bytes of ROS."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from standing_box import Row

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The oracle node on real topics: it finds its robot, compares, says what is wrong, and can come and go."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

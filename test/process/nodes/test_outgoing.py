@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages that leave the dynamics node: bytes as ROS lays them out, the numbers of the state bit for bit."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quality of service, and messages that are fetched with their senders."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("rclpy")

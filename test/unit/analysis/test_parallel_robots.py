@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds of singular poses, workspaces and their maps, against closed forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from loop_robots import slider_crank

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives against finite differences in extended precision, and the two modes against each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

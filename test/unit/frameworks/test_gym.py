@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanisms as Gymnasium environments: its own check, one among many bit for bit, tasks that can be done."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What reaches a PA-10 near its limits, after an axis was held, at reversals and stops: bytes are judged."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pa10_stream import SPEED, Stream, T, broken_rules

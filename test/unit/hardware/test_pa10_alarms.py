@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Status words of the PA-10: each documented code and bit, one by one."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

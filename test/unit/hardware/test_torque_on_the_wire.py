@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What reaches a PA-10 in torque mode while cycles are late, answers missing, or commands jump: bytes are judged."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

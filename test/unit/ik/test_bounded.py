@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damped least squares within limits, against scipy's solvers and the conditions of an optimum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

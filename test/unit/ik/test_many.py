@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thousands of goals at once: what each would get by itself, from chains and from mechanisms with loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from loop_robots import mechanism

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics against pinocchio's frame errors, closed forms of parallel robots and the PA-10, and scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from loop_robots import mechanism

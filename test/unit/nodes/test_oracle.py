@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The oracle: two engines agree, a wrong one is found, and states come from messages."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refused import refused

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pinocchio that is missing, fails in its import, or is another package is an error that names the remedy."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

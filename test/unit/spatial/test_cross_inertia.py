@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inertia between two bodies as a dense 6x6 matrix, and the constant zero, which leaves no trace in a sum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotation matrices to quaternions and to roll, pitch and yaw, and poses from both, as scipy has them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
