@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `ada convert`: files, standard streams, exit codes."""
+"""The commands `ada convert` and `ada info`: files, standard streams, exit codes, what is told of closed loops."""
 
 import io
 import json
 from functools import partial
 
+import numpy as np
 import pytest
 
 from ada_dynamics import load
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.writers import write
 
 URDF = """<robot name="four_bar"><link name="base"/>
 <link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -90,3 +93,59 @@ def test_mistakes_end_with_code_2_and_write_nothing(run, tmp_path, arguments):
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     assert run(*arguments)[:2] == (2, "")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+# Motions and motors as the mechanisms are known for.
+MOTIONS = {
+    "four_bar": (1, 3),
+    "five_bar": (2, 2),
+    "cassie_leg": (7, 5),
+}
+
+
+def loops_of(ada, *arguments):
+    code, out, err = ada("info", *arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)["loops"]
+
+
+@pytest.mark.parametrize("name", MOTIONS)
+def test_mobility_and_motors_are_those_that_the_mechanism_is_known_for(ada, name):
+    data = loops_of(ada, name)
+    mobility, motors = MOTIONS[name]
+    assert (data["mobility"], data["motors"]["velocities"]) == (mobility, motors)
+    assert data["motors"]["over_actuated_by"] == max(0, motors - mobility)
+    assert data["motors"]["under_actuated_by"] == max(0, mobility - motors)
+    assert data["start"]["closes"]
+    assert data["pose"]["gap"] < 1e-12
+    assert data["mobility"] == data["velocities"] - data["independent_conditions"]
+    assert not data["pose"]["is_singular"]
+
+
+def test_a_planar_linkage_has_unique_forces_in_its_plane_only(ada):
+    unique = loops_of(ada, "four_bar")["unique_components"]
+    in_plane = {"fx": True, "fy": False, "fz": True, "nx": False, "ny": True, "nz": False}
+    assert unique == dict.fromkeys(("joint_1", "joint_2", "joint_3", "closing"), in_plane)
+
+
+def test_the_zero_pose_is_said_to_be_open_by_its_gap(ada, tmp_path):
+    file = write(mechanisms.four_bar().model, tmp_path / "robot.urdf", "loop_joint")[0]
+    data = loops_of(ada, file)
+    assert not data["start"]["closes"]
+    assert data["start"]["gap"]["closing"] == pytest.approx(3.0, abs=1e-12)
+    assert data["pose"]["gap"] < 1e-12
+
+
+def test_a_start_pose_chooses_the_way_of_assembly(ada, tmp_path):
+    lengths = (1.0, 2.0, 1.0, 2.0)
+    model, parallel = mechanisms.four_bar(lengths)
+    (file,) = write(model, tmp_path / "robot.urdf", "loop_joint")
+    for q in (parallel, mechanisms.four_bar(lengths, crossed=True).q):
+        found = loops_of(ada, file, "--start", *q)
+        assert found["start"]["closes"]
+        np.testing.assert_allclose(found["pose"]["q"], q, atol=1e-12)
+
+
+def test_a_tree_has_no_loops_and_a_start_pose_of_the_wrong_length_is_refused(ada):
+    assert loops_of(ada, "pa10") == {}
+    assert ada("info", "four_bar", "--start", "1")[0] == 2
