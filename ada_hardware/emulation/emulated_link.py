@@ -155,55 +155,12 @@ def _checked(name: str, base: str, value: object) -> float:
     return float(value)
 
 
-class WireFaults:
-    """Connection with faults.
-
-    Attributes:
-        commands: direction to the device.
-        answers: direction to the host.
-        is_disconnected: the cable is unplugged.
-    """
-
-    def __init__(self, faults: Mapping[str, float] | None = None, *, is_stream: bool, seed: int = 0) -> None:
-        """Create the two directions.
-
-        Args:
-            faults: faults by name, see WIRE_FAULTS.
-            is_stream: stream of bytes; otherwise packets.
-            seed: seed of all random numbers.
-
-        Raises:
-            InputError: unknown fault or invalid value.
-        """
-        self.commands = FaultyDirection(2 * seed, is_stream=is_stream)
-        self.answers = FaultyDirection(2 * seed + 1, is_stream=is_stream)
-        self.is_disconnected = False
-        for name, value in (faults or {}).items():
-            self.set(name, value)
-
-    def set(self, name: str, value: float) -> None:
-        """Set a fault, or clear it with 0; raises InputError."""
-        base = base_name(name)
-        if base is None:
-            raise unknown_name("fault of wires", name, WIRE_FAULTS)
-        value = _checked(name, base, value)
-        if base == "disconnect":
-            self.is_disconnected = value > 0.0
-            self.commands.clear()
-            self.answers.clear()
-        elif base == "silence":
-            self.answers.values[base] = value
-        else:
-            for way, suffix in ((self.commands, COMMANDS), (self.answers, ANSWERS)):
-                if name in (base, base + suffix):
-                    way.values[base] = value
-
-
-class EmulatedLink(WireFaults):
+class EmulatedLink:
     """Device on a connection with faults; the owner advances the time.
 
     Attributes:
         emulator: the device.
+        is_disconnected: the cable is unplugged.
     """
 
     def __init__(
@@ -220,8 +177,10 @@ class EmulatedLink(WireFaults):
         Raises:
             InputError: unknown fault or invalid value.
         """
-        super().__init__(is_stream=emulator.WIRE == "stream", seed=seed)
-        self.emulator = emulator
+        is_stream = emulator.WIRE == "stream"
+        self._commands = FaultyDirection(2 * seed, is_stream=is_stream)  # to the device
+        self._answers = FaultyDirection(2 * seed + 1, is_stream=is_stream)  # to the host
+        self.emulator, self.is_disconnected = emulator, False
         self._now = now
         self._next_tick = now + self._tick()
         for name, value in (faults or {}).items():
@@ -231,13 +190,13 @@ class EmulatedLink(WireFaults):
         """Send a frame or packet of the host."""
         self.run(now)
         if not self.is_disconnected:
-            self.commands.send(data, self._now)
+            self._commands.send(data, self._now)
             self._deliver(self._now)
 
     def take(self, now: float) -> list[Arrival]:
         """Return all data that have arrived at the host since the last call."""
         self.run(now)
-        return self.answers.arrived(self._now)
+        return self._answers.arrived(self._now)
 
     def run(self, now: float) -> None:
         """Advance to the present time: ticks of the device and arrivals at it, in order of time."""
@@ -245,7 +204,7 @@ class EmulatedLink(WireFaults):
         if self._now - self._next_tick > LONGEST_CATCH_UP:
             self._next_tick = self._now - LONGEST_CATCH_UP
         while True:
-            time = min(self._next_tick, self.commands.next_time())
+            time = min(self._next_tick, self._commands.next_time())
             if time > self._now:
                 return
             self._deliver(time)
@@ -255,7 +214,7 @@ class EmulatedLink(WireFaults):
 
     def next_time(self) -> float:
         """Latest time of the next call of `take` [s]."""
-        return min(self._next_tick, self.commands.next_time(), self.answers.next_time())
+        return min(self._next_tick, self._commands.next_time(), self._answers.next_time())
 
     # --- faults ---------------------------------------------------------------------------------------------------
     def fault(self, name: str, value: float) -> None:
@@ -264,18 +223,19 @@ class EmulatedLink(WireFaults):
         Raises:
             InputError: unknown fault or invalid value.
         """
+        base = base_name(name)
         if name in self.emulator.FAULTS:
             self._fault_device(name, value)
-        elif base_name(name) is not None:
-            self.set(name, value)
-        else:
+        elif base is None:
             raise unknown_name("fault", name, fault_names(type(self.emulator)))
+        else:
+            self._fault_wire(name, base, _checked(name, base, value))
 
     def on(self) -> dict[str, float]:
         """Active faults with their values."""
         found = {name: value for name, value in self.emulator.faults.items() if value}
         found |= {"disconnect": 1.0} if self.is_disconnected else {}
-        for way, suffix in ((self.commands, COMMANDS), (self.answers, ANSWERS)):
+        for way, suffix in ((self._commands, COMMANDS), (self._answers, ANSWERS)):
             for name, value in way.values.items():
                 found |= {name if name == "silence" else name + suffix: value} if value else {}
         return found
@@ -298,18 +258,30 @@ class EmulatedLink(WireFaults):
                 f"fault {name} is {value!r:.80}; required is a number: {device.FAULTS[name]}.", field=name, value=value
             ) from None
 
+    def _fault_wire(self, name: str, base: str, value: float) -> None:
+        if base == "disconnect":
+            self.is_disconnected = value > 0.0
+            self._commands.clear()
+            self._answers.clear()
+        elif base == "silence":
+            self._answers.values[base] = value
+        else:
+            for way, suffix in ((self._commands, COMMANDS), (self._answers, ANSWERS)):
+                if name in (base, base + suffix):
+                    way.values[base] = value
+
     # --- helpers --------------------------------------------------------------------------------------------------
     def _tick(self) -> float:
         return max(self.emulator.tick, SHORTEST_TICK)
 
     def _deliver(self, time: float) -> None:
-        for arrival in self.commands.arrived(time):
+        for arrival in self._commands.arrived(time):
             self._send(self.emulator.receive(arrival.data, time), time)
 
     def _send(self, replies: list[TimedReply], time: float) -> None:
         if not self.is_disconnected:
             for reply in replies:
-                self.answers.send(reply.data, time + reply.delay)
+                self._answers.send(reply.data, time + reply.delay)
 
 
 def fault_names(emulator: type[Emulator[Any]]) -> dict[str, str]:
