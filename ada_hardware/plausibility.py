@@ -21,7 +21,6 @@ class PlausibilityCheck:
     Attributes:
         accepted: last accepted reading; None before the first.
         accepted_at: its time [s].
-        refused: number of rejected readings.
     """
 
     def __init__(
@@ -45,7 +44,6 @@ class PlausibilityCheck:
         self._speed, self._slack, self._in_a_row = speed, slack, in_a_row
         self._longest, self._accepts_first = longest, accepts_first
         self.accepted: Array | None = None
-        self.refused = 0
         self.accepted_at = self._suspect_time = -math.inf
         self._suspect: Array | None = None
         self._suspect_count = 0
@@ -61,7 +59,6 @@ class PlausibilityCheck:
             is_again = self._suspect is not None and self._agrees(reading, self._suspect, time - self._suspect_time)
             self._suspect_count = self._suspect_count + 1 if is_again else 1
             if self._suspect_count < self._in_a_row:
-                self.refused += self.accepted is not None
                 self._suspect, self._suspect_time = reading, time
                 return False
         self.accepted, self.accepted_at, self._suspect, self._suspect_count = reading, time, None, 0

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ada_hardware.transport.framing import FrameParser
 from ada_hardware.transport.wires import Wire
@@ -16,6 +15,7 @@ from ada_robot.errors import NoAnswer
 
 C = TypeVar("C")
 R = TypeVar("R")
+RETRIES = 4  # of a request without a reply
 _PAUSE = 0.010  # [s] before a retry, in which stale replies are discarded
 
 
@@ -38,44 +38,31 @@ class BoardBus(ABC, Generic[C, R]):
         hint: remedy for the message about a missing reply.
     """
 
-    TIMEOUT: ClassVar[float]  # [s]
     hint: str
 
-    def __init__(
-        self,
-        wire: Wire,
-        *,
-        timeout: float | None = None,
-        retries: int = 4,
-        clock: Callable[[], float] = time.monotonic,
-        counts: LinkCounts | None = None,
-    ) -> None:
+    def __init__(self, wire: Wire, timeout: float, counts: LinkCounts, clock: Callable[[], float]) -> None:
         """Use an open line.
 
         Args:
             wire: the line.
-            timeout: time between the end of a request and the end of its reply, without transmission time [s]; None:
-                TIMEOUT of the board.
-            retries: number of retries.
+            timeout: time between the end of a request and the end of its reply, without transmission time [s].
+            counts: statistics to update.
             clock: monotonic time [s].
-            counts: statistics to update; None for new ones.
         """
-        self.url = wire.url
-        self._wire, self._retries, self._clock = wire, retries, clock
-        self._timeout = self.TIMEOUT if timeout is None else timeout
-        self.counts = LinkCounts() if counts is None else counts
+        self.url, self.counts = wire.url, counts
+        self._wire, self._timeout, self._clock = wire, timeout, clock
         self._problem = ""
 
     @abstractmethod
     def _request(self, command: C) -> BoardRequest[R]:
         """Encode a command; raises InputError."""
 
-    def ask(self, command: C, retries: int | None = None) -> R:
+    def ask(self, command: C, retries: int = RETRIES) -> R:
         """Send a command until a reply is received.
 
         Args:
             command: command to send.
-            retries: number of retries; None for the default.
+            retries: number of retries.
 
         Raises:
             InputError: a value is out of range; no data were sent.
@@ -83,8 +70,7 @@ class BoardBus(ABC, Generic[C, R]):
             TransportError: the line failed.
         """
         request = self._request(command)
-        tries = 1 + (self._retries if retries is None else retries)
-        for attempt in range(tries):
+        for attempt in range(1 + retries):
             if attempt:
                 self.counts.retries += 1
                 resumed = self._clock() + _PAUSE
@@ -94,7 +80,7 @@ class BoardBus(ABC, Generic[C, R]):
             if reply is not None:
                 return reply
         text = (
-            f"{self.url}: no answer to {request.name} in {tries} tries of {self._timeout * 1e3:.0f} ms "
+            f"{self.url}: no answer to {request.name} in {1 + retries} tries of {self._timeout * 1e3:.0f} ms "
             f"({self._problem}). {self.hint}"
         )
         raise NoAnswer(text, field="command", value=request.name)

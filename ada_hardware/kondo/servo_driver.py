@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -154,10 +154,6 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     @abstractmethod
     def _connect(self, wire: Wire) -> B:
         """Create the bus on an open line."""
-
-    def _bus_options(self) -> dict[str, Any]:
-        """Arguments of a `BoardBus` from the settings."""
-        return {"timeout": self.settings.reply_timeout, "clock": self._clock, "counts": self.counts}
 
     @abstractmethod
     def _find(self) -> None:

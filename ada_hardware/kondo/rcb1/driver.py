@@ -20,7 +20,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
-from ada_hardware.kondo.board_bus import BoardBus, BoardRequest
+from ada_hardware.kondo.board_bus import RETRIES, BoardBus, BoardRequest
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import codec as c
 from ada_hardware.kondo.rcb1.codec import BAUD, NO_BOARD, Rcb1Code, Rcb1Command, Rcb1Reply, reply_parser, wire_time
@@ -34,7 +34,6 @@ _SLOWEST = c.SPEEDS - 1
 class Rcb1Bus(BoardBus[Rcb1Command, Rcb1Reply]):
     """RCB-1 boards on one serial line."""
 
-    TIMEOUT: ClassVar[float] = 0.030
     hint = f"Check the power switch, the cable, the line settings ({BAUD} baud, 8N1) and the ID of the board."
 
     def _request(self, command: Rcb1Command) -> BoardRequest[Rcb1Reply]:
@@ -149,7 +148,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return Serial(BAUD, "N", dtr=False)  # required by the level shifter in the cable
 
     def _connect(self, wire: Wire) -> Rcb1Bus:
-        return Rcb1Bus(wire, **self._bus_options())
+        return Rcb1Bus(wire, self.settings.reply_timeout, self.counts, self._clock)
 
     def _free_servos(self) -> None:
         # supported by the red servos only
@@ -180,7 +179,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self._target = angles
             for board in self._boards:
                 with suppress(NoAnswer):  # the other board must still receive its command
-                    self._send(board, angles, retries=0 if is_blind else None)
+                    self._send(board, angles, retries=0 if is_blind else RETRIES)
 
     def _find(self) -> None:
         for board in self._boards:
@@ -251,7 +250,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         levels = [i for i, per_degree in enumerate(SECONDS_PER_DEGREE) if per_degree * step <= self.period]
         return max(levels, default=0)
 
-    def _send(self, board: _BoardState, angles: Array, *, retries: int | None = None) -> None:
+    def _send(self, board: _BoardState, angles: Array, *, retries: int = RETRIES) -> None:
         """Command the servos of a board at the slowest speed."""
         values = (_SLOWEST, *self._bytes(board, angles))
         self.bus.ask(Rcb1Command(Rcb1Code.SET_POSITIONS, board.id, values), retries)

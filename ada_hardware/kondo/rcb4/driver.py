@@ -12,18 +12,18 @@ import struct
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board
-from ada_hardware.kondo.board_bus import BoardBus, BoardRequest
+from ada_hardware.kondo.board_bus import RETRIES, BoardBus, BoardRequest
 from ada_hardware.kondo.rcb4 import codec as c
 from ada_hardware.kondo.rcb4.codec import COM_SPEEDS, NACK, Rcb4Command, Rcb4Reply, code_of, reply_parser, wire_time
 from ada_hardware.kondo.servo_driver import ServoDriver, ServoSettings, fixed, servo_readings
 from ada_hardware.transport.wires import Serial, Wire
-from ada_robot.driver import Alarm
+from ada_robot.driver import Alarm, LinkCounts
 from ada_robot.errors import DeviceAlarm
 
 _WORDS = struct.Struct("<hHH")  # trim, measured position including it, target without it, from TRIM on
@@ -35,18 +35,18 @@ _LOW_BATTERY = 1  # alarm code, defined here
 class Rcb4Bus(BoardBus[Rcb4Command, Rcb4Reply]):
     """RCB-4 board on a serial line."""
 
-    TIMEOUT: ClassVar[float] = 0.05
-
-    def __init__(self, wire: Wire, *, com_speed: int = COM_SPEEDS[0], **options: Any) -> None:
+    def __init__(
+        self, wire: Wire, timeout: float, counts: LinkCounts, clock: Callable[[], float], com_speed: int
+    ) -> None:
         """Use an open line with a rate of `com_speed` [baud]; the other arguments are those of `BoardBus`."""
-        super().__init__(wire, **options)
+        super().__init__(wire, timeout, counts, clock)
         self._com_speed = com_speed
         self.hint = (
             f"Check the power switch, the cable, and the COM setting of the board: {com_speed} baud, even parity "
             f"({', '.join(map(str, COM_SPEEDS))} can be set in HeartToHeart4)."
         )
 
-    def ask(self, command: Rcb4Command, retries: int | None = None) -> Rcb4Reply:
+    def ask(self, command: Rcb4Command, retries: int = RETRIES) -> Rcb4Reply:
         """Send a command until a reply is received; raises DeviceAlarm if the board refuses it (NACK)."""
         reply = super().ask(command, retries)
         if not reply.is_ack:
@@ -122,7 +122,8 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return Serial(self.settings.com_speed, "E")
 
     def _connect(self, wire: Wire) -> Rcb4Bus:
-        return Rcb4Bus(wire, com_speed=self.settings.com_speed, **self._bus_options())
+        use = self.settings
+        return Rcb4Bus(wire, use.reply_timeout, self.counts, self._clock, use.com_speed)
 
     def _free_servos(self) -> None:
         self.bus.ask(self._moves(c.FREE, 1))
@@ -157,7 +158,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             self.bus.ask(self._moves(self._target, _frames(self.period)))
         else:
             self._target = None
-            self.bus.ask(self._moves(c.HOLD, 1), retries=0 if is_blind else None)
+            self.bus.ask(self._moves(c.HOLD, 1), retries=0 if is_blind else RETRIES)
 
     def _measured(self) -> Array:
         accepted = self._readings.accepted

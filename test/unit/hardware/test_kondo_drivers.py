@@ -2,6 +2,7 @@
 """Drivers of KHR-1 and KHR-3HV with their emulators: no jumps, only motion that was asked for, refusals."""
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +20,7 @@ from ada_hardware.kondo.rcb4.codec import Config
 from ada_hardware.plausibility import PlausibilityCheck
 from ada_hardware.registry import find
 from ada_robot.contract import Demand, Mode
+from ada_robot.driver import LinkCounts
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 from ada_robot.settings import checked
 
@@ -179,18 +181,18 @@ def test_a_low_supply_is_an_alarm_and_stops_the_start_and_a_single_low_reading_i
 
 def test_a_late_answer_is_not_taken_for_that_of_the_next_question():
     world, code = KondoWorld("khr1"), Rcb1Code
-    bus = Rcb1Bus(world.wire, retries=0, clock=world.clock.now)
+    ask = partial(Rcb1Bus(world.wire, 0.03, LinkCounts(), world.clock.now).ask, retries=0)
     world.device.fault("late", 0.045)  # after its time-out, and into the next question
     with pytest.raises(NoAnswer):
-        bus.ask(Rcb1Command(code.GET_HOME, 0))
+        ask(Rcb1Command(code.GET_HOME, 0))
     world.clock.sleep(0.1)
     world.device.fault("late", 0)
-    assert bus.ask(Rcb1Command(code.GET_POSITIONS, 0)).code is code.GET_POSITIONS
+    assert ask(Rcb1Command(code.GET_POSITIONS, 0)).code is code.GET_POSITIONS
     world.device.fault("late", 0.045)
     with pytest.raises(NoAnswer):
-        bus.ask(Rcb1Command(code.GET_SWITCHES, 0))
+        ask(Rcb1Command(code.GET_SWITCHES, 0))
     world.device.fault("late", 0)
-    answer = bus.ask(Rcb1Command(code.GET_HOME, 1))  # while the late one of board 0 is still to come
+    answer = ask(Rcb1Command(code.GET_HOME, 1))  # while the late one of board 0 is still to come
     assert answer.values == world.device.boards[1].home
 
 
