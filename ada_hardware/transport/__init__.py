@@ -38,12 +38,11 @@ def open_stream(url: str, serial: Serial) -> Wire:
     return serial_line.open_port(url, serial)
 
 
-def open_packets(url: str, *, exclusive: bool = True) -> Wire:
-    """Open a packet connection.
+def open_packets(url: str) -> Wire:
+    """Open a packet connection, and lock out other programs of this machine until it is closed.
 
     Args:
         url: udp://host:port or arcnet:INTERFACE.
-        exclusive: refuse it if another program of this machine uses it, and lock out other programs until it is closed.
 
     Raises:
         TransportError: no such host or interface, no permission, or in use; the message contains the remedy.
@@ -52,8 +51,8 @@ def open_packets(url: str, *, exclusive: bool = True) -> Wire:
 
     kind, _, place = url.partition(":")
     if kind == "udp":
-        return udp.open_udp(url, exclusive=exclusive)
+        return udp.open_udp(url)
     if kind == "arcnet" and place:
-        return arcnet.open_arcnet(place, exclusive=exclusive)
+        return arcnet.open_arcnet(place)
     text = f"{url!r} is not an address for packets; required is {_PACKETS}."
     raise TransportError(text, field="url", value=url, allowed=_PACKETS)

@@ -97,13 +97,12 @@ class ArcnetPort(SocketPort):
         return TransportError(text, field="state", value="gone")
 
 
-def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = True) -> ArcnetPort:
+def open_arcnet(interface: str, *, any_kind: bool = False) -> ArcnetPort:
     """Open a raw packet socket on an interface.
 
     Args:
         interface: name, such as arc0.
         any_kind: accept interfaces of other networks; for tests on a pair of virtual Ethernets.
-        exclusive: see `transport.open_packets`.
 
     Raises:
         TransportError: no such interface, not ARCNET, down, no permission, in use, or not Linux.
@@ -119,7 +118,7 @@ def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = Tru
         raise TransportError(text, field="interface", value=interface, allowed=tuple(arcnet_interfaces()))
     raw, claimed = _raw_socket(url), None
     try:
-        claimed = claim(place_of(interface), url) if exclusive else None
+        claimed = claim(place_of(interface), url)
         _bind(raw, interface, url)
     except TransportError:
         raw.close()

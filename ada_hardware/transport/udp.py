@@ -111,12 +111,11 @@ def host_and_port(url: str, *, lowest_port: int = 1) -> tuple[str, int]:
     return host, port
 
 
-def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
+def open_udp(url: str) -> SocketPort:
     """Open a connection to one peer over UDP; the presence of the peer is not checked.
 
     Args:
         url: address of the peer.
-        exclusive: see `transport.open_packets`.
 
     Raises:
         TransportError: unknown host, no network, or in use by another program.
@@ -128,7 +127,7 @@ def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
         raise TransportError(
             f"{url}: unknown host {host!r}: {problem.strerror}. Use its IP address.", field="host", value=host
         ) from None
-    claimed = claim(_place(address), url) if exclusive else None
+    claimed = claim(_place(address), url)
     one = socket.socket(family, kind, protocol)
     try:
         one.connect(address)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ from ada_hardware.emulation.host import EmulatorHost, PtyPort, UdpPort
 from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.transport import Serial, Wire, open_packets, open_stream
+from ada_hardware.transport.udp import SocketPort, host_and_port
 from ada_robot.errors import NoAnswer, TransportError
 
 pytest.importorskip("serial")
@@ -80,7 +82,9 @@ def test_answers_go_to_whom_the_newest_packet_came_from_also_after_the_cable_was
     assert end.arrivals(0.0) == [] and end.descriptors() == []
     end.open()
     assert end.url == url
-    one, other = open_packets(end.url), open_packets(end.url, exclusive=False)
+    second = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    second.connect(host_and_port(url))
+    one, other = open_packets(url), SocketPort(url, second)
     for port in (one, other, one, other):
         port.send(b"question")
         until(lambda: end.arrivals(0.0), "the question")

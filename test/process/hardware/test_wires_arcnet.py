@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_PACKET"), reason="packet
 # docs/pa10_hardware.md: head of a cyclic command of variant ce with 44 bytes of data behind
 CYCLIC = bytes.fromhex("FFFED2B70043") + bytes(44)
 START = bytes.fromhex("FFFEFEB70153")
+ALL_PROTOCOLS = 0x0003  # ETH_P_ALL of linux/if_ether.h
 ANSWER = b"the only answer, long enough"
 
 
@@ -102,7 +103,9 @@ def test_frames_of_other_programs_of_this_machine_are_heard_and_taken_for_no_ans
 ) -> None:
     one, far = pair
     name = one.url.partition(":")[2]
-    second = open_arcnet(name, any_kind=True, exclusive=False)
+    other = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    other.bind((name, ALL_PROTOCOLS))
+    second = ArcnetPort(name, other)
     for number in range(3):
         second.send(CYCLIC + bytes((number,)))
         assert far.receive(LIMIT) == CYCLIC + bytes((number,))
