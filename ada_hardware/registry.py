@@ -82,13 +82,13 @@ DRIVEN: Mapping[str, DeviceKind] = {**DEVICES, _SIMULATED.name: _SIMULATED}
 """Devices and simulation, which has neither connection nor emulator: everything that a node can drive."""
 
 
-def find(name: str, among: Mapping[str, DeviceKind] = DEVICES) -> DeviceKind:
+def find(name: str) -> DeviceKind:
     """Return a kind of device by name.
 
     Raises:
         UnknownDevice: the name is unknown.
     """
-    if name not in among:
-        text = f"no device {name!r}; the devices are {', '.join(among)}."
-        raise UnknownDevice(text, field="device", value=name, allowed=tuple(among))
-    return among[name]
+    if name not in DEVICES:
+        text = f"no device {name!r}; the devices are {', '.join(DEVICES)}."
+        raise UnknownDevice(text, field="device", value=name, allowed=tuple(DEVICES))
+    return DEVICES[name]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -180,19 +180,29 @@ class RobotDriver(ABC, Generic[S]):
 
 
 def driver_class(driver: str) -> type[RobotDriver[Any]]:
-    """Import a driver class. Args: "module:class", or a name in DRIVERS.
+    """Import a driver class by "module:class", or by a name in DRIVERS; raises as `load_class`."""
+    return load_class(DRIVERS.get(driver, driver), RobotDriver, "driver", DRIVERS)
+
+
+def load_class(path: str, base: type[Any], what: str, known: Iterable[str]) -> type[Any]:
+    """Import a class.
+
+    Args:
+        path: "module:class".
+        base: base class that it must have.
+        what: kind of the class, for messages.
+        known: names that can be given instead, for messages.
 
     Raises:
-        UnknownDevice: if it cannot be imported or is no robot driver.
+        UnknownDevice: if it cannot be imported or does not derive from `base`.
     """
-    module, _, name = DRIVERS.get(driver, driver).partition(":")
+    module, _, name = path.partition(":")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as problem:
-        known = "".join(f"{one}, " for one in DRIVERS)
-        text = f"unknown robot {driver!r}: {problem}. Use {known}or the module:class of an importable driver."
-        raise UnknownDevice(text, field="driver", value=driver, allowed=tuple(DRIVERS)) from None
-    if not (isinstance(found, type) and issubclass(found, RobotDriver)):
-        text = f"{driver!r} is no robot driver: it does not derive from RobotDriver."
-        raise UnknownDevice(text, field="driver", value=driver)
+        text = f"unknown {what} {path!r}: {problem}. Use {', '.join(known)}, or the module:class of an importable one."
+        raise UnknownDevice(text, field=what, value=path, allowed=tuple(known)) from None
+    if not (isinstance(found, type) and issubclass(found, base)):
+        text = f"{path!r} is no {what}: it does not derive from {base.__name__}."
+        raise UnknownDevice(text, field=what, value=path)
     return found

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ada_hardware.registry import DEVICES, find
-from ada_robot.errors import UnknownDevice
+from ada_robot.driver import load_class
 from ada_robot.settings import checked
 
 S = TypeVar("S")
@@ -91,30 +90,12 @@ class Emulator(ABC, Generic[S]):
 
 
 def emulator_class(name: str) -> type[Emulator[Any]]:
-    """Return the emulator class of a device.
-
-    Args:
-        name: name in the registry, or "module:class".
+    """Return the emulator class of a device, by its name in the registry or "module:class".
 
     Raises:
         UnknownDevice: no such emulator.
     """
-    if ":" not in name:
-        return find(name).emulator_class()
-    module, _, one = name.partition(":")
-    try:
-        found = getattr(import_module(module), one)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise UnknownDevice(
-            f"no emulator {name!r}: {problem}. Use one of {', '.join(DEVICES)}, or module:class.",
-            field="emulator",
-            value=name,
-            allowed=tuple(DEVICES),
-        ) from None
-    if not (isinstance(found, type) and issubclass(found, Emulator)):
-        text = f"{name!r} is not an emulator; it must be a subclass of {Emulator.__module__}.Emulator."
-        raise UnknownDevice(text, field="emulator", value=name)
-    return found
+    return load_class(name, Emulator, "emulator", DEVICES) if ":" in name else find(name).emulator_class()
 
 
 def made_emulator(name: str, settings: Mapping[str, object] | None = None) -> Emulator[Any]:

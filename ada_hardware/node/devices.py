@@ -44,12 +44,6 @@ class Devices:
         """Replace the devices; old and new ones are closed. A latched stop remains."""
         self.robots, self.sensors = dict(robots), dict(sensors)
 
-    def robot(self, name: str) -> Robot:
-        """Return a robot by name; raises Refused if there is none."""
-        if name not in self.robots:
-            raise Refused(f"{name} is not a robot, or the node is not configured.")
-        return self.robots[name]
-
     @property
     def latched(self) -> str:
         """Reason of the latched stop; "" without one."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
+from ada_hardware.pa10.packets import require_axis
 from ada_hardware.pa10.variants import AXES, Variant
 from ada_robot.errors import Refused
 
@@ -29,20 +30,8 @@ class AxisData(NamedTuple):
 
 
 def read_payload(axis: int) -> bytes:
-    """Encode the payload of a read request: board number and word address.
-
-    Args:
-        axis: axis number, 1 to 7.
-
-    Raises:
-        Refused: the axis number is out of range.
-    """
-    if not 1 <= axis <= AXES:
-        raise Refused(
-            f"PA-10: axis {axis} does not exist; axes are numbered from 1 (S1) to {AXES} (W2).",
-            field="axis",
-            value=axis,
-        )
+    """Encode the payload of a read request: board number and word address. Refused if the axis is not 1 to 7."""
+    require_axis(axis)
     board, second = divmod(axis - 1, 2)
     return bytes((board + 1, second * WORDS))
 

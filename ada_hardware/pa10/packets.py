@@ -15,7 +15,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from ada_hardware.pa10.variants import Variant
+from ada_hardware.pa10.variants import AXES, Variant
 from ada_robot.errors import Refused
 
 HOST = 0xFF  # node of the PC
@@ -74,19 +74,16 @@ def encode_packet(packet: Packet) -> bytes:
     return head + packet.payload
 
 
+def require_axis(axis: int) -> None:
+    """Refuse an axis number other than 1 to 7."""
+    if not 1 <= axis <= AXES:
+        text = f"PA-10: axis {axis} does not exist; axes are numbered from 1 (S1) to {AXES} (W2)."
+        raise Refused(text, field="axis", value=axis)
+
+
 def alarm_clear_payload(axis: int) -> bytes:
-    """Encode the payload of A.
-
-    Args:
-        axis: axis number, 1 to 7; a 6CE has no axis 3.
-
-    Raises:
-        Refused: the axis number is out of range.
-    """
-    if not 1 <= axis <= 7:
-        raise Refused(
-            f"PA-10: axis {axis} does not exist; axes are numbered from 1 (S1) to 7 (W2).", field="axis", value=axis
-        )
+    """Encode the payload of A. Refused if the axis number is not 1 to 7; a 6CE has no axis 3."""
+    require_axis(axis)
     # Big-endian (docs/pa10_hardware.md). Only the source for the CE documents A; the same is assumed for the 7C.
     return axis.to_bytes(2, "big")
 
