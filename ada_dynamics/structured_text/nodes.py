@@ -71,7 +71,7 @@ class NodeCounter:
 
     def __init__(self, where: str) -> None:
         """Initialize with the name of the source, for messages."""
-        self._where, self._left = where, MAX_NODES
+        self._where, self.left = where, MAX_NODES
 
     def count(self, amount: int = 1) -> None:
         """Count further nodes.
@@ -79,8 +79,8 @@ class NodeCounter:
         Raises:
             ModelError: the limit is exceeded.
         """
-        self._left -= amount
-        if self._left < 0:
+        self.left -= amount
+        if self.left < 0:
             raise ModelError(
                 f"{self._where}: more than {MAX_NODES} values; values repeated by an alias are counted each time."
             )
