@@ -137,6 +137,8 @@ def parse_address(address: str) -> Address:
         return Address(None, text)
     if scheme in ("package", "model"):
         name, _, path = rest.lstrip("/").partition("/")  # package:///NAME/... is accepted
+        if rest.startswith("/") and name and not path:
+            return Address(None, unquote(name))  # a file beside the description
         return _in_package(unquote(name), path)
     if scheme == "file":
         path = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest

@@ -58,6 +58,11 @@ def test_a_mesh_is_found_from_the_descriptions_place(package, address):
     assert found.samefile(mesh)
 
 
+def test_a_package_address_of_a_single_name_is_a_file_beside_the_description(package):
+    mesh = made(package[0].parent / "arm part.stl")
+    assert AddressResolver(package[0]).file("package:///arm%20part.stl") == mesh
+
+
 def test_a_package_beside_that_of_the_description_is_found(package, tmp_path):
     mesh = made(tmp_path / "ws/common_meshes/meshes/hand.dae")
     assert AddressResolver(package[0]).file("package://common_meshes/meshes/hand.dae") == mesh
