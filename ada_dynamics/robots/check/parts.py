@@ -242,9 +242,15 @@ def _range(joint: Joint, out: CheckReport) -> None:
         out.add("limit-missing", "warning", joint.where, message, fix, joint.line)
         return
     lower, upper = joint.limits.lower, joint.limits.upper
-    if lower == upper:
-        given = "lower" in element.attributes or "upper" in element.attributes
-        message = f"its limits allow no motion: lower = upper = {lower:g}" + ("." if given else ", by default.")
+    if not {"lower", "upper"} & set(element.attributes):
+        message = (
+            "its <limit> has no lower and no upper; the joint is unlimited. The default of URDF, 0 for both, would "
+            "allow no motion."
+        )
+        fix = 'Add lower="..." upper="..."' + (", or make it continuous." if joint.type.turns() else ".")
+        out.add("limit-missing", "warning", joint.where, message, fix, element.line)
+    elif lower == upper:
+        message = f"its limits allow no motion: lower = upper = {lower:g}."
         fix = "Widen the limits, or make the joint fixed" + (" or continuous." if joint.type.turns() else ".")
         severity = "note" if joint.mimic is not None else "warning"
         out.add("limit-empty", severity, joint.where, message, fix, element.line)

@@ -173,9 +173,11 @@ def _read_axes(joint: Joint, values: Attributes) -> None:
 
 
 def _limits(joint: Joint, values: Attributes) -> Limits:
-    """Read the limits; a missing lower or upper limit of a <limit> is 0, as in URDF."""
+    """Read the limits of a <limit>: one missing end is 0, as in URDF; without both ends the joint is unlimited."""
     velocity, effort = (values.number(name, math.inf, unbounded=True) for name in ("velocity", "effort"))
     if not joint.type.has_limits() and joint.kind != "spherical":
+        return Limits(velocity=velocity, effort=effort)
+    if joint.type.has_limits() and not (values.has("lower") or values.has("upper")):
         return Limits(velocity=velocity, effort=effort)
     highest = 0.0 if joint.type.has_limits() else math.inf
     lower, upper = (values.number(*end, unbounded=True) for end in (("lower", 0.0), ("upper", highest)))

@@ -74,7 +74,7 @@ ODDITIES = {
     "turns without end": ('lower="-1" upper="1"', 'lower="-1e16" upper="1e16"', {}),
     "inverted": ('lower="-1"', 'lower="2"', {"invalid-value": "error"}),
     "no motion": ('lower="-1"', 'lower="1"', {"limit-empty": "warning"}),
-    "no bounds": ('lower="-1" upper="1" ', "", {"limit-empty": "warning"}),
+    "no bounds": ('lower="-1" upper="1" ', "", {"limit-missing": "warning"}),
     "no limit": ('<limit lower="-1" upper="1" velocity="1" effort="1"/>', "", {"limit-missing": "warning"}),
     "no effort": (' effort="1"', "", {"limit-missing": "note"}),
     "zero effort": ('effort="1"', 'effort="0"', {"limit-zero": "warning"}),
