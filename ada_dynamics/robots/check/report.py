@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ada_dynamics.display import NotebookDisplay
 
 SEVERITIES = ("error", "warning", "note")
 MOST_OF_A_KIND = 100  # findings of one code that are kept
-MOTORS = ("motors-not-named", "under-actuated", "over-actuated")  # findings that are listed first
+MOTORS = ("motors-not-named", "idle-rotation", "under-actuated", "over-actuated")  # findings that are listed first
 _SHOWN = 8  # names in a message
 
 
@@ -103,9 +103,20 @@ class CheckReport(NotebookDisplay):
         counts = ", ".join(f"{n} {severity}{'' if n == 1 else 's'}" for severity, n in amounts.items())
         robot = f" (robot {self.robot!r})" if self.robot else ""
         lines = [f"{self.source}{robot}: {counts}"]
-        lines += [f"  {f}" for severity in SEVERITIES for f in self.of(severity)]
+        lines += [f"  {f}" for severity in SEVERITIES for f in _together(self.of(severity))]
         lines += [f"  ... and {n} more of [{code}]" for code, n in self.left_out.items()]
         return "\n".join(lines)
+
+
+def _together(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings of one message as one, which names their places."""
+    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.code, finding.message, finding.fix), []).append(finding)
+    return [
+        replace(same[0], where=listed([f.where for f in same]) + (f" ({len(same)})" if len(same) > 1 else ""))
+        for same in alike.values()
+    ]
 
 
 def listed(names: Sequence[str], form: Callable[[str], str] = str) -> str:
