@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics.algorithms.kinematics import transforms, velocities
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import (
     RANK,
@@ -25,12 +26,15 @@ from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.constraints.singular import directions
 from ada_dynamics.errors import ModelError
+from ada_dynamics.model.joints import Fixed
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import WORLD
 
 # Largest number of velocities; the ranks of so many take some 10 s, and grow with the cube of the number.
 LARGEST = 60
 
 _IMMOBILE = 1e-9  # velocity of a joint in motions of unit length: less is rounding
+_NEGLIGIBLE = 1e-6  # mass of a body relative to all: less belongs to a frame or a cross
 _SMALLEST_INERTIA = 1e-12  # eigenvalue of the reduced mass matrix, relative to its largest diagonal entry
 
 
@@ -46,6 +50,8 @@ class Motors:
         mobility: number of degrees of freedom.
         undriven: a joint that can move while actuators and springs are at rest; "" if there is none, or if the base
             floats.
+        idle_rotations: if all undriven motions are rotations of single links while all other links are at rest, such as
+            those of a rod about the line through its two ball joints: the link and the joint that moves most, by link.
     """
 
     joints: tuple[str, ...]
@@ -54,6 +60,7 @@ class Motors:
     driven: int
     mobility: int
     undriven: str = ""
+    idle_rotations: dict[str, str] = field(default_factory=dict)
 
     @property
     def surplus(self) -> int:
@@ -136,7 +143,7 @@ def constraint_report(model: Model, guess: ArrayLike | None = None) -> Constrain
     motions = [_motions_left(found.constraints, q, found.rank) for q in found.configurations]
     # the analysis leaves out poses that are much nearer to a singular one than most; the start may be one of them
     closed = closed_near(model, found.constraints, start)
-    return ConstraintReport(found, start, closed, _motors(model, motions), _held(model, motions))
+    return ConstraintReport(found, start, closed, _motors(model, found.configurations, motions), _held(model, motions))
 
 
 def _motions_left(constraints: ConstraintSet, q: Array, rank: int) -> Array:
@@ -144,23 +151,63 @@ def _motions_left(constraints: ConstraintSet, q: Array, rank: int) -> Array:
     return directions(constraints.jacobian(q) / constraints.weights[:, None], rank)
 
 
-def _motors(model: Model, motions: Sequence[Array]) -> Motors:
+def _motors(model: Model, configurations: Sequence[Array], motions: Sequence[Array]) -> Motors:
     are_named = tuple(model.actuated) != tuple(model.joint_names)
     joints = model.actuated if are_named else tuple(name for name in model.actuated if name != model.floating_joint)
     own = list(velocities_of(model, joints))
     driven = max(_rank(N[own]) for N in motions)
-    undriven = "" if model.floating_joint is not None else _undriven(model, motions[0], joints)
-    return Motors(tuple(joints), are_named, len(own), driven, motions[0].shape[1], undriven)
+    undriven = [np.empty((model.nv, 0))] if model.floating_joint is not None else _undriven(model, motions, joints)
+    name, idle = "", dict[str, str]()
+    if undriven[0].size:
+        name = model.joint_of_velocity(int(np.argmax(np.abs(undriven[0][:, -1]))))
+        idle = _idle_rotations(model, configurations, undriven)
+    return Motors(tuple(joints), are_named, len(own), driven, motions[0].shape[1], name, idle)
 
 
-def _undriven(model: Model, motions: Array, motors: Sequence[str]) -> str:
-    """The fastest joint while actuators and springs are at rest; "" if no joint can move."""
+def _undriven(model: Model, motions: Sequence[Array], motors: Sequence[str]) -> list[Array]:
+    """Bases of the motions that are possible while actuators and springs are at rest, one for each configuration."""
     sprung = [name for name, joint in model.joints.items() if joint.stiffness]
     at_rest = list(velocities_of(model, (*motors, *sprung)))
-    if _rank(motions[at_rest]) == motions.shape[1]:
-        return ""
-    motion = motions @ np.linalg.svd(motions[at_rest])[2][-1]
-    return model.joint_of_velocity(int(np.argmax(np.abs(motion))))
+    return [N @ _kernel(N[at_rest]) for N in motions]
+
+
+def _idle_rotations(model: Model, configurations: Sequence[Array], undriven: Sequence[Array]) -> dict[str, str]:
+    """Joint that moves most in the motion of each link that can move alone; empty if there are other motions."""
+    tree, shares = model.tree, dict[int, Array]()
+    groups = _rigid_groups(model, undriven[0])
+    for q, motions in zip(configurations, undriven, strict=True):
+        X, place = transforms(tree, q.tolist()), q.tolist()
+        moving = [velocities(tree, X, place, motion) for motion in motions.T.tolist()]
+        V = np.array([[(*body.angular, *body.linear) for body in bodies] for bodies in moving], dtype=np.float64)
+        for group in set(groups.values()):
+            alone = _kernel(V[:, [k for k in groups if groups[k] != group]].reshape(len(moving), -1).T)
+            if alone.shape[1] == 1:
+                share = np.abs(motions @ alone[:, 0])
+                shares[group] = np.minimum(shares.get(group, np.inf), share / np.max(share))
+    if len(shares) != undriven[0].shape[1]:
+        return {}
+    joints = {model.joints[tree.bodies[group].name].child: int(np.argmax(share)) for group, share in shares.items()}
+    return {link: model.joint_of_velocity(k) for link, k in joints.items()}
+
+
+def _rigid_groups(model: Model, motions: Array) -> dict[int, int]:
+    """First body of those that move as one in the given motions, for each body that is more than a frame."""
+    tree = model.tree
+    total = sum(body.inertia.mass for body in tree.bodies)
+    at_rest = np.max(np.abs(motions), axis=1) < _IMMOBILE
+    together = [(body.parent, body.index) for body in tree.bodies if body.parent != WORLD and at_rest[body.v].all()]
+    together += [(loop.parent, loop.child) for loop in tree.loops if isinstance(loop.joint, Fixed)]
+    first = {body.index: body.index for body in tree.bodies if body.inertia.mass > _NEGLIGIBLE * total}
+    for one, other in together:
+        if one in first and other in first:
+            new, old = first[one], first[other]
+            first = {index: new if group == old else group for index, group in first.items()}
+    return first
+
+
+def _kernel(columns: Array) -> Array:
+    """Orthonormal basis of the null space of a matrix."""
+    return np.asarray(np.linalg.svd(columns)[2][_rank(columns) :].T)
 
 
 def _rank(columns: Array) -> int:

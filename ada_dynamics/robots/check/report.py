@@ -108,9 +108,9 @@ class CheckReport(NotebookDisplay):
         return "\n".join(lines)
 
 
-def _together(findings: Sequence[Finding]) -> list[Finding]:
+def _together(findings: Sequence[CheckFinding]) -> list[CheckFinding]:
     """Findings of one message as one, which names their places."""
-    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    alike: dict[tuple[str, str, str], list[CheckFinding]] = {}
     for finding in findings:
         alike.setdefault((finding.code, finding.message, finding.fix), []).append(finding)
     return [

@@ -50,10 +50,13 @@ def add_loops(robot: Description, source: LoopSource) -> None:
         message = f"loops is {source!r}; it must be a path, a dict or a list of dicts."
         raise InputError(message, field="loops", value=source, allowed="a path, a dict or a list of dicts")
     keys = list(node.entries) if isinstance(node, MappingNode) else []
-    if any(key in SIDECAR_KEYS for key in keys) or isinstance(node, ListNode):
+    own = set(keys) & set(SIDECAR_KEYS)
+    if own - {"locked"} or isinstance(node, ListNode):
         read_sidecar(node, file, robot)
     elif any(key in GEPETTO_KEYS for key in keys):
         read_gepetto(node, file, robot)
+    elif own:
+        read_sidecar(node, file, robot)
     else:
         known = (*SIDECAR_KEYS, *GEPETTO_KEYS)
         message = f"it is {kind_of(node)}; none of its keys describes loops."
@@ -116,7 +119,7 @@ class LoopFields(Fields):
         return np.array(values)
 
 
-SIDECAR_KEYS = ("loops", "actuated", "passive", "links", "joints")
+SIDECAR_KEYS = ("loops", "actuated", "passive", "locked", "links", "joints")
 
 _LOOP_KEYS = ("name", "type", "axis", "axis2", "parent", "child")
 _LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
@@ -139,6 +142,7 @@ def read_sidecar(node: Node, file: str, robot: Description) -> None:
             child: {link: base, xyz: [1, 0, 0], rpy: [0, 0, 0]}
         actuated: [joint_1]                                                 # if some joints have no motors
         passive: [joint_2, rod]                                             # or those without motors
+        locked: [joint_5]                                                   # joints to fix at position zero
         links:                                                              # that the robot's file omits
           - {name: rod, mass: 0.1, com: [0, 0, 0.1], inertia: [1e-4, 1e-4, 0]}
         joints:
@@ -163,6 +167,7 @@ def read_sidecar(node: Node, file: str, robot: Description) -> None:
         set_actuated(robot, top.names("actuated"), file, "actuated")
     if top.has("passive"):
         _set_passive(robot, top)
+    _lock(robot, top)
 
 
 def _set_passive(robot: Description, top: LoopFields) -> None:
@@ -178,6 +183,21 @@ def _set_passive(robot: Description, top: LoopFields) -> None:
         for name, joint in joints.items()
         if joint.nv and name not in passive and (before is None or name in before)
     ]
+
+
+def _lock(robot: Description, top: LoopFields) -> None:
+    """Fix joints at position zero; they have no motors."""
+    joints = {joint.name: joint for joint in robot.joints}
+    for name, _ in top.names("locked"):
+        if name not in joints:
+            raise top.problem("locked", str(unknown_name("joint", name, joints)))
+        _fix(joints[name])
+        robot.actuated = robot.actuated and [place for place in robot.actuated if place.name != name]
+
+
+def _fix(joint: Joint) -> None:
+    joint.kind, joint.mimic, joint.limits, joint.axis2 = "fixed", None, Limits(), None
+    joint.damping = joint.friction = joint.armature = joint.stiffness = joint.rest = 0.0
 
 
 def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: str, where: str) -> None:
@@ -285,10 +305,11 @@ def read_gepetto(node: Node, file: str, robot: Description) -> None:
         name_mot: [joint, ...]                        # joints with motors
         joint_name: [joint, ...]                      # joints of the URDF with another type
         joint_type: [SPHERICAL, UJOINT_XY, FIXED, ...]    # their types; UJOINT_XY rotates about x, then y
+        locked: [joint, ...]                          # joints to fix, as in the format of this library
 
     See "Extended URDF", arXiv 2504.04767.
     """
-    fields = LoopFields(node, "the file", file, GEPETTO_KEYS, "closed_loop: [[frameA, frameB]]")
+    fields = LoopFields(node, "the file", file, (*GEPETTO_KEYS, "locked"), "closed_loop: [[frameA, frameB]]")
     _change_joints(fields, robot)
     pairs = _pairs(fields)
     types = fields.names("type") if fields.has("type") else [("6d", None)] * len(pairs)
@@ -305,6 +326,7 @@ def read_gepetto(node: Node, file: str, robot: Description) -> None:
         robot.loops.append(LoopJoint(loop_name(first, second), kind, ends[0], ends[1], file=file, line=line))
     if fields.has("name_mot"):
         set_actuated(robot, fields.names("name_mot"), file, "name_mot")
+    _lock(robot, fields)
 
 
 def loop_name(first: str, second: str) -> str:
@@ -359,8 +381,7 @@ def _change(fields: LoopFields, joint: Joint, written: str) -> None:
     if written == "SPHERICAL":
         joint.kind = "spherical"
     elif written == "FIXED":
-        joint.kind, joint.mimic, joint.limits = "fixed", None, Limits()
-        joint.damping = joint.friction = joint.armature = joint.stiffness = joint.rest = 0.0
+        _fix(joint)
     elif universal is not None and universal[1] != universal[2]:
         joint.kind = "universal"
         joint.axis, joint.axis2 = (np.eye(3)["XYZ".index(letter)] for letter in universal.groups())

@@ -4,6 +4,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 import ada_dynamics as ada
@@ -116,6 +117,53 @@ def test_massless_crosses_of_a_rod_are_right_whether_tree_joints_or_a_loop_joint
         robot.loop("end_z", "revolute", "second", "lever", axis=(0, 0, 1), child_xyz=child)
     report = ada.check(urdf(robot.actuated(["crank"]).build()))
     assert report.findings == []
+
+
+def rssr():
+    """A crank and a rocker on parallel axes, joined by a rod with ball joints at both ends (RSSR)."""
+    robot = Builder("rssr").link("base")
+    for name, place in (("crank", (0, 0, 0)), ("rocker", (1.0, 0.3, 0))):
+        robot.link(name, 1.0, (0.1, 0, 0), (1e-2, 2e-2, 2e-2))
+        robot.joint(name, "revolute", "base", name, place, axis=(0, 1, 0))
+    robot.link("x").joint("ball_x", "revolute", "crank", "x", (0.3, 0, 0), axis=(1, 0, 0))
+    robot.link("y").joint("ball_y", "revolute", "x", "y", axis=(0, 1, 0))
+    robot.link("rod", 1.0, (0.5, 0.02, 0), (0.01, 0.1, 0.1))
+    robot.joint("ball_z", "revolute", "y", "rod", axis=(0, 0, 1))
+    robot.loop("ball", "spherical", "rod", "rocker", (1.1, 0, 0), child_xyz=(0, 0, 0.5))
+    return robot.actuated(["crank"]).build()
+
+
+def test_a_rod_that_can_rotate_about_itself_is_named_with_the_joint_to_lock():
+    text = urdf(rssr())
+    (found,) = ada.check(text).findings
+    assert (found.code, found.severity) == ("idle-rotation", "warning")
+    assert "'rod'" in found.message
+    joint = re.search(r"locked: \[(\w+)\]", found.fix)[1]
+    assert ada.check(text, loops={"locked": [joint]}).findings == []
+    with pytest.raises(ada.InputError) as refusal:
+        ada.Dynamics(ada.load(text)).constraints.tangent_map(ada.close_loops(ada.load(text)), "actuated")
+    assert joint in refusal.value.joint
+    model = ada.load(text, loops={"locked": [joint]})
+    q = ada.close_loops(model)
+    dyn = ada.Dynamics(model)
+    T = dyn.constraints.tangent_map(q, "actuated")
+    # velocities of both ends along the rod are equal, whatever the rod does about itself
+    ends = [dyn.jacobian(name, q, frame="local_world_aligned") @ T[:, 0] for name in ("crank", "rocker")]
+    places = [dyn.pose(name, q) for name in ("crank", "rocker")]
+    arms = [pose[:3, :3] @ at for pose, at in zip(places, ([0.3, 0, 0], [0, 0, 0.5]), strict=True)]
+    points = [pose[:3, 3] + arm for pose, arm in zip(places, arms, strict=True)]
+    first, second = (V[:3] + np.cross(V[3:], arm) for V, arm in zip(ends, arms, strict=True))
+    assert (first - second) @ (points[1] - points[0]) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_motions_of_several_links_are_no_idle_rotations():
+    found = findings(urdf(rssr()), loops={"passive": ["crank"], "locked": ["ball_x"]})
+    assert "idle-rotation" not in found
+
+
+def test_a_locked_joint_that_does_not_exist_is_an_error_with_its_line():
+    (error,) = ada.check(urdf(rssr()), loops={"locked": ["bal_x"]}).errors
+    assert "'ball_x'" in error.message
 
 
 def test_motors_that_drive_nothing_are_found_by_rank_and_not_by_their_number():
