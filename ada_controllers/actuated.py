@@ -62,7 +62,7 @@ class ActuatedCoordinates:
     """
 
     def __init__(self, controller: Controller[Any]) -> None:
-        """Args: controller of the motors.
+        """Use the motors of a controller as coordinates.
 
         Raises:
             InputError: if the motors do not determine the motion; the message names a joint that can still move.

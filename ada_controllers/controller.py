@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
-from ada_controllers.checks import ReferenceCheck, Shaper, ShapingSettings, StateCheck
+from ada_controllers.checks import ReferenceCheck, StateCheck
+from ada_controllers.command_shaping import Shaper, ShapingSettings
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import JointReference, Reference, State
 from ada_dynamics.arrays import Array

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.checks import UNLIMITED
+from ada_controllers.command_shaping import UNLIMITED
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import JointReference, PoseReference, Reference, State

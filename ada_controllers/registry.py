@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ada_dynamics.errors import unknown_name
 
 if TYPE_CHECKING:
-    from ada_controllers.checks import ShapingSettings
+    from ada_controllers.command_shaping import ShapingSettings
     from ada_controllers.controller import Controller
     from ada_dynamics.model.model import Model
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ada_controllers.checks import ShapingSettings
+from ada_controllers.command_shaping import ShapingSettings
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused, StateRefused
 from ada_controllers.state import JointReference, PoseReference, Reference, State

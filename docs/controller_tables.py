@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ada_controllers import CONTROLLERS, find
-from ada_controllers.checks import ShapingSettings
+from ada_controllers.command_shaping import ShapingSettings
 from ada_robot.settings import Setting, fields_of
 
 PAGE = Path(__file__).parent / "controllers.md"

@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from ada_controllers.checks import ShapingSettings
+from ada_controllers.command_shaping import ShapingSettings
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.running.control_loop import LoopSettings

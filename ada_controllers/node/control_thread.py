@@ -45,7 +45,7 @@ class Outputs:
     """
 
     def __init__(self, node: Node, controller: Controller[Any], settings: ControllerSettings) -> None:
-        """Args: node of the publishers; first controller; settings of the node."""
+        """Create the publishers for a first controller."""
         self._node, self._clock = node, node.get_clock()
         self.state_rate = settings.state_rate
         self._states = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
@@ -287,7 +287,7 @@ class ControlPeriods:
     """Timing status of the control thread."""
 
     def __init__(self, thread: ControlThread) -> None:
-        """Args: control thread."""
+        """Count the periods of a thread from now on."""
         self._loop = thread.loop
         self._before = self._loop.statistics.summary()
 

@@ -13,7 +13,7 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.lifecycle import TransitionCallbackReturn
 
-from ada_controllers.checks import ShapingSettings
+from ada_controllers.command_shaping import ShapingSettings
 from ada_controllers.controller import Controller
 from ada_controllers.node.control_thread import ControlPeriods, ControlThread, control_status
 from ada_controllers.node.controller_settings import ControllerSettings

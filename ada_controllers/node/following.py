@@ -113,7 +113,7 @@ class Following:
     """Converts requests to references of a control loop, in the thread of the loop."""
 
     def __init__(self, control: ControlLoop) -> None:
-        """Args: control loop."""
+        """Start without a trajectory."""
         self._control = control
         self._rest: Array = np.zeros(0)  # positions of joints without a trajectory
         self._path: JointPath | None = None
@@ -124,7 +124,7 @@ class Following:
         self.renew()
 
     def renew(self, *, keep: bool = False) -> None:
-        """Restart for another controller. Args: whether to keep the present trajectory."""
+        """Restart for another controller; the present trajectory may be kept."""
         if keep and self._path is None:
             self._begins = self._control.begins
             return

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_controllers.checks import bounded
+from ada_controllers.command_shaping import bounded
 from ada_controllers.controller import Controller
 from ada_controllers.running.state_filter import ReceivedState
 from ada_controllers.state import State

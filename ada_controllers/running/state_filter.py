@@ -59,7 +59,7 @@ class StateFilter:
     """
 
     def __init__(self, model: Model) -> None:
-        """Args: robot model."""
+        """Start without a state of the robot."""
         self.latest: ReceivedState | None = None
         self.latest_at = -math.inf
         self.reason = self.text = self.break_text = ""

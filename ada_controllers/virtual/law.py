@@ -55,7 +55,7 @@ class Law:
     """
 
     def __init__(self, mechanism: VirtualMechanism, link: str | None, feedback: str, predicts: bool) -> None:
-        """Args: as the attributes."""
+        """Lay out the arguments and signals of the law."""
         self.mechanism, self.link, self.feedback, self.predicts = mechanism, link, feedback, predicts
         closed, nv = mechanism.closed, mechanism.robot.nv
         # fails in singular configurations only

@@ -61,7 +61,7 @@ class Manifold:
     """Constraint manifold of a mechanism."""
 
     def __init__(self, mechanism: VirtualMechanism) -> None:
-        """Args: mechanism."""
+        """Use the loops of a mechanism as constraints."""
         self.mechanism, self._closed = mechanism, mechanism.closed
         self._rest = np.zeros(mechanism.robot.nv)
 
@@ -142,7 +142,7 @@ class Branch:
     """
 
     def __init__(self, manifold: Manifold) -> None:
-        """Args: constraint manifold of the mechanism."""
+        """Compile the kernels, and store no branch."""
         self.manifold, self.mechanism = manifold, manifold.mechanism
         self.forget()
         rest = np.zeros(self.mechanism.robot.nv)
@@ -220,7 +220,7 @@ class Branch:
 Residual = Callable[[Array], tuple[Array, Array]]  # q -> residual, Jacobian with respect to velocities
 
 
-class Target(NamedTuple):
+class ClosedTarget(NamedTuple):
     """Configuration with closed loops.
 
     Attributes:
@@ -254,7 +254,7 @@ class Targets:
         self._v_index = [mechanism.robot.v_index(name).start for name in mechanism.joints]
         self._rest = np.zeros(mechanism.robot.nv)
 
-    def of(self, reference: Reference, start: Array, before: Array | None) -> Target:
+    def of(self, reference: Reference, start: Array, before: Array | None) -> ClosedTarget:
         """Return the target of a reference near a start.
 
         Raises:
@@ -275,7 +275,7 @@ class Targets:
         """Return the configuration on the constraint manifold nearest to given positions of the actuated joints."""
         return self._nearest(start, self._residual(JointReference(positions))).q
 
-    def _nearest(self, start: Array, residual: Residual, before: Array | None = None) -> Target:
+    def _nearest(self, start: Array, residual: Residual, before: Array | None = None) -> ClosedTarget:
         """Return the configuration on the constraint manifold near a start with the least residual.
 
         Damped least-squares steps along the loops, also at dead centres, where the Jacobian along the loops vanishes
@@ -302,7 +302,7 @@ class Targets:
             motions = manifold.motions(q, motions).columns
             if length < _FINE:
                 break
-        return Target(q, residual(q)[0], motions)
+        return ClosedTarget(q, residual(q)[0], motions)
 
     def _better(self, q: Array, motions: Array, residual: Residual) -> tuple[Array, float] | None:
         """Return a configuration with a smaller residual and the step length, or None."""
@@ -345,7 +345,7 @@ class Targets:
         error, columns = self._law.pose_error(q.tolist(), desired.tolist())
         return np.array(error, dtype=np.float64), np.array(columns, dtype=np.float64).T
 
-    def feedforward(self, reference: Reference, target: Target) -> tuple[Array, Array]:
+    def feedforward(self, reference: Reference, target: ClosedTarget) -> tuple[Array, Array]:
         """Return velocities of all joints, along the loops, nearest to those of a reference, and its accelerations."""
         velocity, acceleration = self._rest, self._rest
         if isinstance(reference, PoseReference):

@@ -10,7 +10,7 @@ from echo_controller import INF, Echo, EchoPosition, EchoVelocity, echo, say
 from refused import refused
 
 from ada_controllers import Command, State
-from ada_controllers.checks import STOPPING
+from ada_controllers.command_shaping import STOPPING
 from ada_controllers.errors import CommandRefused
 
 

@@ -21,7 +21,7 @@ from ada_controllers import (
     StateRefused,
     make,
 )
-from ada_controllers.checks import ShapingSettings
+from ada_controllers.command_shaping import ShapingSettings
 from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import Builder, Limits

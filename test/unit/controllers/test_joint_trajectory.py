@@ -12,7 +12,8 @@ from refused import refused
 import ada_dynamics as ada
 from ada_controllers import JointPath, JointReference, ReferenceRefused, State, make
 from ada_controllers.joint_trajectory import JointTrajectory
-from ada_controllers.motion import PROFILES, Bounds, JointMotion, Point, plan, quartic, quartic_times, through
+from ada_controllers.motion import PROFILES, Bounds, JointMotion, Point, plan, quartic, quartic_times
+from ada_controllers.waypoints import through
 
 FREE = np.full(2, np.inf)
 BOUNDS = Bounds(np.array([1.0, 2.0]), np.array([3.0, 2.5]), -FREE, FREE)
