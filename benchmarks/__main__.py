@@ -24,7 +24,7 @@ from benchmarks import (
     threads,
 )
 from benchmarks.report import CANNOT_RUN, Report, describe_machine, parse, run_sections
-from benchmarks.timing import Plan, pin_to_one_cpu
+from benchmarks.timing import QUICK, USUAL, pin_to_one_cpu
 
 SECTIONS = {
     "forward": forward.run,
@@ -56,8 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     chosen = parse(parser, arguments, list(SECTIONS))
     report = Report(describe_machine(pin_to_one_cpu()))
-    plan = Plan.quick() if chosen.quick else Plan.usual()
-    wanted = {name: partial(SECTIONS[name], report, plan, chosen.quick) for name in chosen.section}
+    schedule = QUICK if chosen.quick else USUAL
+    wanted = {name: partial(SECTIONS[name], report, schedule, chosen.quick) for name in chosen.section}
     code = run_sections(report, METHOD, wanted, chosen.json)
     return code if chosen.strict or code == CANNOT_RUN else 0
 

@@ -14,7 +14,7 @@ from ada_dynamics.jit.generic import GenericKernel
 from benchmarks import peers
 from benchmarks.peers import PINOCCHIO, Pinocchio
 from benchmarks.report import Report
-from benchmarks.timing import Contender, Plan, measure, rows_in_turn
+from benchmarks.timing import Contender, Schedule, measure, rows_in_turn
 
 OWN, CALL = "ada", "a call from Python"
 LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 4096, 100_000)
@@ -27,11 +27,11 @@ LINKS_PER_CALL = 4096  # number of states times links, so that the call itself d
 COLUMNS = ["links", "us", "ns/link", "call us", "set-up s", "pinocchio us", "pinocchio / ada"]
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """Measure one row per length."""
     report.begin("chains", "rods in 3-D, joints x, y, z in turn; the generic kernel, nothing compiled per robot")
     with_pinocchio = PINOCCHIO in peers.available()
-    rows = [_row(n, plan, with_pinocchio and n <= GOAL_AT) for n in (QUICK if quick else LENGTHS)]
+    rows = [_row(n, schedule, with_pinocchio and n <= GOAL_AT) for n in (QUICK if quick else LENGTHS)]
     report.table("one state, native", COLUMNS, rows)
     report.note("pinocchio's memory grows with the cube of the length: it is omitted beyond 512 links")
     for links, time_us, _, call_us, *_, ratio in rows:
@@ -45,7 +45,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
         report.aim(f"exponent of time against length, {min(long)} to {max(long)} links", slope, EXPONENT, "")
 
 
-def _row(n: int, plan: Plan, against: bool) -> list[Any]:
+def _row(n: int, schedule: Schedule, against: bool) -> list[Any]:
     rng = np.random.default_rng(n)
     count = min(64, max(1, LINKS_PER_CALL // n))
     q, v, tau = (rng.normal(size=(count, n)) for _ in range(3))
@@ -64,7 +64,7 @@ def _row(n: int, plan: Plan, against: bool) -> list[Any]:
         # Long chains are ill-conditioned: the difference of roundings grows with the length.
         peers.require_agreement(f"chain of {n}: ada against pinocchio", ours, theirs, 1e-7)
         contenders.append(peer)
-    timings = measure(contenders, plan)
+    timings = measure(contenders, schedule)
     seconds = timings.median(OWN)
     own = [n, seconds * 1e6, seconds * 1e9 / n, timings.median(CALL) * 1e6, set_up]
     return [*own, timings.median(PINOCCHIO) * 1e6, timings.ratio(PINOCCHIO, OWN)] if against else [*own, "", ""]

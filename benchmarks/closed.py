@@ -21,7 +21,7 @@ from ada_dynamics.robots.mechanisms import Mechanism
 from benchmarks import peers, robots
 from benchmarks.peers import LCABA, MUJOCO, ONE_STEP, PINOCCHIO, ClosedPinocchio, Mujoco, result_of
 from benchmarks.report import Aim, Report
-from benchmarks.timing import Contender, Plan, batch_by_address, measure, rows_in_turn
+from benchmarks.timing import Contender, Schedule, batch_by_address, measure, rows_in_turn
 
 States = tuple[Array, Array, Array]
 CALL = "ada forward"
@@ -60,19 +60,19 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """Compare all mechanisms."""
     report.begin("closed", "mechanisms with loops against pinocchio (constraintDynamics, lcaba) and MuJoCo")
     report.note(
         "pinocchio has no constraintDynamicsInParallel: its call from Python is also compared with the native loop and "
         "the batch"
     )
-    rows = [_compare(case, report, plan, 256 if quick else 4096) for case in (CASES[:1] if quick else CASES)]
+    rows = [_compare(case, report, schedule, 256 if quick else 4096) for case in (CASES[:1] if quick else CASES)]
     report.table("kernels, and processor seconds until they run", COLUMNS, rows)
     report.note("set-up: analysis of loops and elimination orders; then tracing and compiling; without a cache")
 
 
-def _compare(case: Case, report: Report, plan: Plan, count: int) -> list[object]:
+def _compare(case: Case, report: Report, schedule: Schedule, count: int) -> list[object]:
     """Check that all engines agree on a mechanism, then time them; a row of the table of kernels."""
     model, start = case.make()
     dynamics = ada.Dynamics(model, q0=start)
@@ -105,7 +105,7 @@ def _compare(case: Case, report: Report, plan: Plan, count: int) -> list[object]
     limits = {CALL: case.call, NATIVE: case.native, KERNEL: case.batch, ROWS: case.batch}
     aims = [Aim(PINOCCHIO, own, limit) for own, limit in limits.items()]
     aims += [Aim(slow, NATIVE) for slow in (ONE_STEP, LCABA, MUJOCO)]
-    report.timings(model.name, measure(contenders, plan), aims)
+    report.timings(model.name, measure(contenders, schedule), aims)
     return _kernel_row(dynamics, start)
 
 

@@ -13,7 +13,7 @@ from ada_experiments.pinocchio_model import PinocchioModel
 from benchmarks import peers
 from benchmarks.peers import PINOCCHIO
 from benchmarks.report import Aim, Report
-from benchmarks.timing import Contender, Plan, measure
+from benchmarks.timing import Contender, Schedule, measure
 
 ROBOTS = {"five_bar": 0.2, "parallel_ankle": 0.2, "delta": 0.2, "stewart": 0.03, "hexa": 0.03}  # [rad, m] of the motors
 CALL, BATCH, SCIPY = "ada complete_position", "ada batch", "scipy root"
@@ -22,14 +22,14 @@ CLOSED, STEPS = 1e-10, 30  # [m, rad]
 STATES = 1024
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """Mechanisms of the catalogue."""
     report.begin("closure", "positions of all joints from those of the motors")
     for name, size in dict(list(ROBOTS.items())[: 1 if quick else None]).items():
-        _compare(name, size, report, plan)
+        _compare(name, size, report, schedule)
 
 
-def _compare(name: str, size: float, report: Report, plan: Plan) -> None:
+def _compare(name: str, size: float, report: Report, schedule: Schedule) -> None:
     dynamics = ada.Dynamics(ada.load(name))
     closure = dynamics.constraints.loop_closure("actuated")
     rng = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def _compare(name: str, size: float, report: Report, plan: Plan) -> None:
     for one in others:
         worst = peers.require_agreement(f"{name} against {type(one).__name__}", one.solve(y)[None], q[:1], 1e-8)
         report.note(f"{name}: largest difference to {type(one).__name__.removeprefix('_By')} {worst:.0e}")
-    timings = measure(contenders, plan)
+    timings = measure(contenders, schedule)
     aims = [Aim(slow, fast) for slow in (PINOCCHIO, SCIPY) if slow in timings.labels for fast in (CALL, BATCH)]
     report.timings(name, timings, aims)
 

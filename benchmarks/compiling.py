@@ -31,7 +31,7 @@ from ada_dynamics.robots import mechanisms
 LIBRARY = process_time()
 from benchmarks import robots
 from benchmarks.report import Report
-from benchmarks.timing import Plan
+from benchmarks.timing import Schedule
 
 ROOT = Path(__file__).resolve().parent.parent
 # velocities; goal for tracing and compiling the kernel of one state [s]
@@ -43,9 +43,9 @@ IMPORT = 0.3  # [s]
 Steps = dict[str, float]
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """Print a table per robot."""
-    del plan
+    del schedule
     report.begin("compile", "processor seconds until the first result, medians of fresh processes")
     imports: list[float] = []
     with tempfile.TemporaryDirectory(prefix="ada-bench-") as folder:

@@ -21,7 +21,7 @@ from benchmarks import peers, robots
 from benchmarks.closed import states_on_loops
 from benchmarks.peers import PINOCCHIO, ClosedPinocchio, Pinocchio
 from benchmarks.report import Report
-from benchmarks.timing import Contender, Plan, Timings, batch_by_address, measure, rows_in_turn
+from benchmarks.timing import Contender, Schedule, Timings, batch_by_address, measure, rows_in_turn
 
 CALL, NATIVE, BATCH, FORWARD, VJP = "ada call", "ada native", "ada batch", "forward", "vjp"
 JVP, HVP = "jvp", "hvp"
@@ -58,7 +58,7 @@ CLOSED: tuple[tuple[Callable[[], Mechanism], Aims], ...] = (
 )
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """Open robots, mechanisms with loops, then motions."""
     report.begin(
         "derivatives", "of forward and inverse dynamics, by q, v and effort or acceleration, against pinocchio"
@@ -66,16 +66,16 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     count = FEW if quick else MANY
     for robot in [robots.pa10()] if quick else [robots.pa10(), robots.humanoid()]:
         for name, aims in OPEN[robot.name].items():
-            _open(robot, name, aims, report, plan, count)
+            _open(robot, name, aims, report, schedule, count)
     for make, aims in CLOSED[:1] if quick else CLOSED:
-        _closed(make(), aims, report, plan, count)
+        _closed(make(), aims, report, schedule, count)
     moving: list[tuple[ada.Model, Array | None]] = [(robots.pa10(), None), mechanisms.four_bar()]
     moving += [] if quick else [mechanisms.stewart()]
     for (model, start), integrator in product(moving, INTEGRATORS):
-        _motion(model, start, integrator, report, plan)
+        _motion(model, start, integrator, report, schedule)
 
 
-def _open(model: ada.Model, name: str, aims: Aims, report: Report, plan: Plan, count: int) -> None:
+def _open(model: ada.Model, name: str, aims: Aims, report: Report, schedule: Schedule, count: int) -> None:
     states = robots.random_states(model, count)
     contenders = _own(ada.Dynamics(model), name, states)
     if PINOCCHIO in peers.available():
@@ -86,20 +86,22 @@ def _open(model: ada.Model, name: str, aims: Aims, report: Report, plan: Plan, c
         theirs = np.array(eval(THEIRS[name], names)[:2])
         ours = np.array(getattr(ada.Dynamics(model), name)(q, v, u)[:2])
         peers.require_agreement(f"{model.name}: {name}", ours.reshape(1, -1), theirs.reshape(1, -1), 1e-8)
-    _show(f"{model.name}, {model.nv} velocities: {name}", contenders, aims, report, plan)
+    _show(f"{model.name}, {model.nv} velocities: {name}", contenders, aims, report, schedule)
 
 
-def _closed(mechanism: Mechanism, aims: Aims, report: Report, plan: Plan, count: int) -> None:
+def _closed(mechanism: Mechanism, aims: Aims, report: Report, schedule: Schedule, count: int) -> None:
     model, start = mechanism
     dynamics = ada.Dynamics(model)
     q, v, tau = (np.resize(x, (count, x.shape[1])) for x in states_on_loops(dynamics, start, 0.1, FEW))
     contenders = _own(dynamics, "forward_derivatives", (q, v, tau))
     if PINOCCHIO in peers.available() and (other := ClosedPinocchio(model)).is_complete:
         contenders.append(_of_pinocchio(other, dynamics, q[0], v[0], tau[0]))
-    _show(f"{model.name}, {model.nv} velocities, with loops: forward_derivatives", contenders, aims, report, plan)
+    _show(f"{model.name}, {model.nv} velocities, with loops: forward_derivatives", contenders, aims, report, schedule)
 
 
-def _motion(model: ada.Model, start: Array | None, integrator: IntegratorName, report: Report, plan: Plan) -> None:
+def _motion(
+    model: ada.Model, start: Array | None, integrator: IntegratorName, report: Report, schedule: Schedule
+) -> None:
     """The gradient of a motion with respect to the efforts of all its steps, compared with the motion itself."""
     sim, w = ada.Simulation(model, start, integrator=integrator, step=1e-3), np.ones(model.nv)
     tau = 0.1 * np.random.default_rng(0).normal(size=(ROWS, model.nv))
@@ -115,7 +117,7 @@ def _motion(model: ada.Model, start: Array | None, integrator: IntegratorName, r
         ),
     ]
     title = f"{model.name}, {model.nv} velocities: a motion of {ROWS * HOLD} steps, {integrator}, per step"
-    timings = _show(title, contenders, Aims(), report, plan)
+    timings = _show(title, contenders, Aims(), report, schedule)
     report.aim(f"{title}: gradient by motion", timings.ratio(GRADIENT, ROLLOUT), 4.0, "x")
 
 
@@ -157,8 +159,8 @@ def _of_pinocchio(closed: ClosedPinocchio, dynamics: ada.Dynamics, q: Array, v: 
     return Contender(PINOCCHIO, statement, names)
 
 
-def _show(title: str, contenders: list[Contender], aims: Aims, report: Report, plan: Plan) -> Timings:
-    timings = measure(contenders, plan)
+def _show(title: str, contenders: list[Contender], aims: Aims, report: Report, schedule: Schedule) -> Timings:
+    timings = measure(contenders, schedule)
     has_peer = PINOCCHIO in timings.labels
     rows = [
         [label, 1e6 * timings.median(label), timings.ratio(PINOCCHIO, label) if has_peer else ""]

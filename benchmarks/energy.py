@@ -14,7 +14,7 @@ from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.methods import METHODS, IntegratorName
 from benchmarks.report import Report
-from benchmarks.timing import Plan
+from benchmarks.timing import Schedule
 
 INTEGRATORS: tuple[IntegratorName, ...] = ("semi_implicit", "rk4", "rkf45", "dop853")
 STEPS = (1e-3, 2e-3)  # [s]
@@ -25,9 +25,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """Simulate each mechanism with loops; a quick run takes two of them for a second."""
-    del plan  # times are shown, not compared
+    del schedule  # times are shown, not compared
     report.begin("energy", "passive mechanisms with loops swing from rest")
     report.note(
         "gain and loss: the largest deviations of the total energy from its initial value, as shares of the swing, "

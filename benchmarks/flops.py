@@ -25,7 +25,7 @@ from benchmarks import robots
 from benchmarks.closed import states_on_loops
 from benchmarks.derivatives import FEW, REPEATS, never
 from benchmarks.report import Report
-from benchmarks.timing import Contender, Plan, batch_by_address, measure, rows_in_turn
+from benchmarks.timing import Contender, Schedule, batch_by_address, measure, rows_in_turn
 
 COUNT = 512  # states of a batch
 CHAINS, SHORT = 14, 2**11  # values in registers; bytes of a loop that fits everywhere
@@ -36,7 +36,7 @@ ROBOTS = ("pa10", "humanoid", "stewart", "two_feet")
 ONE, BATCH, PEAK, SAME = "one state", "batch", "peak", "as long as "
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """Forward dynamics and its derivatives, one state and batches."""
     report.begin("flops", "operations per time against the peak of one core")
     rows: list[list[object]] = []
@@ -47,7 +47,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
         kernels = kernels_of(dynamics)
         known = {"forward": kernels.forward(False), "derivatives": kernels.get("forward_derivatives", never)}
         for quantity, kernel in known.items():
-            rows += _measured(f"{name}: {quantity}", kernel, states, plan)
+            rows += _measured(f"{name}: {quantity}", kernel, states, schedule)
     columns = ["", "operations", "kB", "us", "GFlop/s", "peak / this", "same size / this"]
     report.table("operations, size of the code, and rates of one core", columns, rows)
 
@@ -61,7 +61,7 @@ def _robot(name: str) -> tuple[ada.Model, tuple[Array, Array, Array]]:
     return model, (q, v, tau)
 
 
-def _measured(title: str, kernel: Kernel, states: tuple[Array, Array, Array], plan: Plan) -> list[list[object]]:
+def _measured(title: str, kernel: Kernel, states: tuple[Array, Array, Array], schedule: Schedule) -> list[list[object]]:
     function, target = kernel.function, Target.host()
     work = cost(function).work + sum(one.count * cost(one.each).work for one in function.columns)
     widest = target.lanes if function.columns else max(node.lanes for node in function.nodes())
@@ -73,7 +73,7 @@ def _measured(title: str, kernel: Kernel, states: tuple[Array, Array, Array], pl
         _straight(PEAK, SHORT, target.lanes),
         *(_straight(SAME + label, 2 ** (size - 1).bit_length(), lanes) for label, (size, lanes) in codes.items()),
     ]
-    times = measure(contenders, plan)
+    times = measure(contenders, schedule)
     rates = {label: 1e-9 / times.median(label) for label in times.labels}
     rows: list[list[object]] = []
     for label, (size, _) in codes.items():

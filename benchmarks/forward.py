@@ -14,7 +14,7 @@ from ada_dynamics.jit import Kernel
 from benchmarks import peers, robots
 from benchmarks.peers import MUJOCO, PINOCCHIO, Mujoco, Pinocchio
 from benchmarks.report import Aim, Report
-from benchmarks.timing import Contender, Plan, batch_by_address, measure, rows_in_turn
+from benchmarks.timing import Contender, Schedule, batch_by_address, measure, rows_in_turn
 
 CALL = "ada forward"
 NATIVE, GENERIC = "ada native", "ada generic native"
@@ -40,14 +40,14 @@ GOALS = {
 }
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """Compare all robots."""
     report.begin("forward", "forward dynamics against pinocchio (aba) and MuJoCo (mj_forward, bodies only)")
     for model in [robots.pa10()] if quick else [robots.pa10(), robots.pa10(full=True), robots.humanoid()]:
-        _compare(model, report, plan, 256 if quick else 4096)
+        _compare(model, report, schedule, 256 if quick else 4096)
 
 
-def _compare(model: ada.Model, report: Report, plan: Plan, count: int) -> None:
+def _compare(model: ada.Model, report: Report, schedule: Schedule, count: int) -> None:
     """Check that all engines agree on a robot, then time them."""
     goals, name = GOALS[model.name], model.name
     states = robots.random_states(model, count)
@@ -64,7 +64,7 @@ def _compare(model: ada.Model, report: Report, plan: Plan, count: int) -> None:
     contenders += [pin.single(*few)] if pin else []
     contenders += [mujoco.single(*one)] if mujoco else []
     aims = [Aim(peer, CALL, limit) for peer, limit in zip((PINOCCHIO, MUJOCO), goals.call, strict=True)]
-    report.timings(f"{name}, one call from Python", measure(contenders, plan), aims)
+    report.timings(f"{name}, one call from Python", measure(contenders, schedule), aims)
 
     generic = kernel_of(ada.Dynamics(model, kernel="generic"), "forward")
     kernel = kernel_of(ada.Dynamics(model), "forward")
@@ -74,7 +74,7 @@ def _compare(model: ada.Model, report: Report, plan: Plan, count: int) -> None:
     contenders += [mujoco.native(*one)] if mujoco else []
     aims = [Aim(peer, NATIVE, limit) for peer, limit in zip((PINOCCHIO, MUJOCO), goals.native, strict=True)]
     aims += [Aim(PINOCCHIO, GENERIC, goals.generic), Aim(MUJOCO, GENERIC)]
-    report.timings(f"{name}, native", measure(contenders, plan), aims)
+    report.timings(f"{name}, native", measure(contenders, schedule), aims)
 
     contenders = [batch_by_address(KERNEL, kernel, states), batch_by_address(KERNEL_ROWS, kernel, states, "rows")]
     for label, turned in ((COLUMNS, np.asfortranarray), (ROWS, np.ascontiguousarray)):
@@ -87,7 +87,7 @@ def _compare(model: ada.Model, report: Report, plan: Plan, count: int) -> None:
         for slow, limit in zip((PINOCCHIO, BATCH), goals.batch, strict=True)
         for own in (KERNEL, KERNEL_ROWS, COLUMNS, ROWS)
     ]
-    report.timings(f"{name}, batch of {count}", measure(contenders, plan), aims)
+    report.timings(f"{name}, batch of {count}", measure(contenders, schedule), aims)
 
 
 def _check(model: ada.Model, engines: list[Pinocchio | Mujoco], states: tuple[Array, ...], report: Report) -> None:

@@ -20,7 +20,7 @@ from ada_dynamics.gpu.cuda_driver import Gpu
 from ada_dynamics.gpu.kernels import ThreadKernel, launch
 from ada_dynamics.gpu.rollout import DeviceRollout
 from ada_dynamics.robots import mechanisms
-from benchmarks.report import Report, Target, describe_machine, parse, require, run_sections
+from benchmarks.report import MeasuredTarget, Report, describe_machine, parse, require, run_sections
 
 SECTIONS = ("kernels", "steps")
 METHOD = """\
@@ -115,7 +115,7 @@ def kernels(report: Report, device: str, states: int, seconds: float, robots: Se
         rows.append([name, *used, rate / 1e9, error, len(refused.rows())])
         if (robot, quantity, bits) in GOALS and isinstance(kernel.device, Gpu):
             goal = GOALS[robot, quantity, bits]
-            report.targets.append(Target("kernels", name, rate / 1e9, goal, unit="G states/s"))
+            report.targets.append(MeasuredTarget("kernels", name, rate / 1e9, goal, unit="G states/s"))
     columns = ["kernel", "registers", "local B", "G states/s", "off by", "refused"]
     report.table(f"{states} states; two runs gave the same bits", columns, rows)
 
@@ -137,7 +137,7 @@ def steps(report: Report, device: str, states: int, seconds: float, robots: Sequ
         rate = states_per_second(lambda: motions.run(1), motions.device.wait, states, seconds)  # noqa: B023
         rows.append([robot, rate / 1e9, motions.cpu_steps])
         if robot == "pa10" and isinstance(motions.device, Gpu):
-            report.targets.append(Target("steps", "pa10 RK4", rate / 1e9, STEP_GOAL, unit="G steps/s"))
+            report.targets.append(MeasuredTarget("steps", "pa10 RK4", rate / 1e9, STEP_GOAL, unit="G steps/s"))
     report.table(f"{states} motions", ["robot", "G steps/s", "taken here"], rows)
 
 

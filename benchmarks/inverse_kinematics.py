@@ -14,7 +14,7 @@ from ada_dynamics import ik
 from ada_dynamics.arrays import Array
 from ada_experiments.pinocchio_tree import PinocchioTree
 from benchmarks.report import Report
-from benchmarks.timing import Plan
+from benchmarks.timing import Schedule
 
 TOLERANCE, MOST_STEPS = 1e-6, 100
 NEAR = 0.2  # rad, or fraction of the characteristic length: range of the goals of mechanisms with loops
@@ -30,7 +30,7 @@ class SolverResult(NamedTuple):
     seconds: float
 
 
-def run(report: Report, _plan: Plan, quick: bool) -> None:
+def run(report: Report, _schedule: Schedule, quick: bool) -> None:
     """The arm PA-10, and a hexapod, whose loops pink does not support."""
     report.begin("ik", "inverse kinematics: goals reached from one start within the joint limits")
     for robot, link, count in (("pa10", "flange", 2000), ("stewart", "platform", 200)):

@@ -36,7 +36,7 @@ LIMIT = 1e-9  # larger relative differences are no rounding
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MjcfComparison:
     """Largest differences over the states, each relative to the largest value of its quantity."""
 
     joints: int
@@ -56,7 +56,7 @@ class Comparison:
         return max(x for x in found if not np.isnan(x))
 
 
-def compare(path: str | os.PathLike[str], states: int = 3, seed: int = 0) -> Comparison:
+def compare(path: str | os.PathLike[str], states: int = 3, seed: int = 0) -> MjcfComparison:
     """Read a file with both programs and compare.
 
     Args:
@@ -81,7 +81,7 @@ def compare(path: str | os.PathLike[str], states: int = 3, seed: int = 0) -> Com
             q, v = model.random_state(rng)
             worst = np.maximum(worst, twin.differences(tree, q, v, rng.normal(size=model.nv)))
     masses = float(np.sum(theirs.body_mass))
-    return Comparison(
+    return MjcfComparison(
         joints=len(twin.pairs),
         velocities=model.nv,
         loops=len(model.loops),

@@ -14,7 +14,7 @@ from ada_dynamics.errors import AdaError
 from benchmarks import peers, robots
 from benchmarks.peers import PINOCCHIO, Pinocchio
 from benchmarks.report import Report
-from benchmarks.timing import Contender, Plan, measure
+from benchmarks.timing import Contender, Schedule, measure
 
 OWN = "ada"
 
@@ -41,16 +41,16 @@ PAIRS = (
 )
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """A table per robot."""
     report.begin("other", "other quantities, one call from Python each, against pinocchio")
     if PINOCCHIO not in peers.available():
         raise AdaError("this section needs pinocchio.")
     for model in [robots.pa10()] if quick else [robots.pa10(), robots.humanoid()]:
-        _one(model, report, plan)
+        _one(model, report, schedule)
 
 
-def _one(model: ada.Model, report: Report, plan: Plan) -> None:
+def _one(model: ada.Model, report: Report, schedule: Schedule) -> None:
     pinocchio = Pinocchio(model)
     q, v, u = (x[0].copy() for x in robots.random_states(model, 1))
     tip = model.link_names[-1]
@@ -61,16 +61,16 @@ def _one(model: ada.Model, report: Report, plan: Plan) -> None:
     rows: list[list[object]] = []
     for pair in PAIRS:
         worst = _difference(pair, names)
-        timings = measure([Contender(OWN, pair.ours, names), Contender(PINOCCHIO, pair.theirs, names)], plan)
+        timings = measure([Contender(OWN, pair.ours, names), Contender(PINOCCHIO, pair.theirs, names)], schedule)
         ratio = timings.ratio(PINOCCHIO, OWN)
         rows.append([pair.name, timings.median(OWN) * 1e6, timings.median(PINOCCHIO) * 1e6, ratio, f"{worst:.0e}"])
-    _batches(names, model, pinocchio, rows, plan)
+    _batches(names, model, pinocchio, rows, schedule)
     columns = ["us", "ada", "pinocchio", "pinocchio / ada", "difference"]
     report.table(f"{model.name}, {model.nv} velocities", columns, rows)
 
 
 def _batches(
-    names: dict[str, Any], model: ada.Model, pinocchio: Pinocchio, rows: list[list[object]], plan: Plan
+    names: dict[str, Any], model: ada.Model, pinocchio: Pinocchio, rows: list[list[object]], schedule: Schedule
 ) -> None:
     """Inverse dynamics of many states, which pinocchio also computes in one call."""
     count = 1024
@@ -83,7 +83,7 @@ def _batches(
         Contender(OWN, "f.inverse(q, v, u)", own, count),
         Contender(PINOCCHIO, "f(1, pool, q, v, u, out)", theirs, count),
     ]
-    timings = measure(contenders, plan)
+    timings = measure(contenders, schedule)
     worst = peers.disagreement(own["f"].inverse(*columns), theirs["out"].T)
     ratio = timings.ratio(PINOCCHIO, OWN)
     label = f"inverse dynamics, batch of {count}"

@@ -19,7 +19,7 @@ import numpy as np
 
 import ada_dynamics
 from ada_dynamics.errors import AdaError
-from ada_dynamics.jit import Target as Processor
+from ada_dynamics.jit import Target
 from ada_tools.commands.doctor import processor
 from benchmarks.timing import Timings
 
@@ -27,7 +27,7 @@ CANNOT_RUN = 2  # exit code
 
 
 @dataclass(frozen=True)
-class Target:
+class MeasuredTarget:
     """A measured value and its limit."""
 
     section: str
@@ -63,7 +63,7 @@ class Report:
 
     machine: dict[str, str] = field(default_factory=dict)
     tables: list[dict[str, Any]] = field(default_factory=list)
-    targets: list[Target] = field(default_factory=list)
+    targets: list[MeasuredTarget] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     section: str = ""
 
@@ -105,7 +105,7 @@ class Report:
 
     def aim(self, what: str, measured: float, limit: float, unit: str, *, at_least: bool = False) -> None:
         """Add a target."""
-        target = Target(self.section, what, float(measured), limit, at_least, unit)
+        target = MeasuredTarget(self.section, what, float(measured), limit, at_least, unit)
         self.targets.append(target)
         _print(f"      {target}")
 
@@ -143,7 +143,7 @@ def _print(text: str) -> None:
 
 def describe_machine(pinned: str) -> dict[str, str]:
     """Processor, lanes and versions."""
-    target = Processor.host()
+    target = Target.host()
     found = {
         "processor": processor(),
         "LLVM calls it": f"{target.cpu}, {target.lanes} lanes of float64, {'with' if target.fma else 'without'} FMA",

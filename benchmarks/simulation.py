@@ -22,7 +22,7 @@ from ada_experiments.pinocchio_model import PinocchioModel
 from benchmarks import peers, robots
 from benchmarks.peers import EULER, MUJOCO, PINOCCHIO, RK4, ClosedPinocchio, Mujoco
 from benchmarks.report import Aim, Report
-from benchmarks.timing import Contender, Plan, Timings, measure
+from benchmarks.timing import Contender, Schedule, Timings, measure
 
 STEP = 1e-3  # [s]
 COMPARED = 100  # steps before states are compared
@@ -44,18 +44,18 @@ INTEGRATORS: tuple[IntegratorName, ...] = ("semi_implicit", "rk4", "rkf45", "dop
 HOUR = 3600.0  # [s]
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """All parts; a quick run omits the hour and shortens the rest."""
     report.begin("simulation", "motions over time against MuJoCo, and scipy with pinocchio")
     report.note(
         "MuJoCo steps in a compiled loop around mj_step, without geoms, contacts, limits, sensors and actuators"
     )
-    _steps(ada.load("pa10"), 10.0, report, plan, 50 if quick else 1000)
+    _steps(ada.load("pa10"), 10.0, report, schedule, 50 if quick else 1000)
     if not quick:
-        _steps(robots.pa10(full=True), None, report, plan, 1000)
+        _steps(robots.pa10(full=True), None, report, schedule, 1000)
     if PINOCCHIO in peers.available():
-        _equal_accuracy(report, plan, 1e-6 if quick else GOAL)
-    _four_bar(report, plan, 100 if quick else round(SWING / STEP))
+        _equal_accuracy(report, schedule, 1e-6 if quick else GOAL)
+    _four_bar(report, schedule, 100 if quick else round(SWING / STEP))
     if not quick:
         _hour(report)
 
@@ -65,7 +65,7 @@ def _label(integrator: str) -> str:
 
 
 # --- steps of an arm ------------------------------------------------------------------------------------------------
-def _steps(model: ada.Model, goal: float | None, report: Report, plan: Plan, steps: int) -> None:
+def _steps(model: ada.Model, goal: float | None, report: Report, schedule: Schedule, steps: int) -> None:
     """Steps of a falling arm; the goal is the ratio of RK4."""
     q = robots.random_states(model, 1)[0][0]
     others = [Mujoco(model, kind, STEP) for kind in (EULER, RK4)] if MUJOCO in peers.available() else []
@@ -83,7 +83,7 @@ def _steps(model: ada.Model, goal: float | None, report: Report, plan: Plan, ste
     for other in others:
         contenders.append(other.steps(q, steps))
     aims = [Aim(kind, _label(own), goal if own == "rk4" else None) for own, kind in PAIRS]
-    report.timings(f"{model.name}: a step of {STEP * 1e3:g} ms", measure(contenders, plan), aims)
+    report.timings(f"{model.name}: a step of {STEP * 1e3:g} ms", measure(contenders, schedule), aims)
 
 
 def _compiled_steps(sim: Simulation, steps: int) -> Contender:
@@ -94,7 +94,7 @@ def _compiled_steps(sim: Simulation, steps: int) -> Contender:
 
 
 # --- three seconds of the planar chain of Takahashi 2012, sec. 4.4.1 ------------------------------------------------
-def _equal_accuracy(report: Report, plan: Plan, goal: float) -> None:
+def _equal_accuracy(report: Report, schedule: Schedule, goal: float) -> None:
     """Compare with scipy and pinocchio, with the loosest tolerances that reach a goal."""
     try:
         from scipy.integrate import solve_ivp
@@ -135,7 +135,7 @@ def _equal_accuracy(report: Report, plan: Plan, goal: float) -> None:
         Contender(ACCURATE, "sim.reset(); sim.step()", {"sim": sim}),
         Contender(BY_SCIPY, "f(tolerance)", {"f": by_scipy, "tolerance": theirs[0]}),
     ]
-    timings = measure(contenders, Plan(min(plan.rounds, 11), plan.seconds))
+    timings = measure(contenders, Schedule(min(schedule.rounds, 11), schedule.seconds))
     report.timings(f"{model.name}, {DURATION:g} s, error {goal:.0e} rad", timings, [Aim(BY_SCIPY, ACCURATE, AIM)])
 
 
@@ -178,14 +178,14 @@ class Row:
     contender: Contender
 
 
-def _four_bar(report: Report, plan: Plan, steps: int) -> None:
+def _four_bar(report: Report, schedule: Schedule, steps: int) -> None:
     model, q = four_bar(LENGTHS, crank=CRANK, crossed=True)
     ours = [_by_ada(model, q, integrator, steps) for integrator in INTEGRATORS]
     engines = peers.available()
     others = _by_pinocchio(model, q, steps) if PINOCCHIO in engines else []
     others += _by_mujoco(model, q, steps) if MUJOCO in engines else []
     rows = [*ours, *others]
-    timings = measure([row.contender for row in rows], plan)
+    timings = measure([row.contender for row in rows], schedule)
     table = [[row.label, row.setting, row.gap, row.energy, 1e6 * timings.median(row.label)] for row in rows]
     columns = ["simulator", "setting", "largest gap [m]", "energy error [J]", "us per ms"]
     report.table(f"four-bar {LENGTHS} m, free swing of {steps * STEP:g} s, steps of 1 ms", columns, table)

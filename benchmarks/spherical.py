@@ -15,7 +15,7 @@ from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from benchmarks.report import Report
 from benchmarks.robots import AXES
-from benchmarks.timing import Plan, batch_by_address, measure, rows_in_turn
+from benchmarks.timing import Schedule, batch_by_address, measure, rows_in_turn
 
 DESCRIPTIONS = ("3 revolute", "spherical_euler", "spherical")
 ARM = "BRB"  # ball, revolute (about y), ball: 7 velocities
@@ -48,7 +48,7 @@ def robot(joints: str, description: str) -> ada.Model:
     return builder.build()
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """A table for each robot."""
     report.begin("spherical", "three revolute joints in one point against one spherical joint")
     algorithms: tuple[Algorithm, ...] = ("aba", "ada") if quick else ("aba", "crba", "ada", "dca")
@@ -67,7 +67,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
             contenders.append(batch_by_address(f"{label} batch", kernel, states))
             of = cost(quantities.forward(model.tree, algorithm, False).trace())
             rows.append([algorithm, description, of.flops, of.sincos_pairs, of.divisions, of.critical_path])
-        timings = measure(contenders, plan)
+        timings = measure(contenders, schedule)
         times = [timings.median(label) * 1e9 for label in timings.labels]
         title = f"{joints}: {joints.count('B')} balls, {model.nv} velocities; forward dynamics"
         report.table(title, COLUMNS, [[*row, *times[2 * i : 2 * i + 2]] for i, row in enumerate(rows)])

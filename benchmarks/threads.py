@@ -15,12 +15,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from benchmarks import robots
 from benchmarks.report import Report
-from benchmarks.timing import Plan, on_all_cpus
+from benchmarks.timing import Schedule, on_all_cpus
 
 STEP = 1e-3  # [s]
 
 
-def run(report: Report, plan: Plan, quick: bool) -> None:
+def run(report: Report, schedule: Schedule, quick: bool) -> None:
     """Curves by the clock on the wall, for as many threads as there are processors."""
     report.begin("threads", "batches and rollouts on several threads")
     states, starts, steps = (2048, 256, 20) if quick else (2**18, 4096, 100)
@@ -36,7 +36,9 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     with on_all_cpus():
         most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         for name, work in works.items():
-            report.table(f"{model.name}: {name}", ["threads", "ms", "times as fast"], _curve(work, most, plan.rounds))
+            report.table(
+                f"{model.name}: {name}", ["threads", "ms", "times as fast"], _curve(work, most, schedule.rounds)
+            )
     report.note(
         "the same numbers bit for bit; virtual processors may be two threads of one core, which share its units"
     )

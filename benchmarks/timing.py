@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,22 +27,15 @@ from ada_dynamics.jit.generic import GenericKernel
 CLOCK = time.process_time if time.get_clock_info("process_time").resolution <= 1e-6 else time.perf_counter
 
 
-@dataclass(frozen=True)
-class Plan:
+class Schedule(NamedTuple):
     """Duration of a measurement."""
 
     rounds: int
     seconds: float  # per contender and round
 
-    @staticmethod
-    def usual() -> Plan:
-        """Ratios steady to some percent."""
-        return Plan(rounds=31, seconds=0.015)
 
-    @staticmethod
-    def quick() -> Plan:
-        """Only to see that everything runs."""
-        return Plan(rounds=3, seconds=0.001)
+USUAL = Schedule(rounds=31, seconds=0.015)  # ratios steady to some percent
+QUICK = Schedule(rounds=3, seconds=0.001)  # only to see that everything runs
 
 
 @dataclass(frozen=True)
@@ -66,7 +59,7 @@ class Timings:
     """Seconds per evaluation: one row per contender, one column per round."""
 
     def __init__(self, labels: Sequence[str], seconds: np.ndarray) -> None:
-        """Args: labels of the rows, and the rows."""
+        """Label the rows."""
         self._rows = dict(zip(labels, seconds, strict=True))
 
     @property
@@ -92,11 +85,11 @@ class Timings:
         return float(low), float(high)
 
 
-def measure(contenders: Sequence[Contender], plan: Plan) -> Timings:
+def measure(contenders: Sequence[Contender], schedule: Schedule) -> Timings:
     """Run all contenders in turn, round after round; the first run of each, which may compile, does not count."""
     timers = [timeit.Timer(c.statement, timer=CLOCK, globals=dict(c.names)) for c in contenders]
-    repeats = [_repeats(timer, plan.seconds) for timer in timers]
-    rounds = [[timer.timeit(n) / n for timer, n in zip(timers, repeats, strict=True)] for _ in range(plan.rounds)]
+    repeats = [_repeats(timer, schedule.seconds) for timer in timers]
+    rounds = [[timer.timeit(n) / n for timer, n in zip(timers, repeats, strict=True)] for _ in range(schedule.rounds)]
     states = np.array([c.states for c in contenders], dtype=float)
     return Timings([c.label for c in contenders], np.array(rounds).T / states[:, np.newaxis])
 

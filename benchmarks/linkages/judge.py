@@ -48,7 +48,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Motion:
+class LinkageState:
     """Verdict on a state."""
 
     v: Array  # (batch, n) rates of the tree's pins
@@ -194,7 +194,7 @@ class Judge:
         np.put_along_axis(T, charts.bound[..., None], -_least_squares(Jb, Jf), 1)
         return T, np.abs(J @ T).max(axis=(1, 2), initial=0)
 
-    def move(self, at: Placed, J: Array, w: Array, charts: Charts, tau: Array | None = None) -> Motion:
+    def move(self, at: Placed, J: Array, w: Array, charts: Charts, tau: Array | None = None) -> LinkageState:
         """Accelerations at a closed pose with rates w of the independent angles and efforts of the tree's pins."""
         T, defect = self.tangent(J, charts)
         v = _times(T, w)
@@ -209,7 +209,9 @@ class Judge:
         Tt = np.swapaxes(T, 1, 2)
         rates = _solve_definite(Tt @ M @ T, _times(Tt, load)[..., None])[..., 0]
         left = np.abs(_times(J, g) + gamma).max(axis=-1, initial=0)
-        return Motion(v, _times(T, rates) + g, T, np.abs(self.residual(at)[0]).max(axis=-1), np.maximum(defect, left))
+        return LinkageState(
+            v, _times(T, rates) + g, T, np.abs(self.residual(at)[0]).max(axis=-1), np.maximum(defect, left)
+        )
 
     def mass_matrix_and_bias(self, q: Array, v: Array) -> tuple[Array, Array]:
         """M and h of the tree, without its loops."""
@@ -277,7 +279,7 @@ class Judge:
         d = _times(at.R[:, parents], self.loop_axis)
         return np.concatenate([v, np.sum(d * (omega[:, children] - omega[:, parents]), axis=-1)], axis=1)
 
-    def all_accelerations(self, at: Placed, motion: Motion) -> Array:
+    def all_accelerations(self, at: Placed, motion: LinkageState) -> Array:
         """Forces of all pins, of the tree and of the loops."""
         alpha = self._bias(at, motion.v)["alpha"]
         alpha[:, :-1] += self.carried[:-1] @ (at.axes * motion.a[..., None])

@@ -30,16 +30,16 @@ POOL, SPARE = 4, 4  # linkages that are tried for each that is wanted, and besid
 
 
 @dataclass(frozen=True)
-class Table:
+class Tableau:
     """Coefficients of an explicit method."""
 
     A: Array
     b: Array
 
 
-RKF45 = Table(METHODS["rkf45"].A, METHODS["rkf45"].b)
+RKF45 = Tableau(METHODS["rkf45"].A, METHODS["rkf45"].b)
 # Of order 8: scipy's table of Dormand's and Prince's method, not the library's.
-ORDER_8 = Table(DOP853.A[:12, :12], DOP853.B)
+ORDER_8 = Tableau(DOP853.A[:12, :12], DOP853.B)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Course:
         return replace(self, **in_time, gap=self.gap[i], defect=self.defect[i], lost=self.lost[i])
 
 
-def march(judge: Judge, q: Array, v: Array, seconds: float, step: float, interval: float, table: Table) -> Course:
+def march(judge: Judge, q: Array, v: Array, seconds: float, step: float, interval: float, table: Tableau) -> Course:
     """Integrate from closed poses q with tangent rates v; a state is stored at each interval of some steps."""
     judge.lost[:] = False
     v = np.asarray(v, dtype=Long)
@@ -82,7 +82,7 @@ def march(judge: Judge, q: Array, v: Array, seconds: float, step: float, interva
     return Course(t, angles, rates, energy, worst[0], worst[1], regular, judge.lost.copy())
 
 
-def _step(judge: Judge, charts: Charts, pose: Pose, v: Array, h: Any, table: Table) -> tuple[Pose, Array, Array]:
+def _step(judge: Judge, charts: Charts, pose: Pose, v: Array, h: Any, table: Tableau) -> tuple[Pose, Array, Array]:
     """One step; Newton's method closes the loops of each stage, from angles that their rates predict."""
     w = np.take_along_axis(v, charts.free, 1)
     q, at, J = pose

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.report import Report
 from benchmarks.ros.figures import Keeping, Rows, Window, keeping
-from benchmarks.ros.world import Process, Processes, cpus, stolen
+from benchmarks.ros.world import MeasuredProcess, Processes, cpus, stolen
 
 RATE, PUBLISH = 1000.0, 250.0  # [Hz] of the physics, and of joint_states
 PERIOD = round(1e9 / RATE)  # [ns]
@@ -27,14 +27,14 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def started_node(processes: Processes) -> Process:
+def started_node(processes: Processes) -> MeasuredProcess:
     """Start the dynamics node with its default settings."""
     values = {"robot": "pa10", "physics_rate": RATE, "publish_rate": PUBLISH}
     parameters = [text for name, value in values.items() for text in ("-p", f"{name}:={value}")]
     return processes.start("ada_robot.node.dynamics_node", "--ros-args", *parameters, name="node")
 
 
-def started_bare(processes: Processes) -> list[Process]:
+def started_bare(processes: Processes) -> list[MeasuredProcess]:
     """Start a bare process on each CPU."""
     made = []
     for cpu in cpus():
@@ -83,8 +83,8 @@ def _measured(folder: Path, seconds: float, settle: float) -> Measured:
     """Start all processes, let them settle, and watch them."""
     with Processes(folder) as processes:
         node = started_node(processes)
-        words = "benchmarks.ros.participants", "listener", str(folder)
-        others = [processes.start(*words, name="listener").ready(), *started_bare(processes)]
+        listener = processes.start("benchmarks.ros.listener", str(folder), name="listener").ready()
+        others = [listener, *started_bare(processes)]
         time.sleep(settle)
         begin, counts = time.monotonic_ns(), np.array([node.seconds(), node.waited(), stolen()])
         time.sleep(seconds)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ada_dynamics.errors import AdaError
+from ada_robot.processes import ChildProcess
 from ada_robot.ros.environment import child_environment
 from ada_robot.timing.deadlines import TRACES
 
@@ -35,7 +36,7 @@ def _begin() -> None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-class Process:
+class MeasuredProcess(ChildProcess):
     """A Python process of this measurement, with its output in a file."""
 
     def __init__(
@@ -73,7 +74,7 @@ class Process:
             **(environment or {}),
         }
         with self._log.open("wb") as log:
-            self._popen = subprocess.Popen(
+            super().__init__(
                 [*prefix, sys.executable, "-m", module, *arguments],
                 env=own,
                 stdin=subprocess.PIPE,
@@ -84,33 +85,20 @@ class Process:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        assert self._popen.stdout is not None
-        for line in self._popen.stdout:
+        assert self.popen.stdout is not None
+        for line in self.popen.stdout:
             if line.strip() == b"ready":
                 self._is_ready.set()
             elif self._on_line is not None:
                 self._on_line(line.decode("utf-8", "replace"))
 
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._popen.pid
-
-    def code(self) -> int | None:
-        """Exit code (-n: ended by signal n); None while it runs."""
-        return self._popen.poll()
-
     def say(self, line: str) -> None:
         """Write a line to it."""
-        assert self._popen.stdin is not None
-        self._popen.stdin.write(line.encode() + b"\n")
-        self._popen.stdin.flush()
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(line.encode() + b"\n")
+        self.popen.stdin.flush()
 
-    def send(self, number: int) -> None:
-        """Send a signal."""
-        self._popen.send_signal(number)
-
-    def ready(self) -> Process:
+    def ready(self) -> MeasuredProcess:
         """Wait until it prints "ready".
 
         Raises:
@@ -118,26 +106,22 @@ class Process:
         """
         deadline = time.monotonic() + _START
         while not self._is_ready.wait(0.1):
-            if self._popen.poll() is not None or time.monotonic() > deadline:
+            if not self.is_alive or time.monotonic() > deadline:
                 raise AdaError(f"{self._name} was never ready; its output:\n{self._said()}")
         return self
 
     def _said(self) -> str:
         return self._log.read_text(encoding="utf-8", errors="replace")[-3000:]
 
-    def wait(self, timeout: float) -> None:
-        """Wait for an end of its own."""
-        self._popen.wait(timeout)
-
     def seconds(self) -> float:
         """Processor time that it has used [s]."""
-        fields = Path(f"/proc/{self._popen.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def waited(self) -> float:
         """Time that its threads waited for a processor [s]; 0 if the system does not report it."""
         total = 0
-        for file in Path(f"/proc/{self._popen.pid}/task").glob("*/schedstat"):
+        for file in Path(f"/proc/{self.pid}/task").glob("*/schedstat"):
             with contextlib.suppress(OSError, IndexError, ValueError):  # a thread may have ended
                 total += int(file.read_text(encoding="ascii").split()[1])
         return total * 1e-9
@@ -146,23 +130,16 @@ class Process:
         """End it by SIGINT.
 
         Raises:
-            AdaError: it ended with an error.
+            AdaError: it ended with an error, or not in time.
         """
-        if self._popen.poll() is None:
-            self._popen.send_signal(signal.SIGINT)
-        code = self._popen.wait(_END)
-        if code:
-            raise AdaError(f"{self._name} ended with exit code {code}; its output:\n{self._said()}")
+        self.send(signal.SIGINT)
+        if not self.wait(_END) or self.code:
+            raise AdaError(f"{self._name} ended with exit code {self.code}; its output:\n{self._said()}")
 
-    def kill(self) -> None:
-        """Kill it if it still runs."""
-        if self._popen.poll() is None:
-            self._popen.kill()
-            self._popen.wait(_END)
-        for pipe in (self._popen.stdin, self._popen.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):  # unsent input of an ended process
-                    pipe.close()
+    def close(self) -> None:
+        """Kill it if it still runs, and close its pipes."""
+        self.kill()
+        self.close_pipes()
 
 
 class Processes:
@@ -172,7 +149,7 @@ class Processes:
         """Make the folder for their output."""
         self.folder, self.domain = folder, domain
         folder.mkdir(parents=True, exist_ok=True)
-        self._all: list[Process] = []
+        self._all: list[MeasuredProcess] = []
 
     def __enter__(self) -> Processes:
         return self
@@ -180,11 +157,11 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         with contextlib.ExitStack() as last:
             for process in self._all:
-                last.callback(process.kill)
+                last.callback(process.close)
 
-    def start(self, module: str, *arguments: str, **options: Any) -> Process:
-        """Start one; arguments as those of `Process`."""
-        process = Process(module, *arguments, folder=self.folder, domain=self.domain, **options)
+    def start(self, module: str, *arguments: str, **options: Any) -> MeasuredProcess:
+        """Start one; arguments as those of `MeasuredProcess`."""
+        process = MeasuredProcess(module, *arguments, folder=self.folder, domain=self.domain, **options)
         self._all.append(process)
         return process
 

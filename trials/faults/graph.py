@@ -21,7 +21,7 @@ from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_robot.ros.environment import ros_problem
 from benchmarks.ros.domains import own_domain
-from benchmarks.ros.world import Process, Processes
+from benchmarks.ros.world import MeasuredProcess, Processes
 
 HARDWARE = "ada_hardware.node.hardware_node"
 DYNAMICS = "ada_robot.node.dynamics_node"
@@ -62,18 +62,18 @@ class Graph:
         self._last.close()
 
     # --- processes --------------------------------------------------------------------------------------------------
-    def node(self, module: str, values: Mapping[str, object]) -> Process:
+    def node(self, module: str, values: Mapping[str, object]) -> MeasuredProcess:
         """Start a node with parameters."""
         words = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
         return self.processes.start(module, "--ros-args", *words, name=module.rpartition(".")[2])
 
-    def arm(self, seed: int) -> tuple[EmulatorProcess, Process]:
+    def arm(self, seed: int) -> tuple[EmulatorProcess, MeasuredProcess]:
         """Start an emulated PA-10 and its node."""
         device = self._last.enter_context(EmulatorProcess("pa10", seed=seed))
         values = {"device": "pa10", "url": device.url, "autostart": "commanded", "tf_rate": 0.0}
         return device, self.node(HARDWARE, {**values, "pa10.safety.record_folder": self.folder})
 
-    def commander(self, kind: str = "plain") -> Process:
+    def commander(self, kind: str = "plain") -> MeasuredProcess:
         """Start a program that commands an arm."""
         return self.processes.start(PARTICIPANTS, "commander", "--kind", kind, name="commander")
 

@@ -15,15 +15,15 @@ from ada_dynamics.errors import AdaError, RecordingCutShortWarning
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.recorder import CHUNK_SECONDS
 from ada_hardware.emulation.process import EmulatorProcess
-from benchmarks.ros.world import Process
+from benchmarks.ros.world import MeasuredProcess
 from trials.faults.case import ENDS, HOST, STOP, TRIES, WATCHED, Case, Outcome
 from trials.faults.graph import CONTROLLER, DYNAMICS, Graph, in_phase, moves, phase_of
 from trials.faults.participants import SPEED
 
 AGAIN = 1.5  # [s] without motion after a frozen process has resumed
-BEGINS = 20.0  # [s] until the robot moves
+BEGINS = 120.0  # [s] until the robot moves; its controller may have to be compiled
 STILL = 1e-6  # [rad]
-REFEREE = ("benchmarks.ros.participants", "referee", "1000", "0.6,0.6,0.6,0.6,0.6,0.6,0.6")  # with a goal [rad]
+GOAL = {"joints": "[s1,s2,s3,e1,e2,w1,w2]", "positions": "[0.6,0.6,0.6,0.6,0.6,0.6,0.6]"}  # [rad]
 RESTS = 0.005  # [rad/s]
 SEEN = 0.25  # [s] until a state is observed and recorded
 SLOW = {"joint_trajectory.speed_scale": 0.1}  # of the controller
@@ -33,8 +33,8 @@ class Scene(NamedTuple):
     """A robot that moves: its node, the program or controller that commands it, and its device unless simulated."""
 
     graph: Graph
-    node: Process
-    commander: Process
+    node: MeasuredProcess
+    commander: MeasuredProcess
     device: EmulatorProcess | None = None
 
 
@@ -65,7 +65,7 @@ def controlled(graph: Graph, seed: int) -> Scene:
     values = {"robot": "pa10", "controller": "joint_trajectory", "state_source": "joint_states", **SLOW}
     controller = graph.node(CONTROLLER, {**values, "state_timeout": 2.0})
     graph.wait(in_phase("active"))
-    graph.processes.start(*REFEREE, name="referee").ready()
+    graph.node("ada_tools.nodes.target_node", GOAL)
     graph.wait(moves(0.5 * SPEED), timeout=BEGINS)
     return Scene(graph, robot, controller, device)
 
@@ -76,7 +76,7 @@ def simulated(graph: Graph, _: int) -> Scene:
     node = graph.node(DYNAMICS, {"robot": "pa10", "record": graph.folder / "run.mcap"})
     slow = {"controller": "joint_trajectory", **SLOW, "state_timeout": STOP / 2.0, "timeout_clock": "machine"}
     controller = graph.node(CONTROLLER, {"robot": "pa10", **slow})
-    graph.processes.start(*REFEREE, name="referee").ready()
+    graph.node("ada_tools.nodes.target_node", GOAL)
     graph.wait(moves(0.5 * SPEED), timeout=BEGINS)
     time.sleep(2.0 * CHUNK_SECONDS)  # until a part of the recording is on the disk
     return Scene(graph, node, controller)
@@ -166,7 +166,7 @@ def _is_recorded(scene: Scene, _: str, wakes: Fault | None) -> list[str]:
         time.sleep(WATCHED)
         if moves(RESTS)(scene.graph.newest(lambda one: "joints" in one)):
             problems.append("the arm moves without a controller after its simulation has resumed")
-    is_killed = scene.node.code() == -signal.SIGKILL
+    is_killed = scene.node.code == -signal.SIGKILL
     if not is_killed:
         scene.node.stop()
     with warnings.catch_warnings():
