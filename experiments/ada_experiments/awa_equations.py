@@ -143,7 +143,7 @@ def differentiated(angles: ArrayLike, dt: float) -> Samples:
     return Samples(theta[:-2], rates[:-1], np.diff(rates, axis=0) / dt)  # eq. 45
 
 
-class Frame(NamedTuple):
+class FrameHistory(NamedTuple):
     """A frame over time: T, V and A (N, 4, 4), and derived quantities, (N, 3) each in world axes."""
 
     T: Array
@@ -194,19 +194,19 @@ class Frame(NamedTuple):
 class MotorMotion(NamedTuple):
     """Results of eqs. 9-36 for one motor."""
 
-    tip: Frame
-    centre: Frame  # of mass
+    tip: FrameHistory
+    centre: FrameHistory  # of mass
     axis: Array  # a_n in world axes
     on_axis: Array  # a point on the axis for eq. 43: the tip of the preceding motor
 
 
-def standing(pose: Array, count: int) -> Frame:
+def standing(pose: Array, count: int) -> FrameHistory:
     """A body at rest in a pose, 4x4, at `count` times."""
     still = np.zeros((count, 4, 4))
-    return Frame(np.tile(pose, (count, 1, 1)), still, still)
+    return FrameHistory(np.tile(pose, (count, 1, 1)), still, still)
 
 
-def motions_of(motors: Sequence[Motor], samples: Samples, body: Frame) -> list[MotorMotion]:
+def motions_of(motors: Sequence[Motor], samples: Samples, body: FrameHistory) -> list[MotorMotion]:
     """Motions of all motors from the body outwards (fig. 10, steps 2-4 of kinematics).
 
     Args:
@@ -238,7 +238,7 @@ def _turn(motor: Motor, samples: Samples) -> tuple[Array, Array, Array]:
     return motor.held @ R, np.outer(rate, axis), np.outer(acceleration, axis)
 
 
-def _relative(motor: Motor, R: Array, w: Array, wd: Array, to: Array, *, turns: bool) -> Frame:
+def _relative(motor: Motor, R: Array, w: Array, wd: Array, to: Array, *, turns: bool) -> FrameHistory:
     """ⁿ⁻¹Tₙ, ⁿ⁻¹Vₙ, ⁿ⁻¹Aₙ of the tip (eqs. 8, 18, 30), or of the non-rotating frame at the centre (11, 23, 35)."""
     arm = R @ to
     p = motor.root + arm
@@ -247,19 +247,19 @@ def _relative(motor: Motor, R: Array, w: Array, wd: Array, to: Array, *, turns: 
     T = np.tile(np.eye(4), (len(p), 1, 1))
     T[:, :3, 3] = p
     if not turns:
-        return Frame(T, _matrix(np.zeros_like(w), rate), _matrix(np.zeros_like(w), second))
+        return FrameHistory(T, _matrix(np.zeros_like(w), rate), _matrix(np.zeros_like(w), second))
     T[:, :3, :3] = R
     v_o = rate - np.cross(w, p)  # eq. 16
     a_o = second - np.cross(w, rate) - np.cross(wd, p)  # eq. 28
-    return Frame(T, _matrix(w, v_o), _matrix(wd, a_o))
+    return FrameHistory(T, _matrix(w, v_o), _matrix(wd, a_o))
 
 
-def _carried(before: Frame, own: Frame) -> Frame:
+def _carried(before: FrameHistory, own: FrameHistory) -> FrameHistory:
     """Eqs. 9, 19, 31 for the tip, and the identical eqs. 12, 24, 36 for the centre of mass."""
     back = inverse(before.T)
     V = before.V + before.T @ own.V @ back
     A = before.A + before.T @ own.A @ back + before.V @ V - V @ before.V
-    return Frame(before.T @ own.T, V, A)
+    return FrameHistory(before.T @ own.T, V, A)
 
 
 def hat(a: Array) -> Array:
@@ -348,7 +348,7 @@ def _times(matrix: Array, linear: Array, angular: Array) -> Array:
 # --- on the ground --------------------------------------------------------------------------------------------------
 def over_feet(
     motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Sequence[str]
-) -> tuple[Frame, dict[str, Array]]:
+) -> tuple[FrameHistory, dict[str, Array]]:
     """Motion of the body over supporting feet, from motions relative to frame 0.
 
     The lower foot is the supporting one; with both on the ground the previous one remains fixed until it lifts. The
@@ -369,18 +369,18 @@ def over_feet(
     for touching in touches.T[1:]:
         holds.append(holds[-1] if touching[holds[-1]] else int(np.argmax(touching)))
     at = np.eye(4)
-    parts: list[Frame] = []
+    parts: list[FrameHistory] = []
     for start, end in pairwise([0, *(np.flatnonzero(np.diff(holds)) + 1).tolist(), len(holds)]):
         foot = seen[holds[start]]
         if parts:
             at = parts[-1].T[-1] @ foot.T[start - 1]  # pose of this foot at the end of the last part,
             at[2, 3] = 0.0  # which was off the ground by less than FLAT
-        parts.append(foot_stands(Frame(*(values[start:end] for values in foot)), at))
-    body = Frame(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+        parts.append(foot_stands(FrameHistory(*(values[start:end] for values in foot)), at))
+    body = FrameHistory(*(np.concatenate(values) for values in zip(*parts, strict=True)))
     return body, dict(zip(feet, touches, strict=True))
 
 
-def foot_stands(foot: Frame, at: Array) -> Frame:
+def foot_stands(foot: FrameHistory, at: Array) -> FrameHistory:
     """Motion of the body over a fixed foot: T_0 = F T⁻¹, V_0 = -T_0 V T_0⁻¹, A_0 = -T_0 A T_0⁻¹.
 
     Args:
@@ -389,10 +389,10 @@ def foot_stands(foot: Frame, at: Array) -> Frame:
     """
     T = at @ inverse(foot.T)
     back = inverse(T)
-    return Frame(T, -T @ foot.V @ back, -T @ foot.A @ back)
+    return FrameHistory(T, -T @ foot.V @ back, -T @ foot.A @ back)
 
 
-def base_states(body: Frame) -> tuple[Array, Array, Array]:
+def base_states(body: FrameHistory) -> tuple[Array, Array, Array]:
     """q (N, 7), v and a (N, 6) of a floating base for a motion of frame 0."""
     w, wd, v, a = (
         np.einsum("nji,nj->ni", body.rotation, x)  # in axes of the body

@@ -21,7 +21,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Contact
 from ada_experiments.awa_equations import (
-    Frame,
+    FrameHistory,
     Motor,
     MotorLoad,
     MotorMotion,
@@ -55,7 +55,7 @@ class PipelineSettings(NamedTuple):
     periods: Annotated[tuple[float, ...], "s"]  # of the samples for eqs. 44 and 45, descending; the first for all else
 
 
-class Result(NamedTuple):
+class PipelineResult(NamedTuple):
     """Results of the pipeline for one motion of frame 0."""
 
     motions: list[MotorMotion]
@@ -92,27 +92,27 @@ class Study:
     """The pipeline for one robot and motion, compared with `Dynamics`."""
 
     def __init__(self, model: Model, walk: Walk) -> None:
-        """Args: robot with a floating base; its walk."""
+        """Prepare a robot with a floating base, and its walk."""
         self.model, self.walk = model, walk
         self.dynamics = Dynamics(model)
         self.motors = motors_of(model)
         self.foot = index_of(self.motors, LEG_END)
 
-    def run(self, samples: Samples, body: Frame) -> Result:
+    def run(self, samples: Samples, body: FrameHistory) -> PipelineResult:
         """Kinematics outwards, then loads inwards (fig. 10)."""
         motions = motions_of(self.motors, samples, body)
-        return Result(motions, loads_of(self.motors, motions, np.array(self.model.gravity)))
+        return PipelineResult(motions, loads_of(self.motors, motions, np.array(self.model.gravity)))
 
-    def still(self, samples: Samples) -> Result:
+    def still(self, samples: Samples) -> PipelineResult:
         """Results with frame 0 at rest, as in the paper."""
         return self.run(samples, standing(np.eye(4), len(samples.angles)))
 
-    def states(self, samples: Samples, body: Frame) -> tuple[Array, Array, Array]:
+    def states(self, samples: Samples, body: FrameHistory) -> tuple[Array, Array, Array]:
         """q, v and a of the model for a motion of frame 0."""
         base = base_states(body)
         return tuple(np.concatenate(pair, axis=1) for pair in zip(base, samples, strict=True))  # type: ignore[return-value]
 
-    def agreement(self, samples: Samples, still: Result) -> dict[str, Quantity]:
+    def agreement(self, samples: Samples, still: PipelineResult) -> dict[str, Quantity]:
         """Relative differences from `Dynamics` for the case of the paper."""
         q, v, a = self.states(samples, standing(np.eye(4), len(samples.angles)))
         off = []
@@ -136,7 +136,7 @@ class Study:
             "transpose_off": Quantity(_off_skew(still.motions[self.foot].tip)),
         }
 
-    def on_ground(self, samples: Samples, body: Frame, touching: dict[str, Array]) -> dict[str, Quantity]:
+    def on_ground(self, samples: Samples, body: FrameHistory, touching: dict[str, Array]) -> dict[str, Quantity]:
         """Walk over supporting feet: ground wrench, zero-moment point and its margin."""
         ground = self.run(samples, body)
         q, v, a = self.states(samples, body)
@@ -180,12 +180,12 @@ class Study:
             "smooth_growth": Quantity(abs(exponent(smooth_peaks, periods))),
         }
 
-    def _peak(self, result: Result) -> float:
+    def _peak(self, result: PipelineResult) -> float:
         acceleration = result.motions[self.foot].centre.acceleration
         return self.motors[self.foot].mass * float(np.linalg.norm(acceleration, axis=1).max())
 
 
-def _off_skew(tip: Frame) -> float:
+def _off_skew(tip: FrameHistory) -> float:
     """Relative symmetric part of T V Tᵀ (eqs. 19, 24, 31, 36), which vanishes for a spatial velocity."""
     turning = (tip.T @ tip.V @ tip.T.swapaxes(1, 2))[:, :3, :3]
     return float(np.max(np.abs(turning + turning.swapaxes(1, 2))) / np.max(np.abs(turning)))

@@ -329,12 +329,6 @@ def _changes_table(tried: Sequence[WalkTrial]) -> Table:
     return Table("Changes, one at a time", columns, rows)
 
 
-def _fall_of(run: SimulatorRun) -> float:
-    """Time at which the body lies on the ground; the end if it does not fall [s]."""
-    lies = np.flatnonzero(run.leaning > LIES)
-    return float(run.t[lies[0] if len(lies) else -1])
-
-
 def tilts(tried: Sequence[WalkTrial]) -> list[Panel]:
     """Tilts of all falling walks and of the walk of the paper, until the body lies on the ground."""
     panels = []
@@ -343,7 +337,8 @@ def tilts(tried: Sequence[WalkTrial]) -> list[Panel]:
         for one in tried:
             run = (one.ours, one.theirs)[side]
             if one is tried[0] or max(one.tilts) > FALLEN:
-                rows = run.t <= _fall_of(run)
+                lies = np.flatnonzero(run.leaning > LIES)  # the plot ends when the body lies on the ground
+                rows = run.t <= run.t[lies[0] if len(lies) else -1]
                 series.append(Curve(one.text, run.t[rows], run.leaning[rows]))
         panels.append(Panel(name, "tilt of the body [deg]", series))
     return panels

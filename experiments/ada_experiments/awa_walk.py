@@ -113,11 +113,11 @@ class Gains(NamedTuple):
     largest: Annotated[float, "N m"] = LARGEST_TORQUE
 
 
-class Pid:
+class SampledPid:
     """PID control of all joints with the integrators of eq. 1; one instance per simulation."""
 
     def __init__(self, gains: Gains, period: float, count: int) -> None:
-        """Args: gains; control period [s]; number of joints."""
+        """Start the integrators of some joints at zero, with a control period [s]."""
         self.gains = gains
         self.period = period
         self._equation = equation(count)
@@ -153,11 +153,11 @@ class WalkControl:
     """Tracks the walk with the joints; one instance per simulation, since eq. 1 has an integrator."""
 
     def __init__(self, walk: Walk, gains: Gains, period: float, duration: float) -> None:
-        """Args: walk; gains; control period [s]; duration of the control [s]."""
+        """Sample the walk at the control period [s] for the duration [s] of the control."""
         times = period * np.arange(round(duration / period) + 2)
         self._desired = walk.smooth(np.minimum(times, walk.duration)).angles
         self._period = period
-        self._pid = Pid(gains, period, self._desired.shape[1])
+        self._pid = SampledPid(gains, period, self._desired.shape[1])
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         """Efforts of all velocity coordinates."""

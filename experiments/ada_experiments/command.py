@@ -34,7 +34,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.progress import Progress
 from ada_dynamics.structured_text.files import to_json
 from ada_experiments import report
-from ada_experiments.reproduce import Result, reproduce
+from ada_experiments.reproduce import ScenarioResult, reproduce
 from ada_tools.commands.common import make_folder, print_json, table
 from ada_tools.scenario import GROUPS, Scenario, load, names, names_in
 from ada_tools.scenario.registry import FAILS, HOLDS, NOT_CONFIRMED, Claim
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--jobs is {options.jobs}; it must be at least 1.")
     make_folder("--output", options.output)
     order = [scenario.name for scenario in scenarios.values()]
-    results: list[Result] = []
+    results: list[ScenarioResult] = []
     try:
         for result in _results(scenarios, options):
             word, number = HOLDS if result.holds else FAILS, len(results) + 1
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(result.holds for result in results) else 1
 
 
-def _results(scenarios: Mapping[str, Scenario], options: argparse.Namespace) -> Iterator[Result]:
+def _results(scenarios: Mapping[str, Scenario], options: argparse.Namespace) -> Iterator[ScenarioResult]:
     """Results as experiments end. Those that measure times run while no other one does."""
     jobs = options.jobs or (cores() if {*scenarios} <= {*names()} else 1)
     for source, scenario in scenarios.items():
@@ -118,14 +118,14 @@ def _results(scenarios: Mapping[str, Scenario], options: argparse.Namespace) -> 
                     yield future.result()
                 else:
                     ended = f"its process ended: {problem}"
-                    yield Result(scenario.name, scenario.title, scenario.source, error=ended)
+                    yield ScenarioResult(scenario.name, scenario.title, scenario.source, error=ended)
         except BaseException:
             for process in list(pool._processes.values()):
                 process.kill()
             raise
 
 
-def _reproduced(source: str, is_full: bool, output: Path, progress: Progress | None = None) -> Result:
+def _reproduced(source: str, is_full: bool, output: Path, progress: Progress | None = None) -> ScenarioResult:
     scenario = load(source)
     if is_full:
         scenario = scenario.with_changes(scenario.full)
@@ -166,7 +166,7 @@ def _line(claim: Claim, text: str) -> tuple[str, str, str]:
     return claim.verdict, text, f"{report.figure_text(claim)} {report.limit_text(claim)}{reason}"
 
 
-def _text(result: Result) -> list[str]:
+def _text(result: ScenarioResult) -> list[str]:
     """Result as text."""
     rows = [_line(claim, claim.text) for claim in result.outcome.claims]
     rows += [_line(statement, report.said(statement)) for statement in result.outcome.statements]

@@ -71,7 +71,7 @@ def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outco
     log = simulate(exact)
     times = np.asarray(np.arange(round(part.duration / EVERY) + 1) * EVERY, dtype=np.float64)
     ours = _at(log, times)
-    comparison = Comparison(times, ours, _growth(exact, times, ours))
+    comparison = EngineComparison(times, ours, _growth(exact, times, ours))
     model, q, v = log.model, log.q[0], log.v[0]
     states = ours, _at(log, times, log.v)
     a = simulation_of(exact).dynamics.forward(*states, np.zeros(model.nv))
@@ -117,7 +117,7 @@ def _growth(exact: Scenario, times: Array, ours: Array) -> Array:
     return np.asarray(np.maximum.accumulate(apart / apart[0]), dtype=np.float64)
 
 
-class Comparison:
+class EngineComparison:
     """Motion of this library compared with those of other engines.
 
     Attributes:
@@ -126,7 +126,7 @@ class Comparison:
     """
 
     def __init__(self, times: Array, ours: Array, growth: Array) -> None:
-        """Args: times [s]; positions at them; growth of an initial difference up to each."""
+        """Compare at some times [s], given our positions and the growth of an initial difference up to each."""
         self.times, self.ours, self.growth = times, ours, growth
         beyond = np.flatnonzero(growth * ROUNDING > AGREES)
         self.last = int(beyond[0]) - 1 if len(beyond) else len(times) - 1

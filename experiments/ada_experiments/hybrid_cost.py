@@ -53,7 +53,7 @@ class _Chain:
     """A chain with its programs and their times."""
 
     def __init__(self, model: Model, chosen: tuple[int, ...] | None, with_lagrange: bool) -> None:
-        """Args: chain; cuts of the hybrid program, None for no such program; whether to add Lagrange's equations."""
+        """Trace the programs of a chain: with cuts also the hybrid one, and optionally Lagrange's equations."""
         self.model, self.chosen, self._with_lagrange = model, chosen or (), with_lagrange
         self.has_hybrid = chosen is not None
         self.links = len(model.tree.bodies)

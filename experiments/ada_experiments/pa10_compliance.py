@@ -41,7 +41,7 @@ DEAD_BAND = 1.0  # [N] with a moving target
 TURNING = 50.0  # [N m/rad] rotational stiffness
 
 
-class ComplianceSettings(NamedTuple):
+class WallSettings(NamedTuple):
     """Settings of the scenario."""
 
     pose: Annotated[tuple[float, ...], "rad"]
@@ -56,7 +56,7 @@ class ComplianceSettings(NamedTuple):
     shares: Annotated[tuple[float, ...], "1"]  # of the limit stiffness
 
 
-class Setup:
+class ArmAtWall:
     """The arm in front of the wall.
 
     Attributes:
@@ -67,7 +67,7 @@ class Setup:
         surface: x coordinate of the wall [m].
     """
 
-    def __init__(self, model: Model, chosen: ComplianceSettings) -> None:
+    def __init__(self, model: Model, chosen: WallSettings) -> None:
         """Create the dynamics."""
         self.model, self.chosen = model, chosen
         self.dynamics, self.start = Dynamics(model), np.array(chosen.pose)
@@ -77,7 +77,7 @@ class Setup:
 @experiment("compliance_on_wall")
 def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Press with several depths, be led away, and look for the stiffest wall on both sides of the limit."""
-    use = Setup(build_model(scenario), read_settings(scenario, ComplianceSettings))
+    use = ArmAtWall(build_model(scenario), read_settings(scenario, WallSettings))
     chosen = use.chosen
     progress(0.0, "pressing against the wall")
     log, loop = _press(use, "displaced")
@@ -102,7 +102,7 @@ def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> 
 class _Sensor:
     """Six-axis sensor between arm and hand, with one period delay, offset and noise."""
 
-    def __init__(self, use: Setup) -> None:
+    def __init__(self, use: ArmAtWall) -> None:
         self._dynamics, self._use = use.dynamics, use
         self._rng = np.random.default_rng(0)
         self._to_sensor = wrench_matrix(inverse(pose_of(*SENSOR)))
@@ -121,7 +121,7 @@ class _Sensor:
         return late
 
 
-def _press(use: Setup, mode: str) -> tuple[Log, InSimulation]:
+def _press(use: ArmAtWall, mode: str) -> tuple[Log, InSimulation]:
     """Press into the wall by each depth in sequence, then retract."""
     controller = make(
         "compliance",
@@ -160,7 +160,7 @@ def _press(use: Setup, mode: str) -> tuple[Log, InSimulation]:
     return sim.run(SETTLE + (len(depths) + 1) * PHASE), loop
 
 
-def _target(use: Setup, depth: float) -> PoseReference:
+def _target(use: ArmAtWall, depth: float) -> PoseReference:
     """Hand pose at which the ball penetrates the wall by `depth`."""
     pose = use.dynamics.pose(HAND, use.start).copy()
     pose[0, 3] = use.surface - RADIUS + depth
@@ -173,7 +173,7 @@ def _phase_end(log: Log, i: int) -> slice:
     return slice(int(np.searchsorted(log.t, end - 0.2 * PHASE)), int(np.searchsorted(log.t, end - STEP)))
 
 
-def _steady(use: Setup, log: Log, i: int) -> tuple[float, float]:
+def _steady(use: ArmAtWall, log: Log, i: int) -> tuple[float, float]:
     """Mean wall force [N] and distance of the hand from its target [m] at the end of a phase."""
     rows = _phase_end(log, i)
     force = float(np.mean(_wall_force(log)[rows]))
@@ -186,7 +186,7 @@ def _wall_force(log: Log) -> Array:
 
 
 # --- ideal robot on walls of different stiffness -------------------------------------------------------------------
-def _swing(use: Setup, wall: float) -> float:
+def _swing(use: ArmAtWall, wall: float) -> float:
     """Peak-to-peak force by its mean at the end, for a robot that follows its velocity command exactly."""
     values = {"link": HAND, "gain": use.chosen.gain, "stiffness": [use.chosen.stiffness] * 3 + [TURNING] * 3}
     controller = make("compliance", use.model, values)
@@ -211,7 +211,7 @@ def _swing(use: Setup, wall: float) -> float:
 
 
 # --- results ---------------------------------------------------------------------------------------------------------
-def _forces(use: Setup, log: Log, loop: InSimulation) -> dict[str, Quantity]:
+def _forces(use: ArmAtWall, log: Log, loop: InSimulation) -> dict[str, Quantity]:
     chosen, springs = use.chosen, []
     hand, wall = chosen.stiffness, chosen.wall_stiffness
     for i, depth in enumerate(chosen.depths):
@@ -233,13 +233,13 @@ def _forces(use: Setup, log: Log, loop: InSimulation) -> dict[str, Quantity]:
     }
 
 
-def _compliance_error(use: Setup, log: Log) -> float:
+def _compliance_error(use: ArmAtWall, log: Log) -> float:
     """Largest relative error of the steady force against K_h times the distance of the hand from its target."""
     steady = [_steady(use, log, i) for i in range(len(use.chosen.depths))]
     return max(abs(force / (use.chosen.stiffness * short) - 1.0) for force, short in steady)
 
 
-def _led_quantities(use: Setup, led: Log, relaxed: Log) -> dict[str, Quantity]:
+def _led_quantities(use: ArmAtWall, led: Log, relaxed: Log) -> dict[str, Quantity]:
     hops, force = _wall_force(led), _wall_force(relaxed)
     rows = slice(round((SETTLE + 0.6) / STEP), round((SETTLE + 1.2) / STEP))
     rate = float(-np.polyfit(relaxed.t[rows], np.log(np.maximum(force[rows] - DEAD_BAND, 1e-9)), 1)[0])
@@ -253,7 +253,7 @@ def _led_quantities(use: Setup, led: Log, relaxed: Log) -> dict[str, Quantity]:
     }
 
 
-def _panels(use: Setup, logs: Sequence[Log]) -> list[Panel]:
+def _panels(use: ArmAtWall, logs: Sequence[Log]) -> list[Panel]:
     panels = []
     for name, log in zip(("fixed target", "moving target", "both"), logs, strict=True):
         hand = use.dynamics.pose(HAND, log.q)[:, 0, 3] - use.surface + RADIUS

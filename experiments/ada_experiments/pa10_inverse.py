@@ -83,18 +83,14 @@ def grid_of(corner: Sequence[float], opposite: Sequence[float], places: Sequence
     """
     axes = [np.linspace(a, b, n) for a, b, n in zip(corner, opposite, places, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    turns = np.concatenate([[np.eye(3), np.diag([1.0, -1.0, -1.0])], _random_turns(directions)])[:directions]
+    q = np.random.default_rng(0).normal(size=(directions, 4))  # quaternions of uniformly distributed rotations
+    rotations = np.moveaxis(np.array(from_quaternion(*q.T)), -1, 0)
+    turns = np.concatenate([[np.eye(3), np.diag([1.0, -1.0, -1.0])], rotations])[:directions]
     poses = np.zeros((len(points), len(turns), 4, 4))
     poses[..., :3, :3] = turns
     poses[..., :3, 3] = points[:, np.newaxis]
     poses[..., 3, 3] = 1.0
     return poses.reshape(-1, 4, 4)
-
-
-def _random_turns(count: int) -> Array:
-    """Uniformly distributed rotations from unit quaternions."""
-    q = np.random.default_rng(0).normal(size=(count, 4))
-    return np.moveaxis(np.array(from_quaternion(*q.T)), -1, 0)
 
 
 # --- one run --------------------------------------------------------------------------------------------------------

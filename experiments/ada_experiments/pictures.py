@@ -12,12 +12,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.drawing.plots import figure_of
 
-XYZ = ("x", "y", "z")
 
-
-def vector(title: str, ylabel: str, t: Array, rows: Array, names: Sequence[str] = XYZ) -> Panel:
-    """A panel with the columns of an array over time."""
-    return Panel.of(title, ylabel, t, {name: rows[:, i] for i, name in enumerate(names)})
+def vector(title: str, ylabel: str, t: Array, rows: Array) -> Panel:
+    """A panel with the components of a vector over time."""
+    return Panel.of(title, ylabel, t, {name: rows[:, i] for i, name in enumerate("xyz")})
 
 
 def picture(panels: Sequence[Panel], path: Path, title: str, columns: int | None = None) -> Path:

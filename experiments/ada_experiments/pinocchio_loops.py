@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import LoopJoint
-from ada_experiments.pinocchio_tree import WORLD, Frame, PinocchioTree
+from ada_experiments.pinocchio_tree import WORLD, LinkFrame, PinocchioTree
 
 PARALLEL = 1e-12  # tolerance for parallel or perpendicular unit vectors
 
@@ -60,7 +60,7 @@ def constraint_rows(loop: LoopJoint) -> list[LoopConstraintRow]:
     }[loop.kind]
 
 
-def constraint_rates(row: LoopConstraintRow, A: Frame, B: Frame) -> ConstraintRates:
+def constraint_rates(row: LoopConstraintRow, A: LinkFrame, B: LinkFrame) -> ConstraintRates:
     """Evaluate a constraint row in two moving frames."""
     n = A.R @ row.n
     if row.m is not None:
@@ -79,14 +79,14 @@ def constraint_rates(row: LoopConstraintRow, A: Frame, B: Frame) -> ConstraintRa
     return ConstraintRates(row.pitch * off, rate - row.pitch * turned.rate, J, gamma - row.pitch * turned.gamma)
 
 
-def _product(n: Array, m: Array, A: Frame, B: Frame) -> ConstraintRates:
+def _product(n: Array, m: Array, A: LinkFrame, B: LinkFrame) -> ConstraintRates:
     """n · m for a direction fixed in A and one fixed in B."""
     dn, dm = np.cross(A.w, n), np.cross(B.w, m)
     ddn, ddm = np.cross(A.dw, n) + np.cross(A.w, dn), np.cross(B.dw, m) + np.cross(B.w, dm)
     return ConstraintRates(n @ m, dn @ m + n @ dm, np.cross(m, n) @ (B.Jw - A.Jw), ddn @ m + 2.0 * dn @ dm + n @ ddm)
 
 
-def _rotation_angle(axis: Array, A: Frame, B: Frame) -> ConstraintRates:
+def _rotation_angle(axis: Array, A: LinkFrame, B: LinkFrame) -> ConstraintRates:
     """Angle of B about an axis of A."""
     a = np.linalg.svd(axis[None])[2][1]
     b = np.cross(axis, a)
@@ -108,7 +108,7 @@ class LoopConstraints:
         self.loops = list(tree.ours.loops.values())
         self.rows = [(loop, row) for loop in self.loops for row in constraint_rows(loop)]
 
-    def sides(self, q: Array, v: Array | None = None, a: Array | None = None) -> dict[str, tuple[Frame, Frame]]:
+    def sides(self, q: Array, v: Array | None = None, a: Array | None = None) -> dict[str, tuple[LinkFrame, LinkFrame]]:
         """Both frames of each loop at a state."""
         SE3 = self.tree.pin.SE3
         self.tree.move(q, v, a)

@@ -189,7 +189,7 @@ class PinocchioTree:
         self.pin.computeJointJacobians(self.model, self.data, x)
         self.pin.forwardKinematics(self.model, self.data, x, w, rate)
 
-    def frame(self, link: str, inside: Any = None) -> Frame:
+    def frame(self, link: str, inside: Any = None) -> LinkFrame:
         """Frame fixed in a link, after `move`.
 
         Args:
@@ -199,10 +199,10 @@ class PinocchioTree:
         if link not in self.frames:
             raise unknown_name("link", link, self.frames)
         joint, placement = self.frames[link]
-        return Frame(self, joint, placement if inside is None else placement * inside)
+        return LinkFrame(self, joint, placement if inside is None else placement * inside)
 
 
-class Frame:
+class LinkFrame:
     """Pose and motion of a frame fixed in a link, in world axes.
 
     Attributes:

@@ -23,7 +23,7 @@ from urllib.parse import quote
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.structured_text.files import atomic_write
-from ada_experiments.reproduce import Result
+from ada_experiments.reproduce import ScenarioResult
 from ada_tools.commands.doctor import processor
 from ada_tools.scenario import GROUPS
 from ada_tools.scenario.registry import FAILS, HOLDS, IN_PART, NOT_CONFIRMED, Claim, Table, Verdict
@@ -78,7 +78,7 @@ def remark(claim: Claim) -> str:
 
 
 # --- report ---------------------------------------------------------------------------------------------------------
-def write_report(results: Sequence[Result], folder: Path) -> None:
+def write_report(results: Sequence[ScenarioResult], folder: Path) -> None:
     """Write the report, a Markdown page that shows the figures in the folders of the experiments.
 
     Args:
@@ -105,7 +105,7 @@ def write_report(results: Sequence[Result], folder: Path) -> None:
         path.write_text("\n".join([text, *(_section(result, folder) for result in results), _facts()]), "utf-8")
 
 
-def _section(result: Result, folder: Path) -> str:
+def _section(result: ScenarioResult, folder: Path) -> str:
     outcome = result.outcome
     source = f"{plain(result.source)}. " if result.source else ""
     parts = [f"## {result.name}: {plain(result.title)}", f"{source}Duration: {result.seconds:.1f} s."]
@@ -143,7 +143,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def standing(result: Result) -> str:
+def standing(result: ScenarioResult) -> str:
     """Number of the document's statements per verdict, such as "5 holds, 1 not confirmed"."""
     found = [statement.verdict for statement in result.outcome.statements]
     return ", ".join(f"{found.count(word)} {word}" for word in dict.fromkeys(found))
@@ -208,7 +208,7 @@ class Entry(NamedTuple):
         return [stated.where, stated.text, relation_text(stated), self.measured, verdict, self.experiment]
 
 
-def entries(results: Sequence[Result]) -> list[Entry]:
+def entries(results: Sequence[ScenarioResult]) -> list[Entry]:
     """Statements of the given results."""
     return [
         Entry(result.name, statement, figure_text(statement), statement.verdict)
@@ -246,7 +246,7 @@ def page(found: Sequence[Entry]) -> str:
     return "\n".join(parts)
 
 
-def write_ledger(results: Sequence[Result], folder: Path) -> None:
+def write_ledger(results: Sequence[ScenarioResult], folder: Path) -> None:
     """Write the ledger of some results into a folder.
 
     Raises:

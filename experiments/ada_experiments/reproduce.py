@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, find_experiment, find_measure
 from ada_tools.scenario.run import measure, simulate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Result:
+class ScenarioResult:
     """Outcome of a scenario.
 
     Attributes:
@@ -61,9 +61,7 @@ class Result:
         return found | ({"error": self.error} if self.error else {})
 
 
-def reproduce(
-    scenario: Scenario, output: Path, progress: Progress | None = None, clock: Clock = SYSTEM_CLOCK
-) -> Result:
+def reproduce(scenario: Scenario, output: Path, progress: Progress | None = None) -> ScenarioResult:
     """Run a scenario, verify its claims and draw its figures.
 
     Errors are reported in the result instead of being raised.
@@ -72,12 +70,11 @@ def reproduce(
         scenario: scenario from `scenarios.load`.
         output: folder for the figures; created if missing.
         progress: called with the completed fraction.
-        clock: clock of `seconds`.
     """
-    result = Result(scenario.name, scenario.title, scenario.source)
+    result = ScenarioResult(scenario.name, scenario.title, scenario.source)
     result.outcome.notes.extend(scenario.notes)
     result.outcome.captions.update(scenario.captions)
-    begin = clock.now()
+    begin = SYSTEM_CLOCK.now()
     try:
         _ScenarioRun(scenario, output, progress or (lambda share, text: None), result.outcome).all()
     except AdaError as problem:
@@ -85,7 +82,7 @@ def reproduce(
     except Exception as problem:
         result.error = f"{type(problem).__name__}: {problem}"
         result.trace = traceback.format_exc()
-    result.seconds = clock.now() - begin
+    result.seconds = SYSTEM_CLOCK.now() - begin
     return result
 
 

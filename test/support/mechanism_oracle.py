@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from loop_robots import mechanism
-from pin_tree import Frame, PinTree, pin
+from pin_tree import LinkFrame, PinTree, pin
 
 import ada_dynamics as ada
 from ada_experiments.pinocchio_loops import LoopConstraints
@@ -159,7 +159,7 @@ class Oracle(LoopConstraints):
         tree = self.tree
         forces = [pin.Force.Zero() for _ in range(tree.model.njoints)]
 
-        def act(frame: Frame, wrench: Array) -> None:
+        def act(frame: LinkFrame, wrench: Array) -> None:
             if frame.joint:
                 forces[frame.joint] = forces[frame.joint] + frame.inside.act(pin.Force(wrench[:3], wrench[3:]))
 

@@ -13,7 +13,7 @@ from collections import deque
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_experiments.motion_simulation.frames import Motion, cross, displaced
+from ada_experiments.motion_simulation.frames import FrameMotion, cross, displaced
 
 _WINDOW = 51  # replies in the median filter of the delay
 _READY = 10  # replies before the delay is filtered
@@ -43,7 +43,7 @@ class DelayMeter:
     """
 
     def __init__(self, step: float) -> None:
-        """Args: step of the dynamics [s]."""
+        """Start without a reply; `step` is that of the dynamics [s]."""
         self._step = step
         self._recent: deque[float] = deque(maxlen=_WINDOW)
         self._newest: int | None = None
@@ -88,7 +88,7 @@ class ForceFilling:
     """
 
     def __init__(self, step: float, least_force: float) -> None:
-        """Args: step of the dynamics [s]; contact threshold [N]. Forces are held until the stiffness is known."""
+        """Hold forces above the contact threshold [N] until the stiffness is known."""
         self._step, self._least = step, least_force
         self.stiffness = 0.0
         self.filled = 0
@@ -192,7 +192,7 @@ class PassivityObserver:
         """Return True if a contact of this motion returned more energy than it absorbed, beyond the tolerance."""
         return self.made > self.tolerance
 
-    def observe(self, wrench: Array, relative: Motion) -> None:
+    def observe(self, wrench: Array, relative: FrameMotion) -> None:
         """Process the start of a step.
 
         Args:
@@ -212,7 +212,7 @@ class PassivityObserver:
         self._wrench, self._rate = wrench, rate
 
 
-def _rate_at_the_tip(relative: Motion) -> Array:
+def _rate_at_the_tip(relative: FrameMotion) -> Array:
     """Twist of the face relative to the tip, at the point of the face at the tip."""
     v, turning = relative.twist[:3], relative.twist[3:]
     return np.concatenate([v + cross(relative.pose[:3, 3], turning), turning])
@@ -256,7 +256,7 @@ def longest_passive_delay(stiffness: float, mass: float) -> float:
     return PASSIVE_TO * float(np.sqrt(mass / stiffness))
 
 
-def predicted(motion: Motion, horizon: float, order: int = 2) -> Motion:
+def predicted(motion: FrameMotion, horizon: float, order: int = 2) -> FrameMotion:
     """Motion after a time, by a Taylor series.
 
     Args:
@@ -268,4 +268,4 @@ def predicted(motion: Motion, horizon: float, order: int = 2) -> Motion:
         return motion
     a = motion.acceleration if order > 1 else np.zeros(6)
     pose = displaced(motion.pose, horizon * motion.twist + 0.5 * horizon**2 * a)
-    return Motion(pose, motion.twist + horizon * a, motion.acceleration)
+    return FrameMotion(pose, motion.twist + horizon * a, motion.acceleration)

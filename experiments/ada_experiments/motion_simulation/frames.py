@@ -61,7 +61,7 @@ def displacement(pose: Array, other: Array) -> Array:
 
 
 # --- motions and wrenches -------------------------------------------------------------------------------------------
-class Motion(NamedTuple):
+class FrameMotion(NamedTuple):
     """Motion of a frame, in the axes of its reference frame."""
 
     pose: Array
@@ -69,7 +69,7 @@ class Motion(NamedTuple):
     acceleration: Array  # rate of the twist
 
 
-def seen_from(one: Motion, two: Motion) -> Motion:
+def seen_from(one: FrameMotion, two: FrameMotion) -> FrameMotion:
     """Motion of frame two relative to the moving frame one."""
     arm, spin = two.pose[:3, 3] - one.pose[:3, 3], one.twist[3:]
     rate, change = two.twist - one.twist, two.acceleration - one.acceleration
@@ -78,7 +78,7 @@ def seen_from(one: Motion, two: Motion) -> Motion:
     angular = change[3:] - cross(spin, rate[3:])
     back = one.pose[:3, :3].T
     twist = np.concatenate([back @ (v - across), back @ rate[3:]])
-    return Motion(inverse(one.pose) @ two.pose, twist, np.concatenate([back @ linear, back @ angular]))
+    return FrameMotion(inverse(one.pose) @ two.pose, twist, np.concatenate([back @ linear, back @ angular]))
 
 
 def wrench_in(pose: Array, wrench: Array) -> Array:

@@ -34,7 +34,7 @@ from ada_experiments.motion_simulation.delay import (
     smoothed,
     touches,
 )
-from ada_experiments.motion_simulation.frames import Motion, displaced
+from ada_experiments.motion_simulation.frames import FrameMotion, displaced
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.robots import RobotPair
 from ada_experiments.settings import OR_ZERO
@@ -202,7 +202,7 @@ class DynamicsProgram:
             stacklevel=4,
         )
 
-    def _keep(self, wrench: Array, relative: Motion) -> None:
+    def _keep(self, wrench: Array, relative: FrameMotion) -> None:
         message, pair = self._newest, self.pair
         if message is not None:
             late = pair.time + 0.5 * self._step - message.pose_time

@@ -33,7 +33,7 @@ from ada_dynamics.simulation.state_equations import Loads
 from ada_dynamics.simulation.system import System, tree_of
 from ada_dynamics.spatial.orientation import to_rpy
 from ada_dynamics.spatial.vector import ZERO3, Scalar
-from ada_experiments.motion_simulation.frames import HALF, LENGTH, Motion, Mounting, cross, opposite, seen_from
+from ada_experiments.motion_simulation.frames import HALF, LENGTH, FrameMotion, Mounting, cross, opposite, seen_from
 from ada_robot.settings import setting
 
 ALGORITHMS = ("order_n", "ada", "aba", "auto")
@@ -185,13 +185,13 @@ class RobotPair:
         """
         return opposite(*self.frame_poses(), on_tip)
 
-    def relative(self, on_tip: Array) -> Motion:
+    def relative(self, on_tip: Array) -> FrameMotion:
         """Motion of the face relative to the tip, with the accelerations caused by a wrench on the tip."""
         q, v, dynamics = self.q, self.v, self.dynamics
         rate, _ = self._system.robust_rate(self._integrator.x, self._input(on_tip), self.time)
         a = rate[self.model.nq :]
         tip, face = (
-            Motion(dynamics.pose(name, q), dynamics.velocity(name, q, v), dynamics.acceleration(name, q, v, a))
+            FrameMotion(dynamics.pose(name, q), dynamics.velocity(name, q, v), dynamics.acceleration(name, q, v, a))
             for name in (TIP, FACE)
         )
         return seen_from(tip, face)

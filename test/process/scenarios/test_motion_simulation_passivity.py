@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ada_experiments.motion_simulation.delay import ActiveLoopWarning, PassivityObserver
-from ada_experiments.motion_simulation.frames import Motion
+from ada_experiments.motion_simulation.frames import FrameMotion
 from ada_experiments.motion_simulation.hexa_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.loop import Network, Record, run
 from ada_experiments.motion_simulation.robots import PairSettings, RobotPair
@@ -21,8 +21,8 @@ STEP = 2e-3
 PUSH = np.array([0.0, 0.0, -5.0, 0.0, 0.0, 0.0])  # on the tip, back into its robot
 
 
-def moving(speed: float) -> Motion:
-    return Motion(np.eye(4), np.array([0.0, 0.0, speed, 0.0, 0.0, 0.0]), np.zeros(6))
+def moving(speed: float) -> FrameMotion:
+    return FrameMotion(np.eye(4), np.array([0.0, 0.0, speed, 0.0, 0.0, 0.0]), np.zeros(6))
 
 
 def watched(*steps: tuple[Array, float], tolerance: float = 0.02) -> PassivityObserver:

@@ -8,7 +8,7 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_experiments.report import REPORT, write_report
-from ada_experiments.reproduce import Result
+from ada_experiments.reproduce import ScenarioResult
 from ada_tools.scenario.registry import Claim, Outcome, Table
 
 
@@ -24,9 +24,9 @@ def page(tmp_path):
         claims, [tmp_path / "T1" / "fig 1.png"], [table], ["assumed: m < 1 kg"], {"fig 1.png": "As fig. 3"}
     )
     results = [
-        Result("T1", "One & only", "A document, fig. 1", outcome, seconds=1.234),
-        Result("T2", "Broken", "", error="it broke <here>", trace="Traceback: line 1"),
-        Result("T3", "Good", "", Outcome([Claim("c", 0.0, 1.0)])),
+        ScenarioResult("T1", "One & only", "A document, fig. 1", outcome, seconds=1.234),
+        ScenarioResult("T2", "Broken", "", error="it broke <here>", trace="Traceback: line 1"),
+        ScenarioResult("T3", "Good", "", Outcome([Claim("c", 0.0, 1.0)])),
     ]
     write_report(results, tmp_path)
     return (tmp_path / REPORT).read_text(encoding="utf-8")

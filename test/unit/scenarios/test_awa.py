@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_experiments import awa_equations
-from ada_experiments.awa_equations import Frame, Samples
+from ada_experiments.awa_equations import FrameHistory, Samples
 from ada_experiments.awa_simulators import SimulatorSettings, soles, walk_here, walk_there
-from ada_experiments.awa_walk import FEET, Gains, Pid, Walk, khr1_walk, with_armature
+from ada_experiments.awa_walk import FEET, Gains, SampledPid, Walk, khr1_walk, with_armature
 from ada_experiments.settings import read_settings
 from ada_tools.scenario.scenario import load
 
@@ -52,7 +52,7 @@ class Case:
         self.motions = awa_equations.motions_of(self.motors, samples, self.frame(self.model.root))
         self.loads = awa_equations.loads_of(self.motors, self.motions, np.array(self.model.gravity))
 
-    def frame(self, link: str) -> Frame:
+    def frame(self, link: str) -> FrameHistory:
         """T, V and A of a link from `Dynamics` (eqs. 16 and 28)."""
         T = self.dynamics.pose(link, self.q)
         velocity = self.dynamics.velocity(link, self.q, self.v)
@@ -62,7 +62,7 @@ class Case:
         V[:, :3, :3], A[:, :3, :3] = awa_equations.hat(w), awa_equations.hat(wd)
         V[:, :3, 3] = velocity[:, :3] - np.cross(w, p)
         A[:, :3, 3] = acceleration[:, :3] - np.cross(w, velocity[:, :3]) - np.cross(wd, p)
-        return Frame(T, V, A)
+        return FrameHistory(T, V, A)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_momenta_add_up_to_the_momentum_of_the_robot(case: Case) -> None:
 
 def test_pid_is_equation_1_on_a_ramp() -> None:
     T, c, steps = 1e-3, 0.2, 400
-    pid = Pid(Gains(), T, 1)
+    pid = SampledPid(Gains(), T, 1)
     for k in range(steps + 1):
         u = pid.target_speed(np.array([c * k * T]))
     t = steps * T

@@ -15,7 +15,7 @@ from refused import refused
 from ada_dynamics.dynamics.poses import inverse
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.delay import longest_passive_delay, predicted, smoothed
-from ada_experiments.motion_simulation.frames import Motion, Mounting, wrench_in
+from ada_experiments.motion_simulation.frames import FrameMotion, Mounting, wrench_in
 from ada_experiments.motion_simulation.loop import (
     COASTS,
     SILENCE,
@@ -38,7 +38,7 @@ STEP = 2e-3
 @given(st.floats(0.0, 0.02), st.integers(0, 1000))
 def test_a_steady_acceleration_is_predicted_exactly(horizon: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    now = Motion(
+    now = FrameMotion(
         pose_of(rng.normal(size=3)), np.r_[rng.normal(size=3), 0.0, 0.0, 0.0], np.r_[rng.normal(size=3), 0, 0, 0]
     )
     found = predicted(now, horizon)

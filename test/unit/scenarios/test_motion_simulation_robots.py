@@ -17,7 +17,7 @@ from ada_dynamics.dynamics.poses import inverse
 from ada_dynamics.simulation.forces import constant
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import frames
-from ada_experiments.motion_simulation.frames import Motion, Mounting, seen_from
+from ada_experiments.motion_simulation.frames import FrameMotion, Mounting, seen_from
 from ada_experiments.motion_simulation.robots import BASE, FREE, SECOND, PairSettings, RobotPair
 
 Array = NDArray[np.float64]
@@ -110,25 +110,25 @@ def test_a_wrench_does_the_same_work_wherever_it_is_given(
     assert float(frames.wrench_in(pose, wrench) @ twist) == pytest.approx(float(wrench @ local), abs=1e-10)
 
 
-def moving(seed: int) -> tuple[Motion, Motion]:
+def moving(seed: int) -> tuple[FrameMotion, FrameMotion]:
     rng = np.random.default_rng(seed)
     one, two = (
-        Motion(pose_of(rng.normal(size=3), rng.normal(size=3)), rng.normal(size=6), rng.normal(size=6))
+        FrameMotion(pose_of(rng.normal(size=3), rng.normal(size=3)), rng.normal(size=6), rng.normal(size=6))
         for _ in range(2)
     )
     return one, two
 
 
-def later(motion: Motion, t: float) -> Array:
+def later(motion: FrameMotion, t: float) -> Array:
     """Its pose after a time: with its velocity and acceleration at the start, exact to t²."""
     return frames.displaced(motion.pose, t * motion.twist + 0.5 * t * t * motion.acceleration)
 
 
-def rates(pose_at: Callable[[float], Array], h: float = 1e-4) -> Motion:
+def rates(pose_at: Callable[[float], Array], h: float = 1e-4) -> FrameMotion:
     """Motion of a frame by its poses a little before and after, in the axes they are given in."""
     pose = pose_at(0.0)
     ahead, back = (frames.displacement(pose, pose_at(t)) for t in (h, -h))
-    return Motion(pose, (ahead - back) / (2.0 * h), (ahead + back) / h**2)
+    return FrameMotion(pose, (ahead - back) / (2.0 * h), (ahead + back) / h**2)
 
 
 @given(st.integers(0, 10_000))

@@ -7,7 +7,7 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_experiments.engines import Comparison, other_engines
+from ada_experiments.engines import EngineComparison, other_engines
 from ada_experiments.motion_measures import rhombus_angle
 from ada_tools import scenario as scenarios
 
@@ -82,7 +82,7 @@ def scenario(**more):
 def test_the_comparison_notices_what_is_off_by_more_than_it_may():
     times = np.arange(4) * 0.1
     ours = np.zeros((4, 2))
-    comparison = Comparison(times, ours, np.ones(4))
+    comparison = EngineComparison(times, ours, np.ones(4))
     same, a = np.zeros((4, 2)), np.ones((4, 2))
     comparison.add("good", ours + 0.9e-9, same + 0.9e-9, a)
     comparison.add("bad", ours + 1.1e-9, same + 1.1e-9, a)
