@@ -33,7 +33,7 @@ class RobotWatch:
     """
 
     def __init__(self, plan: Plan) -> None:
-        """Args: the plan whose robot or sensor is monitored."""
+        """Subscribe to the robot or sensor of a plan."""
         self.count = 0
         # Fast DDS remaps shared-memory ports after a peer was killed; deleting a participant at that time locks a mutex
         # in the old mapping and causes SIGSEGV.

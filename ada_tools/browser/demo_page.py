@@ -155,7 +155,7 @@ class ServoRobot(LocalRobot):
     period = 0.01  # [s] interval between servo targets
 
     def __init__(self, simulation: Simulation, targets: Targets, say: Callable[[str], None], clock: Clock) -> None:
-        """Args: simulation with servos; motor targets over time; display of messages; clock."""
+        """Let the servos of a simulation follow targets over time; `say` displays a message."""
         super().__init__(simulation, say, clock)
         self._targets, self._servos = targets, simulation.servos
         self._held = simulation.q[self._servos.q_index]
@@ -178,7 +178,7 @@ class DemoPage:
     """
 
     def __init__(self, page: Page, first: str) -> None:
-        """Args: page to draw on; name of the first robot."""
+        """Show the first robot."""
         self.page, self.chosen = page, first
         self.robot = self._shown()
 

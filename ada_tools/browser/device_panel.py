@@ -49,7 +49,7 @@ class ForcePlot:
     """Plots of the force and the moment of a sensor."""
 
     def __init__(self, page: Page, node: RobotNode, sensor: str) -> None:
-        """Args: page to draw on; node that reads the sensor; name of the sensor."""
+        """Add the plots of a sensor that a node reads."""
         self._page, self._node, self._sensor = page, node, sensor
         self._drawn_at = -math.inf
         self.folder = page.gui.add_folder(f"{sensor}: forces", order=-2.0)

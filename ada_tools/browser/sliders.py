@@ -63,7 +63,7 @@ class Slider:
     """
 
     def __init__(self, control: Any, scale: float = 1.0) -> None:
-        """Args: viser slider, and its units per unit of the program."""
+        """Take over a viser slider with its units per unit of the program."""
         self.control, self.scale = control, scale
         self._known = float(control.value)
 

@@ -55,7 +55,7 @@ class SweepResult:
     """
 
     def __init__(self, folder: Path, header: dict[str, Any], end: int) -> None:
-        """Args: folder, header of its results file, and end of the header."""
+        """Start without rows, at the end of the header of the results file."""
         self.folder, self.header, self.end = folder, header, end
         self.name = str(header.get("name", folder.name))
         self.total = int(header["total"])

@@ -376,7 +376,7 @@ class CommandPublishers:
     """Command publishers by topic."""
 
     def __init__(self, node: Node) -> None:
-        """Args: node that sends."""
+        """Create no publisher yet."""
         self._node = node
         self._lock = threading.Lock()
         self._each: dict[str, tuple[Any, float]] = {}  # publisher and time of the last command
