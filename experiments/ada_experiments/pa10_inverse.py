@@ -84,7 +84,7 @@ def grid_of(corner: Sequence[float], opposite: Sequence[float], places: Sequence
     axes = [np.linspace(a, b, n) for a, b, n in zip(corner, opposite, places, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     q = np.random.default_rng(0).normal(size=(directions, 4))  # quaternions of uniformly distributed rotations
-    rotations = np.moveaxis(np.array(from_quaternion(*q.T)), -1, 0)
+    rotations: Array = np.moveaxis(np.array(from_quaternion(*q.T)), -1, 0)
     turns = np.concatenate([[np.eye(3), np.diag([1.0, -1.0, -1.0])], rotations])[:directions]
     poses = np.zeros((len(points), len(turns), 4, 4))
     poses[..., :3, :3] = turns
