@@ -93,6 +93,7 @@ class ConstrainedSolution(NamedTuple):
     multipliers: list[Scalar]  # λ: force or moment of each condition on the loop joint's child
     pivots: list[Scalar]  # of the multipliers, positive where regular
     inverse_inertias: list[Scalar]  # 1/D of each velocity
+    last_change: Sequence[Scalar] = ()  # of the accelerations, by the last refinement
 
 
 def planned_rows(
@@ -111,7 +112,7 @@ def planned_rows(
 # --- elimination ------------------------------------------------------------------------------------------------------
 LinearSystem = tuple[SymmetricMatrix, list[Scalar]]
 
-REFINEMENTS = 2  # of compliant constraints
+REFINEMENTS = 3  # of compliant constraints
 
 
 def system(
@@ -174,8 +175,8 @@ def solved(nv: int, plan: Plan, equations: LinearSystem) -> tuple[ConstrainedSol
 def softened(nv: int, plan: Plan, equations: LinearSystem, softness: Sequence[Scalar]) -> ConstrainedSolution:
     """The solution of a `system` with redundant constraints: J a - E (-λ) = -γ instead of J a = -γ.
 
-    Each refinement solves for the residual E (-λ) of the constraints: along a singular value σ of L⁻¹ Jᵀ the final
-    error is (e / (σ² + e))³. The multipliers have the least norm with respect to E.
+    Each refinement solves for the residual E (-λ) of the constraints: along a singular value σ of L⁻¹ Jᵀ it multiplies
+    the error by e / (σ² + e). The multipliers have the least norm with respect to E.
 
     Args:
         nv: number of velocities.
@@ -192,7 +193,7 @@ def softened(nv: int, plan: Plan, equations: LinearSystem, softness: Sequence[Sc
         left = [-(e * y) for e, y in zip(softness, step[nv:], strict=True)]
         step = factors.solve([*[0.0] * nv, *left])
         solution = [x + y for x, y in zip(solution, step, strict=True)]
-    return _closed(nv, solution, factors)
+    return _closed(nv, solution, factors)._replace(last_change=step[:nv])
 
 
 def _closed(nv: int, solution: Sequence[Scalar], factors: Factors) -> ConstrainedSolution:

@@ -56,9 +56,11 @@ LATE_THRESHOLD = 1e-8  # corresponds to relative singular values of 1e-4
 # Smallest determinant of independent constraints that represent redundant ones in all configurations: in a state with
 # the violation δ the error is δ over the root of this.
 FIXED_THRESHOLD = 1e-2
-# Compliance of all constraints relative to the mean of J M⁻¹ Jᵀ: the error is 1e-12 where the smallest singular value
-# squared is a hundredth of that mean, and 3 δ² over this in a state with the violation δ.
+# Compliance of all constraints relative to the mean of J M⁻¹ Jᵀ: the error is 3 δ² over this in a state with the
+# violation δ.
 SOFTNESS = 1e-6
+# Largest change of the accelerations by the last refinement, relative to their size; the error is a thousandth of it.
+LAST_CHANGE = 1e-9
 SMALLEST_INERTIA = 1e-12
 # Of a typical pivot. Smaller pivots are refused, and with them every singular configuration
 # (`constraints.singular.SINGULAR`), where the efforts are those along a branch. At 1e-5 one of 35 such configurations
@@ -145,7 +147,8 @@ def all_constraints(tree: Tree, plans: EliminationPlans, softness: Sequence[floa
         return kkt.softened(tree.nv, plan, kkt.system(short, q, v, tau, plan, *external), softness)
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
-        return [_scaled_product(found.pivots, usual) - FIXED_THRESHOLD, *_inertia_guards(tree, plans, found)]
+        pivots = _scaled_product(found.pivots, usual) - FIXED_THRESHOLD
+        return [pivots, _converged(found), *_inertia_guards(tree, plans, found)]
 
     return Solver(f"all_{tag_of(softness, usual)}", plan, run, guards)
 
@@ -182,6 +185,12 @@ def digest(tree: Tree, plans: EliminationPlans, plan: Plan) -> str:
 def _scaled_product(pivots: Iterable[Scalar], scales: Iterable[float]) -> Scalar:
     """Product of the pivots by their typical sizes."""
     return reduce(mul, (pivot * (1.0 / scale) for pivot, scale in zip(pivots, scales, strict=True)), 1.0)
+
+
+def _converged(found: ConstrainedSolution) -> Scalar:
+    """Not negative if the refinements of compliant constraints have converged."""
+    change, size = (sum((x * x for x in values), ZERO) for values in (found.last_change, found.accelerations))
+    return LAST_CHANGE**2 * size - change
 
 
 def _determinant_left(
@@ -335,6 +344,7 @@ def shared_inverse(
         guards = _reciprocal_guards(found.inverse_inertias, typical[:nv], smallest)
         if is_redundant:  # single pivots of dependent constraints are arbitrary
             guards.append(_scaled_product(found.pivots, typical[nv:]) - FIXED_THRESHOLD)
+            guards += [_converged(found)] if by_all else []
         else:
             guards += [
                 pivot * (1.0 / scale) - smallest for pivot, scale in zip(found.pivots, typical[nv:], strict=True)
