@@ -203,7 +203,7 @@ class LoopWarning(UserWarning):
 
 
 class SingularConfigurationWarning(LoopWarning):
-    """The constraint Jacobian is rank-deficient at the configuration; the message names the loops."""
+    """The constraint Jacobian is rank-deficient, or nearly, at the configuration; see `loops` and `error`."""
 
 
 class BifurcationWarning(SingularConfigurationWarning):

@@ -6,6 +6,10 @@ replaced by the time derivative of the constraint, in which uᵀ J v̈ vanishes:
 
     uᵀ (J̇ + ∂γ/∂v) a = -uᵀ (∂γ/∂q) v.
 
+Near such a configuration a state with the error e (rounding, or an open loop) is known across the branch to e / σ. The
+constraint itself then determines the acceleration of a moving mechanism to e / σ³, and its derivative to σ: the latter
+is taken below σ = 1e-4. At rest the constraint determines the acceleration to e / σ².
+
 The null space of J is then larger than the tangent space of the motion: a velocity belongs to a branch only if
 uᵀ γ(v) = 0. The tangent space of the branch on which the mechanism moves with v is
 
@@ -26,6 +30,8 @@ from ada_dynamics.arrays import Array
 SINGULAR = 1e-4  # ratio of singular values of W = L⁻¹ Jᵀ below which a configuration counts as singular
 _DEPENDENT = 1e-6  # of the differentiated constraints
 AT_REST = 1e-9  # largest velocity
+# Largest relative error of the accelerations at rest with which a nearly vanishing constraint holds.
+STILL_ERROR = 1e-4
 _ROUNDING = 1e-12
 
 
@@ -55,10 +61,11 @@ class SvdSolution:
         multipliers: -x of least norm.
         sigma: ratio of the singular value number `rank` to the largest one: 0 in a singular configuration.
         is_singular: whether the configuration counts as singular.
-        is_at_rest: whether a singular mechanism is at rest: then several motions can begin, and the accelerations are
-            those of least constraint.
-        lost: combinations of the constraints that vanish, one row each.
-        lost_rank: rank deficiency.
+        is_at_rest: whether a mechanism that lost constraints is at rest: then several motions can begin, and the
+            accelerations are those of least constraint.
+        lost: combinations of the constraints that vanish or nearly vanish, one row each.
+        lost_rank: number of independent combinations among them that do not hold the accelerations.
+        error: largest relative error of the accelerations, estimated in singular configurations.
     """
 
     accelerations: Array
@@ -68,12 +75,20 @@ class SvdSolution:
     is_at_rest: bool
     lost: Array
     lost_rank: int = 0
+    error: float = 0.0
 
 
-def solve(system: LoopSystem, rank: int, v: Array, rates: Callable[[], Rates]) -> SvdSolution:
+def solve(
+    system: LoopSystem, rank: int, v: Array, rates: Callable[[], Rates], violation: float = np.inf
+) -> SvdSolution:
     """Accelerations and multipliers of one state, for the rank of J in general configurations.
 
-    In singular configurations, `rates` computes the derivatives of J and γ.
+    Args:
+        system: equations of motion.
+        rank: of J in general configurations.
+        v: velocities.
+        rates: computes the derivatives of J and γ, for combinations of the constraints that are lost.
+        violation: closure error of the configuration relative to the characteristic length; unknown by default.
     """
     if not all(np.isfinite(part).all() for part in system):  # a diverged motion
         return SvdSolution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
@@ -86,19 +101,25 @@ def solve(system: LoopSystem, rank: int, v: Array, rates: Callable[[], Rates]) -
         except np.linalg.LinAlgError:
             return _unresisted(system, rank)
     sigma = float(at.sigma(rank))
-    is_singular = sigma < SINGULAR
-    kept = int(np.sum(at.s > SINGULAR * at.s[0])) if is_singular else rank
-    a, x = at.held(system, kept)
-    missing, is_at_rest = rank - kept, is_singular and float(np.max(np.abs(v), initial=0.0)) < AT_REST
-    if not is_singular:
-        return SvdSolution(a, -x, sigma, False, False, np.zeros((0, len(system.J))), missing)
-    lost = at.Vt[kept:]
-    if len(at.Vt) < len(system.J):  # more constraints than velocities
-        lost = np.vstack([lost, np.linalg.svd(at.Vt, full_matrices=True)[2][len(at.Vt) :]])
-    if not is_at_rest:
-        a = _with_third_derivative(system, at.L, at.y, at.Vt[:kept], lost, rates())
-        x = np.asarray(np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0], dtype=np.float64)
-    return SvdSolution(a, -x, sigma, True, is_at_rest, lost, missing)
+    if not sigma < SINGULAR:
+        a, x = at.held(system, rank)
+        return SvdSolution(a, -x, sigma, False, False, np.zeros((0, len(system.J))))
+    is_still = float(np.max(np.abs(v), initial=0.0)) < AT_REST
+    state_error = max(float(np.finfo(float).eps), violation)
+    least = min(SINGULAR, np.sqrt(state_error / STILL_ERROR)) if is_still else SINGULAR
+    kept = int(np.sum(at.s[:rank] > least * at.s[0]))
+    if kept == rank or is_still:
+        a, x = at.held(system, kept)
+    else:
+        a, x = _with_third_derivative(system, at, rank, kept, rates())
+    weak = _left_out(at, int(np.sum(at.s > SINGULAR * at.s[0])))
+    error = state_error / sigma**2 if kept == rank else sigma
+    return SvdSolution(a, -x, sigma, True, is_still and kept < rank, weak, rank - kept, error)
+
+
+def _left_out(at: Whitened, kept: int) -> Array:
+    """Orthonormal combinations of the constraints without the `kept` strongest ones, one row each."""
+    return np.asarray(np.linalg.svd(at.Vt[:kept], full_matrices=True)[2][kept:], dtype=np.float64)
 
 
 def suspects(systems: LoopSystem, rank: int) -> NDArray[np.intp]:
@@ -142,19 +163,21 @@ def whitened(system: LoopSystem) -> Whitened:
     return Whitened(L, y, W, *np.linalg.svd(W, full_matrices=False))
 
 
-def _with_third_derivative(system: LoopSystem, L: Array, y: Array, kept: Array, lost: Array, rates: Rates) -> Array:
-    rows = np.vstack([kept @ system.J, lost @ (rates.J + rates.rate_by_v)])
-    right = -np.concatenate([kept @ system.rate, lost @ rates.rate_by_q])
-    V = np.linalg.solve(L, rows.T)
-    size = np.linalg.norm(V, axis=0)
-    # trivial constraints, such as those of a planar loop across its plane, have zero columns
-    acts = size > _ROUNDING * np.max(size, initial=0.0)
-    V, right = V[:, acts] / size[acts], right[acts] / size[acts]
-    U, s, Vt = np.linalg.svd(V, full_matrices=False)
-    k = s > _DEPENDENT * s[0]
-    moved = U[:, k] @ ((Vt[k] @ right) / s[k])
-    free = y - U[:, k] @ (U[:, k].T @ y)
-    return np.asarray(np.linalg.solve(L.T, moved + free), dtype=np.float64)
+def _with_third_derivative(system: LoopSystem, at: Whitened, rank: int, kept: int, rates: Rates) -> tuple[Array, Array]:
+    """Accelerations and multipliers x with the derivatives of `rank - kept` constraints in place of lost ones."""
+    U, s, Vt = at.U[:, :kept], at.s[:kept], at.Vt[:kept]
+    held = U @ (-(Vt @ system.rate) / s)
+    rows, lost = np.linalg.solve(at.L, (rates.J + rates.rate_by_v).T), _left_out(at, kept)
+    V = rows @ lost.T
+    right = -lost @ rates.rate_by_q - V.T @ held
+    # those of redundant constraints are zero up to rounding
+    across, sizes, turn = np.linalg.svd(V - U @ (U.T @ V), full_matrices=False)
+    count = int(np.sum(sizes[: rank - kept] > _DEPENDENT * np.linalg.norm(rows)))
+    across, sizes, turn = across[:, :count], sizes[:count], turn[:count]
+    moved = held + across @ ((turn @ right) / sizes)
+    z = moved + at.y - U @ (U.T @ at.y) - across @ (across.T @ at.y)
+    a = np.asarray(np.linalg.solve(at.L.T, z), dtype=np.float64)
+    return a, np.asarray(Vt.T @ ((U.T @ (at.y - z)) / s), dtype=np.float64)
 
 
 def stiffened(system: LoopSystem) -> LoopSystem:

@@ -340,8 +340,7 @@ class ClosedDynamics:
 
     def _decomposed(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.SvdSolution:
         """Rank-revealing solution of one state, with a warning in singular configurations."""
-        system = self.system(q, v, tau, wrenches)
-        found = singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
+        found = self._by_singular_values(self.system(q, v, tau, wrenches), q, v)
         if found.is_singular:
             self._warn(found, q, OF_FORWARD)
         return found
@@ -349,7 +348,11 @@ class ClosedDynamics:
     def _solution(self, q: Array, v: Array) -> tuple[singular.LoopSystem, singular.SvdSolution]:
         """The system without efforts, and its rank-revealing solution."""
         system = self.system(q, v, np.zeros(self.model.nv))
-        return system, singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
+        return system, self._by_singular_values(system, q, v)
+
+    def _by_singular_values(self, system: singular.LoopSystem, q: Array, v: Array) -> singular.SvdSolution:
+        violation = float(np.max(np.abs(self.weighted_violation(q)), initial=0.0)) / self.analysis.constraints.length
+        return singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v), violation)
 
     def chosen(self, poses: Array) -> Array:
         """Weights of constraint combinations for configurations, one row each, and their smallest determinant.
@@ -369,7 +372,8 @@ class ClosedDynamics:
         return np.concatenate([combinations.weights(matrix), least[:, None]], axis=1)
 
     def _warn(self, solution: singular.SvdSolution, q: Array, what: str) -> None:
-        warn_singular(self.model, self.lost_names(solution), what, self.tangents(q) if solution.is_at_rest else None)
+        ways = self.tangents(q) if solution.is_at_rest else None
+        warn_singular(self.model, self.lost_names(solution), what, solution, ways)
 
     def tangents(self, q: Array) -> list[Array]:
         """Directions in which the mechanism can start to move from a singular configuration."""
@@ -414,8 +418,8 @@ class ClosedDynamics:
         rank = self.analysis.rank
         if solution.is_singular:
             self._warn(solution, q, OF_INVERSE)
-        # near a singular configuration the null space of J is exact to the violation / σ, the branch's tangent to σ
-        least = np.sqrt(max(_ROUNDING, float(np.max(np.abs(self.weighted_violation(q)), initial=0.0))))
+        # near a singular configuration the null space of J is exact to the violation / σ², the branch's tangent to σ
+        least = np.cbrt(max(_ROUNDING, float(np.max(np.abs(self.weighted_violation(q)), initial=0.0))))
         if not solution.is_singular or (solution.sigma > least and not solution.is_at_rest):
             return motor_efforts(self.model, directions(system.J, rank), wanted)
 

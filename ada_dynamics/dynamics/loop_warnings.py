@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.singular import SvdSolution
 from ada_dynamics.errors import (
     BifurcationWarning,
     ConstraintViolationWarning,
@@ -75,7 +76,7 @@ OF_FORWARD, OF_INVERSE, OF_STATE = "forward", "inverse", "state"
 _MOVING = {
     OF_FORWARD: "its acceleration follows from the rate of the constraints; joint forces can be infinite",
     OF_INVERSE: "the efforts are those along its current branch; joint forces can be infinite",
-    OF_STATE: "its loops allow more velocities than finite motions; the velocity is projected onto its current branch",
+    OF_STATE: "its loops allow more velocities than finite motions, and the projection keeps them all",
 }
 _AT_REST = {
     OF_FORWARD: "The accelerations are those of Gauss' principle of least constraint",
@@ -84,15 +85,24 @@ _AT_REST = {
 }
 
 
-def warn_singular(model: Model, loops: Iterable[str], what: str, ways: Sequence[Array] | None) -> None:
-    """Warn of a singular configuration in which constraints of some loops lose rank.
+def warn_singular(
+    model: Model, loops: Iterable[str], what: str, solution: SvdSolution, ways: Sequence[Array] | None
+) -> None:
+    """Warn of a configuration in which constraints of some loops lose rank, or nearly do.
 
     `ways` are the directions in which a mechanism at rest can start to move.
     """
     names = tuple(sorted(loops))
     where = f"model {model.name!r} is in a singular configuration (loops {', '.join(names)})"
     if ways is None:
-        warning = SingularConfigurationWarning(f"{where}: {_MOVING[what]}.", loops=names)
+        text = f"{where}: {_MOVING[what]}."
+        if not solution.lost_rank:
+            text = (
+                f"model {model.name!r} is next to a singular configuration (loops {', '.join(names)}): the smallest "
+                f"singular value of its constraints is {solution.sigma:.1e} of the largest, and results have a "
+                f"relative error of up to about {solution.error:.0e}."
+            )
+        warning = SingularConfigurationWarning(text, loops=names, error=solution.error)
         warnings.warn(warning, stacklevel=level_of_caller())
         return
     shown = "; ".join(np.array2string(w, precision=6, separator=", ") for w in ways)
