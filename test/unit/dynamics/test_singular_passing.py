@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.robots.mechanisms import four_bar
+from ada_experiments.singular_jumps import LEG, Passage, passages
 
 Array = NDArray[np.float64]
 
@@ -67,3 +69,60 @@ def test_curved_branches_are_passed_with_the_energy_kept(speed: float, way: int)
         q, v = dyn.project_to_constraints(FLAT_CURVED - speed * node * STEP * tangent, speed * tangent)
         change, _ = passing(dyn, q, v)
         assert change < 1e-8
+
+
+# --- two feet on the ground -------------------------------------------------------------------------------------------
+KNEES = (0.06, 1e-2, 1e-3, 3e-4, 1e-4, 1e-5, 1e-7, 1e-9, 0.0)  # [rad]: straight legs are singular
+RATES = np.array([1.0, -3.0, 1.3])  # [rad/s] of a leg
+
+
+@pytest.fixture(scope="module")
+def feet() -> Passage:
+    return passages()["two feet"]
+
+
+class MirroredLegs:
+    """The same motion of both legs, with one foot on the ground and equal joints: nine constraints, never singular."""
+
+    def __init__(self, model: ada.Model) -> None:
+        self.model, self.oracle = model, Oracle(model)
+        self.sides = [[model.v_index(f"{side}_{joint}").start for joint in LEG] for side in ("right", "left")]
+
+    def jacobian(self, q: Array) -> Array:
+        equal = np.eye(self.model.nv)
+        return np.vstack([self.oracle.jacobian(q)[:6], equal[self.sides[0]] - equal[self.sides[1]]])
+
+    def state(self, guess: Array, knee: float) -> tuple[Array, Array]:
+        joints = [f"{side}_{joint}" for side in ("right", "left") for joint in LEG]
+        angles = knee * np.tile([-0.5, 1.0, -0.5], 2)
+        for name, angle in zip(joints, angles, strict=True):
+            guess[self.model.q_index(name)] = angle
+        q = np.array(ada.close_loops(self.model, guess, hold=joints))
+        rates = np.vstack([self.jacobian(q), np.eye(self.model.nv)[self.sides[0]]])
+        return q, np.linalg.solve(rates, np.concatenate([np.zeros(9), RATES]))
+
+    def forward(self, q: Array, v: Array, tau: Array) -> Array:
+        M, J = self.oracle.tree.mass_matrix(q), self.jacobian(q)
+        right = np.concatenate([tau - self.oracle.tree.bias(q, v), -self.oracle.gamma(q, v)[:6], np.zeros(3)])
+        return np.linalg.solve(np.block([[M, J.T], [J, np.zeros((9, 9))]]), right)[: self.model.nv]
+
+
+@pytest.mark.parametrize("solver", ["auto", "robust", "rank-revealing"])
+def test_straight_legs_move_as_two_equal_legs(feet: Passage, solver: str) -> None:
+    legs, dyn = MirroredLegs(feet.model), ada.Dynamics(feet.model, q0=feet.q, solver=solver)
+    tau = np.random.default_rng(1).normal(size=feet.model.nv)
+    for knee in KNEES:
+        q, v = legs.state(feet.q.copy(), knee)
+        for speed in (1.0, 0.0) if knee >= 1e-5 else (1.0,):  # at rest with straight legs no motion is determined
+            wanted = legs.forward(q, speed * v, tau)
+            np.testing.assert_allclose(dyn.forward(q, speed * v, tau), wanted, atol=1e-9 * np.abs(wanted).max())
+    with pytest.warns(ada.BifurcationWarning):
+        dyn.forward(q, 0.0 * v, tau)
+
+
+def test_straight_legs_are_passed_alike_by_short_and_long_steps(feet: Passage) -> None:
+    logs = [ada.Simulation(feet.model, feet.q, feet.v, integrator="rk4", step=h, stops=None) for h in (1e-3, 1e-4)]
+    long, short = (simulation.run(feet.until) for simulation in logs)
+    np.testing.assert_allclose(long.v[-1], short.v[-1], atol=1e-9)
+    assert len(long.singular) == len(short.singular) == 1
+    assert max(long.energy_drift, short.energy_drift) < 1e-10
