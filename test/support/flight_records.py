@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight records as other programs read them."""
+"""Flight records and other MCAP files as other programs read them."""
 
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,3 +47,29 @@ def flight_record(path: Path) -> FlightRecord:
         for field in fields.split()
     }
     return FlightRecord(numbers, [one.data for one in messages.get("/flight/events", [])], about.metadata, times)
+
+
+class Recording(NamedTuple):
+    """Topic, time and bytes of the messages in the order of the file, and whether the file has its end."""
+
+    messages: list[tuple[str, int, bytes]]
+    is_whole: bool
+
+
+def recording(path: Path) -> Recording:
+    from mcap.exceptions import McapError
+    from mcap.records import Channel, Message
+    from mcap.stream_reader import StreamReader
+
+    topics: dict[int, str] = {}
+    found: list[tuple[str, int, bytes]] = []
+    with path.open("rb") as file:
+        try:
+            for record in StreamReader(file, validate_crcs=True).records:
+                if isinstance(record, Channel):
+                    topics[record.id] = record.topic
+                elif isinstance(record, Message):
+                    found.append((topics[record.channel_id], record.log_time, record.data))
+        except (McapError, struct.error):
+            return Recording(found, False)
+    return Recording(found, True)

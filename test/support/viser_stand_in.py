@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of viser's without a socket: it records controls, nodes and what changes, and lets people act on them."""
+"""A stand-in for viser in tests of pages, and a person who drags the handles of a target, without a browser."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+from ada_dynamics.spatial.orientation import to_quaternion
+from ada_dynamics.spatial.rotation import from_rpy
 
 SOMEBODY = 1  # number of the browser that has the page open
 
@@ -205,3 +208,16 @@ class StandIn:
         return 8080
 
     def stop(self) -> None: ...
+
+
+def placed(xyz, rpy=(0.0, 0.0, 0.0)):
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = from_rpy(*rpy), xyz
+    return pose
+
+
+def drag(gizmo, pose, *phases):
+    """Let a gizmo take events of phases "start", "update" and "end" as it takes a browser's."""
+    for phase in phases:
+        gizmo.handles.wxyz, gizmo.handles.position = to_quaternion(pose[:3, :3]), pose[:3, 3]
+        finish(gizmo.take(SimpleNamespace(target=gizmo.handles, phase=phase, client_id=SOMEBODY, client=None)))

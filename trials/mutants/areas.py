@@ -53,7 +53,7 @@ AREAS = {
     "expr": _library("expr", "jit/test_jit_kernel"),
     "jit": _library(
         "jit",
-        "expr/test_columns",
+        "expr/test_lanes",
         "dynamics/test_trees_against_pinocchio",
         *_of("simulation", "integrators motion_derivatives"),
     ),
@@ -62,7 +62,7 @@ AREAS = {
     "algorithms": _library(
         "algorithms",
         *_of("dynamics", "along_loops closed_derivatives compiled_quantities dynamics helical parameters"),
-        *_of("simulation", "contact contact_input stops"),
+        *_of("simulation", "contact stops"),
         "analysis/test_balance",
         "hybrid/test_hybrid",
         "controllers/test_reaction_null_space",

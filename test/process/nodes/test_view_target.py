@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target on the view's page over real DDS: the controller is a stand-in."""
+"""The target node, and the target on the page of the view, over real DDS: the controller is a stand-in."""
+
+import math
 
 import numpy as np
 import pytest
@@ -11,13 +13,15 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 
 import page_world
 from geometry_msgs.msg import PoseStamped
-from gizmo_drag import drag, placed
 from page_world import described, state_message
+from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from viser_stand_in import drag, placed
 
 from ada_robot.messages.incoming import apart, matrix_of, write_pose
 from ada_robot.ros.qos import COMMANDS, LATCHED, STATES
+from ada_tools.nodes.target_node import TargetNode
 
 pytestmark = pytest.mark.ros
 
@@ -116,3 +120,47 @@ def test_sliders_of_joints_go_to_the_controller_and_the_joints_are_left_to_it(ro
     node.page.note("moved", lambda: robot.targets.wanted.add(0))  # as if a user had done it
     ros.wait(lambda: abs(world.positions[-1].position[0] - np.radians(20.0)) < 1e-6, what="the slider's value")
     assert world.commands == []
+
+
+class Controller(Node):
+    """A controller's topics: says 50 times a second what it follows, and keeps what it is asked to follow."""
+
+    def __init__(self, context):
+        super().__init__("controller_node", context=context)
+        self.joints, self.asked, self.said = None, [], 0
+        self.positions = self.create_publisher(JointState, "~/joint_target", STATES)
+        self.create_subscription(PoseStamped, "~/pose_reference", self.asked.append, COMMANDS)
+        self.create_subscription(JointState, "~/joint_reference", self.asked.append, COMMANDS)
+        self.create_timer(0.02, self.say)
+
+    def say(self):
+        if self.joints is not None:
+            self.positions.publish(self.joints)
+            self.said += 1
+
+
+@pytest.fixture
+def made(ros):
+
+    def make(**parameters):
+        controller = ros.add(Controller(ros.context))
+        return controller, ros.make(TargetNode, parameters)
+
+    return make
+
+
+def test_first_targets_are_sent_once_when_the_controller_is_at_work(ros, made):
+    half = 0.5 * math.pi
+    controller, _ = made(joints=["a", "b"], positions=[0.1, -0.2], pose=[1.0, 2.0, 3.0, 0.0, 0.0, half])
+    ros.wait(lambda: controller.positions.get_subscription_count(), what="who listens")
+    assert controller.asked == []
+    controller.joints = JointState(name=["a", "b"], position=[0.0, 0.0])
+    ros.wait(lambda: len(controller.asked) == 2, what="both first targets")
+    joints = next(one for one in controller.asked if isinstance(one, JointState))
+    assert list(joints.name) == ["a", "b"] and list(joints.position) == [0.1, -0.2]
+    pose = next(one for one in controller.asked if isinstance(one, PoseStamped)).pose
+    assert (pose.position.x, pose.position.y, pose.position.z) == (1.0, 2.0, 3.0)
+    assert (pose.orientation.z, pose.orientation.w) == pytest.approx((math.sqrt(0.5), math.sqrt(0.5)))
+    said = controller.said
+    ros.wait(lambda: controller.said > said + 20, what="further targets of the controller")
+    assert len(controller.asked) == 2

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from flight_records import recording
 from log_examples import ROWS, motion, robot
-from mcap_messages import recording
 from paths import SUPPORT
 
 import ada_dynamics as ada

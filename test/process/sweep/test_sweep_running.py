@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps that run in this process: right figures, whole files of results, bounded memory, failures as rows."""
+"""Sweeps run in threads and processes, go on where they were, and print what happened; `ada sweep` and its codes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import Log
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
+from ada_tools.cli import main
 from ada_tools.scenario import registry
 from ada_tools.sweep.results import Store, SweepResult
 from ada_tools.sweep.running import work
@@ -284,3 +285,58 @@ def test_any_executor_will_do_and_gets_a_few_chunks_at_a_time(tmp_path: Path) ->
 def test_a_wrong_option_is_refused(tmp_path: Path, field: str, value: Any) -> None:
     with refused(InputError, field=field):
         sweep.run_sweep(starts(2), tmp_path, **{field: value})
+
+
+SWEEP = """
+scenario: T3.3
+with: {simulation.duration: 5 ms}
+parameters:
+  start.joints.joint_1: [135 deg, 20 deg]
+measures: [loop_gap]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)  # where results land unless told otherwise
+    path = tmp_path / "s.yaml"
+    path.write_text(SWEEP)
+    return path
+
+
+HOME = "swept/s"  # of its results unless told otherwise
+
+
+def ada(*words: object) -> int:
+    return main(["sweep", *map(str, words)])
+
+
+@pytest.mark.smoke
+def test_it_runs_shows_and_exports(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = ("--jobs", 1)
+    assert ada(file, *one, "--limit", 1, "--json") == 1
+    assert json.loads(capsys.readouterr().out)["left"] == 1
+    assert ada("status", HOME) == 1
+    assert "1 of 2 runs done, 0 failed, 1 left" in capsys.readouterr().out
+    assert ada(file, *one) == 0
+    out = capsys.readouterr().out
+    assert "1 of 2 runs done, 1 failed, 0 left" in out
+    assert "failed, 1 times: ScenarioError" in out
+    assert "loop_gap" in out
+    assert ada(file, *one, "--strict") == 1
+    assert ada("status", HOME, "--strict") == 1
+    assert ada("export", HOME, file.with_suffix(".csv")) == 0
+    assert len(file.with_suffix(".csv").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["status"], ["status", "nowhere"], ["export", "a"], ["a.yaml", "b.yaml"], ["a.txt"], ["FILE", "--jobs", "0"]],
+)
+def test_wrong_usage_has_an_exit_code_of_its_own(file: Path, words: list[str]) -> None:
+    assert ada(*(file if word == "FILE" else word for word in words)) == 2
+
+
+def test_an_export_of_another_kind_is_refused(file: Path) -> None:
+    ada(file, "--jobs", 1, "--limit", 1)
+    assert ada("export", HOME, file.with_suffix(".xls")) == 2

@@ -3,8 +3,8 @@
 
 import numpy as np
 import pytest
-from gizmo_drag import drag, placed
 from page_world import Controller, RobotNode, at_once, described, passes
+from viser_stand_in import drag, placed
 
 import ada_dynamics as ada
 from ada_dynamics.spatial.orientation import to_quaternion
