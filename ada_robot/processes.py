@@ -19,10 +19,9 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from types import TracebackType
 from typing import Any
 
-from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_robot.errors import HardwareError
 
 COMPILER = "compiler"  # name of compiler threads, which the end of a program does not wait for
@@ -30,7 +29,7 @@ ROOM = 2**18  # capacity of the queue [bytes]
 STDERR = 2
 PATIENCE = 0.5  # time to write pending output at the end of a process [s]
 _PIECE = 4096  # bytes per write; a pipe accepts them atomically
-_LOOK = 0.01  # polling interval of `close` [s]
+_LOOK = 0.01  # polling interval of pending output [s]
 _real: dict[int, int] = {}  # replaced descriptors and the duplicates of their originals
 
 
@@ -126,15 +125,15 @@ def stderr_for_children() -> int:
 
 
 class NonBlockingOutput:
-    """Non-blocking replacement of a file descriptor, active from `open` or `__enter__`.
+    """Non-blocking replacement of a file descriptor, as a context manager.
 
     Attributes:
         dropped: dropped lines that were not reported yet, including truncated ones.
     """
 
-    def __init__(self, descriptor: int = STDERR, room: int = ROOM, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Prepare the replacement of a descriptor by a queue of `room` bytes; `clock`: for the timeout of `close`."""
-        self._descriptor, self._room, self._clock = descriptor, room, clock
+    def __init__(self, descriptor: int = STDERR, room: int = ROOM) -> None:
+        """Prepare the replacement of a descriptor by a queue of `room` bytes."""
+        self._descriptor, self._room = descriptor, room
         self.dropped = 0
         self._waiting: deque[bytes] = deque()
         self._size = 0  # bytes in the queue
@@ -144,12 +143,12 @@ class NonBlockingOutput:
         self._changed = threading.Condition()
         self._real = self._reading = -1
 
-    def open(self) -> None:
+    def __enter__(self) -> NonBlockingOutput:
         """Replace the descriptor; without effect on systems whose pipes cannot be polled."""
         try:
             import fcntl
         except ImportError:
-            return
+            return self
         self._real = os.dup(self._descriptor)
         self._reading, writing = os.pipe()
         with suppress(OSError, AttributeError):  # beyond the limit of the user, or not Linux
@@ -160,19 +159,20 @@ class NonBlockingOutput:
         _real[self._descriptor] = self._real
         for work in (self._take, self._hand_on):
             threading.Thread(target=work, name="output", daemon=True).start()
+        return self
 
-    def close(self, patience: float = PATIENCE) -> None:
+    def __exit__(self, *_: object) -> None:
         """Write pending output and restore the descriptor.
 
         If that takes longer than the timeout, the descriptor stays replaced, so that later output does not block.
         """
         if self._real < 0:
             return
-        deadline = self._clock.now() + patience
+        deadline = SYSTEM_CLOCK() + PATIENCE
         while not self._is_empty():
-            if self._clock.now() > deadline:
+            if SYSTEM_CLOCK() > deadline:
                 return
-            self._clock.sleep(_LOOK)
+            SYSTEM_CLOCK.sleep(_LOOK)
         os.dup2(self._real, self._descriptor)
         _real.pop(self._descriptor, None)
 
@@ -232,14 +232,3 @@ class NonBlockingOutput:
                 while data:
                     data = data[os.write(self._real, data) :]
             self._is_writing = False
-
-    def __enter__(self) -> NonBlockingOutput:
-        """Replace the descriptor."""
-        self.open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Restore the descriptor."""
-        self.close()

@@ -22,7 +22,6 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -409,8 +408,6 @@ class Robot:
             self.open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the robot."""
         self.close()

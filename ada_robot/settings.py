@@ -209,13 +209,12 @@ def _shown(value: object) -> str:
     return repr(list(value))
 
 
-def option_values(option: str, texts: Iterable[str], example: str = "NAME=0.1") -> dict[str, object]:
+def option_values(option: str, texts: Iterable[str]) -> dict[str, object]:
     """Parse repeated command-line options of the form `--setting period=0.004 --setting url=dry:`.
 
     Args:
         option: name of the option without dashes.
         texts: NAME=VALUE each. A value is parsed as JSON, or kept as text if it is not JSON.
-        example: example for error messages.
 
     Raises:
         InputError: a text has no name or no "=", or a name is repeated.
@@ -224,7 +223,7 @@ def option_values(option: str, texts: Iterable[str], example: str = "NAME=0.1") 
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            message = f"--{option} {text!r}: write NAME=VALUE, such as --{option} {example}."
+            message = f"--{option} {text!r}: write NAME=VALUE, such as --{option} NAME=0.1."
             raise InputError(message, field=option, value=text)
         if name in found:
             raise InputError(f"--{option} {name} is given twice; give it once.", field=name)
@@ -235,16 +234,16 @@ def option_values(option: str, texts: Iterable[str], example: str = "NAME=0.1") 
     return found
 
 
-def option_numbers(option: str, texts: Iterable[str], example: str = "NAME=0.1") -> dict[str, float]:
+def option_numbers(option: str, texts: Iterable[str]) -> dict[str, float]:
     """Parse options as `option_values` does and require numbers.
 
     Raises:
         InputError: as for `option_values`, or a value is not a finite number.
     """
     found = {}
-    for name, value in option_values(option, texts, example).items():
+    for name, value in option_values(option, texts).items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            text = f"--{option} {name}={value}: it must be a number, such as --{option} {example}."
+            text = f"--{option} {name}={value}: it must be a number, such as --{option} {name}=0.1."
             raise InputError(text, field=name, value=value)
         found[name] = float(value)
     return found

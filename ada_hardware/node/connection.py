@@ -234,7 +234,8 @@ class Connection:
 
     def _limit(self, commands: JointCommands) -> None:
         use = self._settings
-        commands.hold_to(use.max_command_age, use.max_position_jump, require_stamps=use.require_stamps)
+        commands.max_age, commands.max_jump = use.max_command_age, use.max_position_jump
+        commands.requires_stamps = use.require_stamps
 
     def state(self) -> dict[str, object]:
         """Part of ~/state about the devices."""

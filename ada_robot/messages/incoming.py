@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -117,9 +116,3 @@ def write_pose(pose: Array, place: Any, rotation: Any) -> None:
     """Write a 4x4 pose to a message; arguments as in `read_pose`."""
     place.x, place.y, place.z = (float(x) for x in pose[:3, 3])
     rotation.w, rotation.x, rotation.y, rotation.z = to_quaternion(pose[:3, :3])
-
-
-def apart(one: Array, other: Array) -> tuple[float, float]:
-    """Return distance [m] and angle [rad] between two 4x4 poses."""
-    cosine = 0.5 * (float(np.trace(one[:3, :3].T @ other[:3, :3])) - 1.0)
-    return float(np.linalg.norm(one[:3, 3] - other[:3, 3])), math.acos(min(1.0, max(-1.0, cosine)))

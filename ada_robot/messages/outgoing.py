@@ -56,12 +56,6 @@ class FixedTransform(NamedTuple):
         xyzw = quaternions(rotation[None, :, :])[0][_WXYZ_TO_XYZW]
         return cls(parent, child, tuple(xyz.tolist()), tuple(xyzw.tolist()))
 
-    @classmethod
-    def of_place(cls, world_frame: str, base_pose: Sequence[float]) -> FixedTransform:
-        """Pose of a robot's world frame in the common one. Args: name of the frame; x, y, z [m] and yaw [rad]."""
-        x, y, z, yaw = base_pose
-        return cls(COMMON_WORLD, world_frame, (x, y, z), (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
-
 
 class StateMessages:
     """Encoder of the state of a robot; for one thread.
@@ -143,7 +137,9 @@ class StateMessages:
             rows.insert(0, FixedTransform.of(self.world_frame, self._root, np.zeros(3), np.eye(3)))
         rows = [row._replace(parent=self._prefix + row.parent, child=self._prefix + row.child) for row in rows]
         if self._base_pose:
-            rows.insert(0, FixedTransform.of_place(self._prefix + self._world, self._base_pose))
+            x, y, z, yaw = self._base_pose
+            turn = (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
+            rows.insert(0, FixedTransform(COMMON_WORLD, self._prefix + self._world, (x, y, z), turn))
         return rows
 
     def clock(self, stamp_ns: int) -> bytes:

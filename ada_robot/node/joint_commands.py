@@ -136,7 +136,7 @@ class Lease:
 
 
 class JointCommands(CommandGuard):
-    """Commands to the joints of one robot.
+    """Commands to the joints of one robot, which must satisfy the rules of `CommandGuard` and of the safety cycle.
 
     Attributes:
         age: age of the latest message by its stamp [s]; None without a stamp.
@@ -160,10 +160,6 @@ class JointCommands(CommandGuard):
     def refused_active(self) -> int:
         """Number of messages refused while the robot was active."""
         return sum(self.refused.values()) - self.refused[Reason.NOT_ACTIVE]
-
-    def hold_to(self, max_age: float, max_jump: float, *, require_stamps: bool = False) -> None:
-        """Set the rules of `CommandGuard`, which are checked in addition to those of the safety cycle."""
-        self.max_age, self.max_jump, self.requires_stamps = max_age, max_jump, require_stamps
 
     def forget(self) -> None:
         """Drop all commands, after a restart of the robot."""

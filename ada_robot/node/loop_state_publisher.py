@@ -13,7 +13,9 @@ from sensor_msgs.msg import JointState
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.edit import split_universals
 from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.load import load
 from ada_dynamics.simulation.record.messages import NANOSECONDS, JointStates
 from ada_robot.messages.outgoing import JointStateLayouts, StateMessages
 from ada_robot.node.described_node import DescribedNode
@@ -64,7 +66,7 @@ class LoopStatePublisher(DescribedNode[LoopStateSettings]):
     # --- the robot ----------------------------------------------------------------------------------------------
     def _set_up(self, described: str | None) -> None:
         settings = self._settings.value
-        model = settings.load(described)
+        model = split_universals(load(described or settings.robot, base="fixed", loops=settings.loops or None))
         self.get_logger().info(f"{model.name}: compiling the loop closure; takes longest at the first start of a robot")
         start = np.array(settings.reference) if settings.reference else start_of(settings.robot, model)
         states = LoopStates(model, start, settings)

@@ -22,9 +22,7 @@ from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_closure import BEYOND_LIMITS, NOT_CLOSED, SINGULAR, ClosedPositions
 from ada_dynamics.errors import AdaError, InputError, ModelError, SingularConfigurationError
-from ada_dynamics.model.edit import split_universals
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.load import load
 from ada_robot.driver import Feedback
 from ada_robot.messages.incoming import StateNumbers
 from ada_robot.ros.robot_settings import DescribedSettings, PlaceSettings
@@ -66,14 +64,6 @@ class LoopStateSettings(PlaceSettings, DescribedSettings):
     world_frame: str = setting(
         "", "frame above the root link on /tf_static; empty: none, as robot_state_publisher", read_only=True
     )
-
-    def load(self, description: str | None) -> Model:
-        """Load the robot named by the settings, or from a description, with a fixed base.
-
-        Raises:
-            ModelError: if the robot file or the description is invalid.
-        """
-        return split_universals(load(description or self.robot, base="fixed", loops=self.loops or None))
 
 
 class LoopFollower:

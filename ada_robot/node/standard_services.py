@@ -7,7 +7,7 @@ The definitions used here are equal in Jazzy, Kilted and Lyrical.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from ada_dynamics import __version__
 from ada_dynamics.errors import AdaError
@@ -33,18 +33,6 @@ MOST_STEPS = 1_000_000  # maximum number of steps per request
 Handler = Callable[[Any, Any], None]
 
 
-class SimulatorNode(Protocol):
-    """Node that runs a simulation; see `DynamicsNode`."""
-
-    is_quitting: bool
-
-    def reset(self, *, state: bool = True, time: bool = False) -> str: ...  # noqa: D102
-    def pause(self, paused: bool) -> str: ...  # noqa: D102
-    def step(self, count: int | None = None) -> str: ...  # noqa: D102
-    def quit(self) -> None: ...  # noqa: D102
-    def create_service(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> Any: ...  # noqa: D102
-
-
 class _Refusal(AdaError):
     """Refusal with a specific result code."""
 
@@ -56,8 +44,8 @@ class _Refusal(AdaError):
 class StandardServices:
     """Services for features, reset, steps and state of the simulation."""
 
-    def __init__(self, node: SimulatorNode, loop: PlantLoop) -> None:
-        """Create the services of a node with its physics thread."""
+    def __init__(self, node: Any, loop: PlantLoop) -> None:
+        """Create the services of a `DynamicsNode` with its physics thread."""
         self._node, self._loop = node, loop
         self._stopped_at: int | None = None  # step count of the plant when it was stopped
         node.create_service(GetSimulatorFeatures, "get_simulator_features", self._features)

@@ -83,18 +83,14 @@ class Path:
         """Return the state at a time; at rest after the last knot, in the state of the first knot before it."""
         local = t - self.base
         if local >= self.knots[-1] or len(self.knots) == 1:
-            return self.at_rest(-1)
+            rest = [0.0] * self.positions.shape[1]
+            return PathState(self.positions[-1].tolist(), rest, rest, self.efforts[-1].tolist())
         i = max(bisect_right(self.knots, local) - 1, 0)
         h = self.knots[i + 1] - self.knots[i]
         s = max((local - self.knots[i]) / h, 0.0)
         position, velocity, acceleration = (_powers(s, h, len(self.coefficients[i])) @ self.coefficients[i]).tolist()
         effort = ((1.0 - s) * self.efforts[i] + s * self.efforts[i + 1]).tolist()
         return PathState(position, velocity, acceleration, effort)
-
-    def at_rest(self, knot: int) -> PathState:
-        """Return a knot, at rest."""
-        rest = [0.0] * self.positions.shape[1]
-        return PathState(self.positions[knot].tolist(), rest, rest, self.efforts[knot].tolist())
 
     def is_finite(self) -> Array:
         """Return True where a segment and its two derivatives cannot overflow, (segments, joints)."""

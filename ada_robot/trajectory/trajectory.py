@@ -170,13 +170,6 @@ class TrajectoryPoint(NamedTuple):
     effort: tuple[float, ...]
 
 
-class _Motion(NamedTuple):
-    """Motion of a joint: a column of a path."""
-
-    path: Path
-    column: int
-
-
 class TrajectoryFollower(Tally):
     """Accepts trajectories that satisfy all rules, and samples the setpoints of their joints; for one thread.
 
@@ -199,7 +192,7 @@ class TrajectoryFollower(Tally):
         super().__init__()
         self._joints = {joint.name: joint for joint in joints}
         self.max_jump = max_jump
-        self._motions: dict[str, _Motion] = {}
+        self._motions: dict[str, tuple[Path, int]] = {}  # path and column of each followed joint
 
     # --- input ----------------------------------------------------------------------------------------------------
     def accept(self, offered: OfferedTrajectory, now: float, present: Mapping[str, float]) -> Refusal | None:
@@ -247,13 +240,14 @@ class TrajectoryFollower(Tally):
                 refuse(refused_jump(name, float(desired), at, self.max_jump, JUMP_RULE, where))
         path = trajectory.path(start, elapsed, state)
         self._check_way(path, trajectory.names, first, is_bridged=bool(trajectory.times[first] > elapsed))
-        self._motions |= {name: _Motion(path, column) for column, name in enumerate(trajectory.names)}
+        self._motions |= {name: (path, column) for column, name in enumerate(trajectory.names)}
 
     def _state(self, name: str, now: float, present: Mapping[str, float]) -> _Row:
         """Return position, velocity, acceleration and effort of a joint; at rest if it is not followed yet."""
         motion = self._motions.get(name)
         if motion is not None:
-            return _row(motion.path.state(now), motion.column)
+            path, column = motion
+            return _row(path.state(now), column)
         at = present.get(name)
         if at is None or not math.isfinite(at):
             text = f"joint {name!r}: present position unknown, where the trajectory starts; wait for a joint state."
@@ -297,7 +291,7 @@ class TrajectoryFollower(Tally):
         for name in names or tuple(self._motions):
             at = self._state(name, now, present)[0] if name in self._motions else present.get(name)
             if at is not None and math.isfinite(at):  # joints without a position are not followed
-                self._motions[name] = _Motion(Path.through(now, np.zeros(1), np.array([[at]])), 0)
+                self._motions[name] = Path.through(now, np.zeros(1), np.array([[at]])), 0
 
     # --- output ---------------------------------------------------------------------------------------------------
     def sample(self, t: float) -> TrajectoryPoint | None:

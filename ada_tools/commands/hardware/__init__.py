@@ -44,8 +44,8 @@ def chosen_target(options: argparse.Namespace) -> Target:
     found = target(
         device,
         "" if options.emulator or options.url is None else options.url,
-        settings=option_values("setting", options.setting, "period=0.004"),
-        faults=option_numbers("fault", options.fault, "drop=0.1"),
+        settings=option_values("setting", options.setting),
+        faults=option_numbers("fault", options.fault),
     )
     if options.emulator and options.url is not None:
         raise InputError(f"--emulator and --url {options.url}: give one of them.")

@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from viser_stand_in import drag, placed
 
-from ada_robot.messages.incoming import apart, matrix_of, write_pose
+from ada_robot.messages.incoming import matrix_of, write_pose
 from ada_robot.ros.qos import COMMANDS, LATCHED, STATES
 from ada_tools.nodes.target_node import TargetNode
 
@@ -83,8 +83,8 @@ def test_the_target_of_a_controller_is_shown_and_dragged_and_without_a_controlle
     ros.wait(lambda: drag(gizmo, wanted, "start", "update", "end") or world.poses, what="a reference")
     sent = world.poses[-1]
     assert sent.header.frame_id == world.model.root
-    way, turn = apart(matrix_of(sent.pose.position, sent.pose.orientation), wanted)
-    assert way < 1e-9 and turn < 1e-7  # viser keeps 64-bit numbers; an arc cosine near 1 loses half of them
+    # viser keeps 64-bit numbers
+    np.testing.assert_allclose(matrix_of(sent.pose.position, sent.pose.orientation), wanted, rtol=0.0, atol=1e-9)
     place, world.target.pose.position.x = world.target.pose.position.x, float("nan")
     ros.wait(lambda: not gizmo.handles.visible, what="no handles with a target that cannot be")
     world.target.pose.position.x = place

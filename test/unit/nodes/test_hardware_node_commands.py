@@ -21,7 +21,7 @@ ALL = frozenset(Mode)
 
 def commands(modes=ALL, max_age=0.1, max_jump=0.5):
     one = JointCommands(LIMITS, frozenset(modes), ManualClock())
-    one.hold_to(max_age, max_jump)
+    one.max_age, one.max_jump = max_age, max_jump
     return one
 
 
@@ -49,7 +49,7 @@ def test_of_a_message_with_several_kinds_the_first_that_the_device_knows_is_take
 )
 def test_a_command_that_cannot_be_followed_is_refused_and_counted(modes, command, here, reason):
     one = commands(modes)
-    one.hold_to(0.1, 0.5, require_stamps=command.stamp is not None or reason == "no stamp")
+    one.requires_stamps = command.stamp is not None or reason == "no stamp"
     assert one.demand(command, 0.0, np.array(here)) is None
     assert one.refused == {reason: 1} and one.refused_active == 1
 
@@ -58,7 +58,7 @@ def test_rules_can_change_and_what_comes_too_early_is_no_fault_of_the_sender():
     one = commands()
     far = Command(["c", "a", "b"], position=[0.3, 0.9, 0.2], stamp=-100.0)
     assert one.demand(far, 0.0, HERE) is None
-    one.hold_to(0.0, 0.0)
+    one.max_age = one.max_jump = 0.0
     assert one.demand(far, 0.0, HERE).values.tolist() == [0.9, 0.2, 0.3], "in the order of the robot"
     assert one.age == pytest.approx(100.0)
     one.ignored()
@@ -220,7 +220,7 @@ class Cycle:
 
 def heard():
     one = JointCommands([JointLimit(n, -1.0, 1.0, 2.0, 5.0) for n in NAMES], frozenset(Mode), ManualClock())
-    one.hold_to(0.0, 0.0)
+    one.max_age = one.max_jump = 0.0
     return one
 
 
