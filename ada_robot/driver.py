@@ -40,6 +40,18 @@ class Alarm(NamedTuple):
     is_stop: bool = False  # caused by an emergency stop or dead-man switch, to be released before a reset
 
 
+class Meaning(NamedTuple):
+    """Meaning of an alarm code, for drivers, emulators and the pages in docs/."""
+
+    text: str  # description
+    remedy: str  # remedy for the user
+    is_stop: bool = False  # a person must act before a reset can succeed
+
+    def alarm(self, code: int, joint: str = "") -> Alarm:
+        """Create the alarm with a code."""
+        return Alarm(code, f"{self.text}; {self.remedy}", joint, self.is_stop)
+
+
 def in_words(alarms: Sequence[Alarm]) -> str:
     """Format alarms or hindrances as one line of text."""
     return "; ".join(f"{f'{one.joint}: ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)

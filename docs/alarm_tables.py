@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ada_hardware.alarm_table import Meaning
 from ada_hardware.hexa import alarms as hexa
 from ada_hardware.pa10 import alarms as pa10
+from ada_robot.driver import Meaning
 
 
 def page_table(table: Mapping[int, Meaning], head: str, digits: int) -> str:

@@ -40,6 +40,7 @@ class Emulator(ABC, Generic[S]):
         settings: settings in use.
         violations: recorded violations of the host; checked by all safety tests.
         faults: values of all FAULTS, set by `fault`.
+        tick: longest time between two calls of `advance` [s].
     """
 
     NAME: ClassVar[str]
@@ -48,6 +49,7 @@ class Emulator(ABC, Generic[S]):
     """"stream" or "packets"."""
     FAULTS: ClassVar[Mapping[str, str]] = {}
     """Faults of the device (not of the line) by name, with descriptions."""
+    tick = 0.01
 
     def __init__(self, settings: S) -> None:
         self.settings = settings
@@ -67,11 +69,6 @@ class Emulator(ABC, Generic[S]):
     def advance(self, now: float) -> list[TimedReply]:
         """Advance to the time `now`; return unrequested replies. Called at least every `tick` seconds."""
         return []
-
-    @property
-    def tick(self) -> float:
-        """Longest time between two calls of `advance` [s]."""
-        return 0.01
 
     def fault(self, name: str, value: float) -> None:
         """Set a fault of FAULTS to a value, or clear it (0)."""

@@ -257,7 +257,7 @@ class ForceSensor:
             except InputError:
                 self._driver.close()
                 raise
-            self._identity = self._driver.identity()
+            self._identity = self._driver.identity
             self._clear_counts()
             self._state, self._reason = SensorState.READING, ""  # the driver's open has received samples
             self._ending, self._is_open = threading.Event(), True
@@ -466,7 +466,7 @@ class ForceSensor:
             self._state = SensorState.LOST
             self._explain(f"{self._failed_reopens} failed attempts to reopen: {problem}")
             return
-        self._identity = self._driver.identity()
+        self._identity = self._driver.identity
         self._is_to_reopen = False
         self._last_sample = self._clock()  # restart the timeout; the first sample sets READING
         self._state = SensorState.SILENT

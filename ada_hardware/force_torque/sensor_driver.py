@@ -57,7 +57,6 @@ class Sample:
         error: error reported by the device; the wrench must not be used. "" without an error.
         warning: warning of the device; the wrench is valid. "" without a warning.
         number: sequence number of the record.
-        status: status word of the device; 0 if it has none.
     """
 
     time: float
@@ -67,7 +66,6 @@ class Sample:
     error: str = ""
     warning: str = ""
     number: int = 0
-    status: int = 0
 
 
 class SensorIdentity(NamedTuple):
@@ -108,8 +106,10 @@ class SensorDriver(ABC, Generic[S, R]):
         settings: settings in use.
         counts: communication statistics.
         sequence: sequence errors of the records.
+        identity: identity of the sensor, after `open`.
     """
 
+    identity: SensorIdentity
     NAME: ClassVar[str]
     SETTINGS: ClassVar[type] = SensorSettings
     START: ClassVar[bytes]  # request that starts the records
@@ -181,8 +181,8 @@ class SensorDriver(ABC, Generic[S, R]):
         self._wire = self._injected or open_device_wire(self.NAME, self.settings.url, self.settings, self._serial)
         self._refused_before = self.counts.refused
         try:
-            self._identity = self._prepare()
-            self._scale = np.array(self._identity.scale)
+            self.identity = self._prepare()
+            self._scale = np.array(self.identity.scale)
             self._start()
         except BaseException:
             self.close()
@@ -207,10 +207,6 @@ class SensorDriver(ABC, Generic[S, R]):
         rate = f" at {self._serial.baud} baud" if self._serial else ""
         text = f"{self.NAME} at {self._opened().url}: {self.TRIES} requests{rate}: {what}. {self.REMEDY}"
         return NoAnswer(text, field=field)
-
-    def identity(self) -> SensorIdentity:
-        """Identity of the sensor, after `open`."""
-        return self._identity
 
     def read(self) -> Sample:
         """Return the next sample; wait for up to `timeout` of the settings.

@@ -56,13 +56,8 @@ class SensorEmulator(Emulator[S]):
         super().__init__(settings)
         self.wrench: Array = np.zeros(6)
         self._scale, self._random = np.asarray(scale, dtype=np.float64), random.Random(settings.seed)
-        self._period = 1.0 / rate
+        self.tick = 1.0 / rate  # period of the records of a stream [s]
         self._begin()
-
-    @property
-    def tick(self) -> float:
-        """Period of the records of a stream [s]."""
-        return self._period
 
     def set_wrench(self, wrench: ArrayLike) -> None:
         """Set the load.
@@ -89,14 +84,14 @@ class SensorEmulator(Emulator[S]):
 
     def _stream(self, now: float) -> None:
         """Start the stream."""
-        self._is_streaming, self._next = True, now + self._period
+        self._is_streaming, self._next = True, now + self.tick
 
     def advance(self, now: float) -> list[TimedReply]:
         """Return the records of a stream that are due."""
         if not self._is_streaming or now < self._next - 1e-9:
             return []
-        due = int((now - self._next) / self._period + 1e-6) + 1  # tolerates rounding errors of the time
-        self._next += due * self._period
+        due = int((now - self._next) / self.tick + 1e-6) + 1  # tolerates rounding errors of the time
+        self._next += due * self.tick
         return self._records(due)
 
     @abstractmethod

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from enum import IntFlag
 from types import MappingProxyType
 
-from ada_hardware.alarm_table import Meaning
 from ada_hardware.hexa.packets import TableStatus
-from ada_robot.driver import Alarm
+from ada_robot.driver import Alarm, Meaning
 
 
 class TableAlarm(IntFlag):

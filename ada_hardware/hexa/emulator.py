@@ -154,6 +154,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
     NAME: ClassVar[str] = "hexa"
     SETTINGS: ClassVar[type] = HexaEmulatorSettings
     WIRE: ClassVar[str] = "packets"
+    tick = PERIOD
     FAULTS: ClassVar[Mapping[str, str]] = {
         "emergency_stop": "1: pressed",
         "over_current": "number of the axis (1 to 6) whose motor driver trips",
@@ -194,10 +195,6 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self.plant.brake()
 
     # --- time -----------------------------------------------------------------------------------------------------
-    @property
-    def tick(self) -> float:  # noqa: D102
-        return PERIOD
-
     def advance(self, now: float) -> list[TimedReply]:  # noqa: D102
         if self._zero is None:
             self._zero = now

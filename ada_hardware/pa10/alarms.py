@@ -16,8 +16,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ada_hardware.alarm_table import Meaning
-from ada_robot.driver import Alarm
+from ada_robot.driver import Alarm, Meaning
 
 ALARM_FIELD = 0x0FF0
 EMERGENCY_STOP, DEAD_MAN, LIMIT_SWITCH = 0x110, 0x120, 0x130

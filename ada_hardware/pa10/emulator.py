@@ -67,11 +67,16 @@ class Bounds(NamedTuple):
 
 
 class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
-    """Emulated controller and arm. Arrays are by slot, seven entries each."""
+    """Emulated controller and arm. Arrays are by slot, seven entries each.
+
+    Attributes:
+        timeouts: number of watchdog timeouts.
+    """
 
     NAME: ClassVar[str] = "pa10"
     SETTINGS: ClassVar[type] = Pa10EmulatorSettings
     WIRE: ClassVar[str] = "packets"
+    tick = 0.002
     FAULTS: ClassVar[dict[str, str]] = {
         "emergency_stop": "1: pressed; 0: released",
         "dead_man": "1: switch released; effective while the host has enabled its monitoring",
@@ -111,7 +116,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._parser = PacketParser(self._variant, HOST)
         self._random = np.random.default_rng(0)
         self._time = self._checked_at = -math.inf
-        self.counts = {"packets": 0, "answers": 0, "timeouts": 0, "resets": 0}
+        self.timeouts = 0
         self._switch_on()
 
     def _switch_on(self) -> None:
@@ -130,18 +135,13 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._forget_commands()
 
     # --- time -----------------------------------------------------------------------------------------------------
-    @property
-    def tick(self) -> float:
-        """Longest time between two calls of `advance` [s]."""
-        return 0.002
-
     def advance(self, now: float) -> list[TimedReply]:
         """Advance the arm and the watchdog to the time `now`."""
         before, self._time = (now if self._time == -math.inf else self._time), max(now, self._time)
         end = self._last_packet_time + self._watchdog
         if self.mode == CONTROL and end < self._time:
             self._move(before, max(end, before))
-            self.counts["timeouts"] += 1
+            self.timeouts += 1
             self._raise_all(COMMUNICATION_TIMEOUT, HOST_TIMEOUT)
             self.mode = STOPPED
             before = max(end, before)
@@ -238,11 +238,9 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             return []
         replies = []
         for packet in self._parser.feed(data):
-            self.counts["packets"] += 1
             self._last_packet_time = self._time
             answer = self._answer(packet)
             if answer is not None and not self.faults["mute"]:
-                self.counts["answers"] += 1
                 shift = int(self.faults["sequence"])
                 answer = answer._replace(sequence=(answer.sequence + shift) % 128)
                 replies.append(TimedReply(encode_packet(answer), _REPLY_TIME + self.faults["slow"]))
@@ -302,7 +300,6 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         axis = int.from_bytes(packet.payload, "big")
         if not 1 <= axis <= AXES or not self._has_axis[axis - 1]:
             return None
-        self.counts["resets"] += 1
         self._axis_alarms[axis - 1] = 0
         self._controller_alarm = 0
         self._alarm_reported_at = math.inf
@@ -445,5 +442,5 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             "alarms": [f"{code:03X}" for code, has in zip(self._axis_alarms, self._has_axis, strict=True) if has],
             "controller_alarm": f"{self._controller_alarm:03X}",
             "refused": self._parser.refused,
-            **self.counts,
+            "timeouts": self.timeouts,
         }

@@ -10,7 +10,6 @@ from functools import lru_cache
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.alarm_table import Meaning
 from ada_hardware.pa10.alarms import is_only_silence
 from ada_hardware.pa10.cyclic import BRAKED, IN_SPEED
 from ada_hardware.pa10.link import Link
@@ -19,7 +18,7 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import ArmState, Translation
 from ada_hardware.pa10.variants import VARIANTS, Arm, variant
 from ada_hardware.transport.wires import Wire
-from ada_robot.driver import Alarm, LinkCounts, alarm_error
+from ada_robot.driver import Alarm, LinkCounts, Meaning, alarm_error
 from ada_robot.errors import NoAnswer, Refused, TransportError
 
 SECOND_HOST = 1  # alarm code defined here; not used by the controller

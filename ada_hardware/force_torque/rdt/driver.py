@@ -121,7 +121,6 @@ class RdtDriver(SensorDriver[T, RdtRecord]):
             error=error,
             warning=warning,
             number=record.number,
-            status=record.status,
         )
 
     def _repeat(self, request: RdtRequest) -> None:

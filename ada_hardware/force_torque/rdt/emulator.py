@@ -108,7 +108,7 @@ class _RdtEmulator(SensorEmulator[E]):
 
     def state(self) -> dict[str, object]:
         """State of load and stream."""
-        return {**super().state(), "records": self._number, "rate": 1.0 / self._period}
+        return {**super().state(), "records": self._number, "rate": 1.0 / self.tick}
 
 
 class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
@@ -162,7 +162,7 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
     def _set(self, request: RdtRequest) -> bool:
         if request.command != codec.SPEED or request.value <= 0:
             return False
-        self._period = request.value * TICK
+        self.tick = request.value * TICK
         return True
 
     def _measure(self) -> tuple[tuple[int, ...], int]:

@@ -260,7 +260,7 @@ def test_the_sensors_own_page_is_asked_for_and_names_it(wire: str, url: str) -> 
 
     driver = NetFtDriver(NetFtSettings(), wire=Port(wire), clock=ManualClock(), fetch=fetch)
     driver.open()
-    found = driver.identity()
+    found = driver.identity
     assert asked == [url]
     assert found is not None and (found.name, found.source) == ("Gamma, calibration FT7", "device")
 

@@ -277,7 +277,7 @@ def test_silence_while_the_brakes_were_on_is_made_up_for_and_counted():
     feedback = step.idle()
     assert feedback.alarms == ()
     assert feedback.is_fresh
-    assert step.device.counts["timeouts"] == 1
+    assert step.device.timeouts == 1
     assert "timed out without packets" in step.driver.counts.last_problem
     step.clock.sleep(0.5)
     step.start()

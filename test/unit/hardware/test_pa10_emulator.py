@@ -164,7 +164,7 @@ def test_silence_stops_all_axes_exactly_after_the_documented_time(name, silence)
     # it went on at the last speed until then, and stands since
     way = (response.axes[0].angle - before.axes[0].angle) * ANGLE_COUNT
     assert way == pytest.approx(0.02 * silence, abs=2 * ANGLE_COUNT)
-    assert host.emulator.counts["timeouts"] == 1
+    assert host.emulator.timeouts == 1
 
 
 def test_after_silence_a_and_s_are_needed():
@@ -183,11 +183,11 @@ def test_after_silence_a_and_s_are_needed():
 def test_any_packet_keeps_the_watchdog_content_and_none_is_needed_outside_the_control():
     host = Host()
     host.wait(10.0)
-    assert host.emulator.counts["timeouts"] == 0
+    assert host.emulator.timeouts == 0
     host.servos_on()
     for _ in range(20):
         host.send(PacketType.CLEAR_ALARM, alarm_clear_payload(1), wait=0.009)
-    assert host.emulator.counts["timeouts"] == 0
+    assert host.emulator.timeouts == 0
 
 
 @pytest.mark.parametrize(("fault", "code", "bit"), [("emergency_stop", 0x110, 0x0008), ("limit_switch", 0x130, 0x2000)])

@@ -40,7 +40,7 @@ def nothing_wrong(step: LockStep, run: SimpleNamespace) -> None:
     assert step.violations == []
     assert run.missed == 0
     assert step.driver.counts.refused == 0
-    assert step.device.counts["timeouts"] == 0
+    assert step.device.timeouts == 0
 
 
 def document(t: np.ndarray, start: np.ndarray, end: np.ndarray, t1: float, tf: float) -> np.ndarray:
