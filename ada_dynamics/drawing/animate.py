@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.analysis.linkages import point_path
 from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of
@@ -36,11 +35,10 @@ from ada_dynamics.drawing.robot_drawing import (
 from ada_dynamics.errors import InputError
 from ada_dynamics.resources import how_to_install
 
-Frame = NDArray[np.uint8]  # (height, width, 3)
-Progress = Callable[[float, str], object]
+ProgressCallback = Callable[[float, str], object]
 
 ENDINGS = (".gif", ".mp4", ".png")
-_COLOURS = 64  # of a .gif
+_MAX_GIF_RATE = 50.0  # [frame/s]; many viewers show faster animations at 10 frames per second
 _SIDE, _DPI = 4.4, 90  # [inch], dots per inch: an even number of pixels, as common video formats need
 TRACE = "#d62728"  # colour of the path of a point
 _ARROW = 0.6  # length of the largest force relative to half the size of the robot
@@ -75,7 +73,7 @@ def animate(
     at: float | None = None,
     trace: tuple[str, ArrayLike] | None = None,
     forces: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Path:
     """Write an animation.
 
@@ -98,22 +96,15 @@ def animate(
     """
     file = Path(path)
     check_tools(file)
-    ending = file.suffix.lower()
     for name, value in (("fps", fps), ("speed", speed)):
         if not 0.0 < value < np.inf:
             raise InputError(f"{name} is {value}; it must be positive.", field=name, value=value)
     if not len(log.t):
         raise InputError(f"the log of model {log.model.name!r} has no rows to draw.", field="log", value=0)
     film = _FrameRenderer(log, plane, trace, forces)
-    if ending == ".png":
+    if file.suffix.lower() == ".png":
         return film.write_still(file, at)
-    rows = _rows(log.t, speed / fps)
-    frames = _with_progress(film.frames(rows), len(rows), progress)
-    if ending == ".gif":
-        _write_gif(file, frames, fps)
-    else:
-        _write_mp4(file, frames, fps)
-    return file
+    return film.write(file, _rows(log.t, speed / fps), fps, progress)
 
 
 class _FrameRenderer:
@@ -137,16 +128,30 @@ class _FrameRenderer:
         self.scale = _ARROW * half_extent(self.framed) / largest if largest else 0.0
         self.half = half_extent(self.framed) if exceeds_view(self.framed) else None  # the camera then follows the robot
 
-    def frames(self, rows: Iterable[int]) -> Iterator[Frame]:
-        """Rendered frames of some rows."""
+    def write(self, file: Path, rows: Sequence[int], fps: float, progress: ProgressCallback | None) -> Path:
+        """Write the frames of some rows as .gif or .mp4."""
+        from matplotlib import animation, rcParams
+
         with figure_context() as new_figure:
             figure, axes = self._prepare(new_figure)
             figure.canvas.draw()  # layout is computed once, so frames do not shift
             figure.set_layout_engine("none")
-            for row in rows:
-                self._show(axes, row)
-                figure.canvas.draw()
-                yield np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()
+            rate: Any = fps  # annotated as int in matplotlib
+            if file.suffix.lower() == ".gif":
+                writer: Any = animation.PillowWriter(min(rate, _MAX_GIF_RATE))
+            else:
+                rcParams["animation.ffmpeg_path"] = ffmpeg()  # within the context of the figure
+                writer = animation.FFMpegWriter(rate, extra_args=["-movflags", "+faststart"])
+            try:
+                with writer.saving(figure, str(file), _DPI):
+                    for i, row in enumerate(rows, 1):
+                        self._show(axes, row)
+                        writer.grab_frame()
+                        if progress is not None:
+                            progress(i / len(rows), f"frame {i} of {len(rows)}")
+            except (OSError, subprocess.CalledProcessError) as problem:
+                raise InputError(f"the animation cannot be written to {file}: {problem}", field="path") from None
+        return file
 
     def write_still(self, file: Path, at: float | None) -> Path:
         """Write one frame."""
@@ -206,44 +211,6 @@ def _rows(t: Array, step: float) -> list[int]:
         return [0]
     nearer = np.where(times - t[after - 1] <= t[after] - times, after - 1, after)
     return [int(i) for i in nearer]
-
-
-def _with_progress(frames: Iterator[Frame], count: int, progress: Progress | None) -> Iterator[Frame]:
-    for i, frame in enumerate(frames):
-        yield frame
-        if progress is not None:
-            progress((i + 1) / count, f"frame {i + 1} of {count}")
-
-
-def _write_gif(file: Path, frames: Iterator[Frame], fps: float) -> None:
-    from PIL import Image  # checked by check_tools
-
-    images = (Image.fromarray(frame).quantize(_COLOURS) for frame in frames)
-    each = max(2, round(100.0 / fps)) * 10  # [ms]; many viewers replace shorter durations by 100 ms
-    try:
-        next(images).save(file, save_all=True, append_images=images, duration=each, loop=0, optimize=False)
-    except OSError as problem:
-        raise InputError(f"the animation cannot be written to {file}: {problem}", field="path") from None
-
-
-def _write_mp4(file: Path, frames: Iterator[Frame], fps: float) -> None:
-    program = ffmpeg()
-    first = next(frames)
-    height, width = first.shape[:2]
-    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:g}", "-i", "-"]
-    wanted = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(file.resolve())]
-    command = [program, "-y", "-loglevel", "error", *given, *wanted]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        into, out = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stderr)
-        with contextlib.suppress(BrokenPipeError):  # the process has ended; its output is read below
-            into.write(first.tobytes())
-            for frame in frames:
-                into.write(frame.tobytes())
-            into.close()
-        output = out.read().decode("utf-8", "replace").strip()
-    if process.returncode:
-        reason = output.splitlines()[-1] if output else "no output"
-        raise InputError(f"ffmpeg could not write {file}: {reason}", field="path", value=str(file))
 
 
 def check_tools(file: Path) -> None:
