@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from joint_constants import constants
+from random_trees import constants, random_tree, states_of
 
-from ada_dynamics import close_loops, load
+from ada_dynamics import Dynamics, close_loops, load
 from ada_dynamics.model import Builder, Limits, Mimic, Model
 from ada_dynamics.model.joints import LOOP_KINDS, SPRUNG
 from ada_dynamics.robots import mechanisms
@@ -25,6 +25,29 @@ def mechanism(name, base=None):
         return getattr(mechanisms, name)()
     model = load(name, base)
     return mechanisms.Mechanism(model, start_of(name, model))
+
+
+def states(name, count=3):
+    """The model "pa10", "free", or a mechanism, with rows of q, v and efforts."""
+    if name in ("pa10", "free"):
+        model = load("pa10") if name == "pa10" else random_tree(3, ("spherical", "revolute"), "floating")
+        return model, *states_of(model, count)
+    model, q = mechanism(name)
+    rng, dynamics = np.random.default_rng(0), Dynamics(model)
+    starts = [model.integrate(q, 0.1 * rng.normal(size=model.nv)) for _ in range(count)]
+    q, v = dynamics.project_to_constraints(np.array(starts), rng.normal(size=(count, model.nv)))
+    return model, q, v, rng.normal(size=(count, model.nv))
+
+
+def driven_state(model, seed):
+    """Dynamics, and a random state whose loops are closed, with random efforts of the motors."""
+    rng = np.random.default_rng(seed)
+    q = np.array(close_loops(model)) if model.loops else model.random_state(rng)[0]
+    dynamics, tau = Dynamics(model, q0=q if model.loops else None), np.zeros(model.nv)
+    q, v = dynamics.project_to_constraints(q, rng.normal(size=model.nv))
+    for joint in model.actuated:
+        tau[model.v_index(joint)] = rng.normal()
+    return dynamics, q, v, tau
 
 
 def slider_crank(crank=0.3, rod=0.7, masses=(0.5, 1.0, 0.8), angle=0.7, height=0.0):

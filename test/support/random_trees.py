@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from joint_constants import constants
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
@@ -21,6 +20,12 @@ KINDS = tuple(kind for kind in JOINT_TYPES if not kind.startswith("floating"))  
 BASES = ("fixed", "floating", "floating_euler")
 GRAVITY = (0.3, -0.5, -9.81)
 RELATIVE = 1e-11  # some thousand products in double precision on both sides
+CONSTANTS = {"pitch": 0.07}  # [m/rad]
+
+
+def constants(kind: str) -> dict[str, float]:
+    """Numbers of a joint type's own."""
+    return {name: CONSTANTS[name] for name in JOINT_TYPES[kind].constants}
 
 
 def solid(rng: np.random.Generator) -> tuple[float, Array, Array]:

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from framework_states import states
+from loop_robots import states
 from random_trees import sprung_chain
 from refused import refused
 

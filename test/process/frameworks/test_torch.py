@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from framework_states import states
+from loop_robots import states
 from refused import refused
 
 import ada_dynamics as ada

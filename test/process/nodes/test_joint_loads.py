@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from loop_robots import driven_state
 from standing_box import Row
 
 import ada_dynamics as ada
@@ -15,16 +16,9 @@ from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_effo
 G = 9.81
 
 
-def state(model, seed=3):
-    """A random state with closed loops, its dynamics, and efforts of the motors."""
-    rng = np.random.default_rng(seed)
-    start = np.array(ada.close_loops(model)) if model.loops else model.random_state(rng)[0]
-    dynamics = ada.Dynamics(model, q0=start if model.loops else None)
-    q, v = dynamics.project_to_constraints(start, rng.normal(size=model.nv))
-    tau = np.zeros(model.nv)
-    for joint in model.actuated:
-        tau[model.v_index(joint)] = rng.normal()
-    return dynamics, Row(0.5, q, v, tau)
+def state(model):
+    dynamics, *numbers = driven_state(model, 3)
+    return dynamics, Row(0.5, *numbers)
 
 
 def momentum_rate(model, dynamics, row, a, link):

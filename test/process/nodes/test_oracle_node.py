@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("rclpy")
 pytest.importorskip("pinocchio")
 from diagnostic_msgs.msg import DiagnosticArray
+from loop_robots import driven_state
 from rcl_interfaces.msg import Log
 from rclpy.logging import LoggingSeverity
 from rclpy.parameter import Parameter
@@ -33,14 +34,8 @@ class Robot:
 
     def __init__(self, ros, name, description=None):
         self.ros, self.model = ros, ada.load(name, base="fixed")
-        rng = np.random.default_rng(1)
-        q = np.array(ada.close_loops(self.model)) if self.model.loops else self.model.random_state(rng)[0]
-        dynamics = ada.Dynamics(self.model, q0=q if self.model.loops else None)
-        q, v = dynamics.project_to_constraints(q, rng.normal(size=self.model.nv))
-        tau = np.zeros(self.model.nv)
-        for joint in self.model.actuated:
-            tau[self.model.v_index(joint)] = rng.normal()
-        self.row = Row(0.0, q, v, tau)
+        dynamics, *numbers = driven_state(self.model, 1)
+        self.row = Row(0.0, *numbers)
         self.messages = StateMessages(dynamics)
         self._description = ros.publisher(String, "robot_description", qos.LATCHED)
         self._joints = ros.publisher(JointState, "joint_states", qos.STATES)

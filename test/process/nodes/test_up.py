@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ada up`: what it lists and refuses; robots that move over DDS; the same without ROS 2."""
 
-import os
 import re
-import signal
 import sys
 
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import PoseStamped
-from processes import descendants, is_alive
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from setup_world import Running
@@ -105,15 +102,6 @@ def test_a_robot_moves_over_dds_and_the_command_ends_by_itself(ros):
     ros.wait(lambda: ros.tester.count_publishers("joint_states") == 0, what="the end of the robot's node")
 
 
-def test_an_interrupt_ends_all_processes_with_success(ros):
-    states = ros.collect(JointState, "/left/joint_states")
-    process = ros.start(*ADA, "slider_crank", "--headless", "namespace:=left")
-    states.newest()
-    (child,) = descendants(process.pid)
-    assert process.stop() == 0, process.output
-    assert not is_alive(child) and "Traceback" not in process.output
-
-
 @pytest.mark.slow
 def test_two_arms_with_prefixes_are_one_tree_and_follow_commands_of_their_own(ros):
     tf2_msgs = pytest.importorskip("tf2_msgs.msg")
@@ -151,18 +139,6 @@ def test_two_arms_with_prefixes_are_one_tree_and_follow_commands_of_their_own(ro
     }
     assert frames["left"] == frames["right"] and len(parents) == 2 * len(frames["left"])
     assert [process.stop() for process in started] == [0, 0]
-
-
-@pytest.mark.slow
-def test_a_robot_that_dies_ends_its_command(ros):
-    states = ros.collect(JointState, "joint_states")
-    process = ros.start(*ADA, "four_bar", "--headless", "idle:=hold")
-    states.newest()
-    assert "servos hold its position" in process.output
-    (child,) = descendants(process.pid)
-    os.kill(child, signal.SIGKILL)
-    assert process.wait() == 128 + signal.SIGKILL
-    assert "dynamics_node exited (SIGKILL); stopping all" in process.output
 
 
 @pytest.fixture

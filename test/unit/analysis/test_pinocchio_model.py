@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from joint_constants import constants
 from loop_robots import mechanism
 from mechanism_oracle import Oracle
 from pin_tree import pin
-from random_trees import Array, solid, state_of
+from random_trees import Array, constants, solid, state_of
 from refused import refused
 from tiers import nightly
 

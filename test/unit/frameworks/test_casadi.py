@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from framework_states import states
+from loop_robots import states
 from numpy.typing import NDArray
 from random_trees import KINDS, random_tree, sprung_chain, state_of
 from refused import refused

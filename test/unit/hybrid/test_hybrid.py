@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from joint_constants import constants
 from mechanism_oracle import Oracle
 from pin_tree import PinTree
-from random_trees import Array, floats, random_tree, solid, state_of
+from random_trees import Array, constants, floats, random_tree, solid, state_of
 from random_trees import assert_same as same
 from refused import refused
 from tiers import nightly

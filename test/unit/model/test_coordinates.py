@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from joint_constants import constants
+from random_trees import constants
 from refused import refused
 
 import ada_dynamics as ada

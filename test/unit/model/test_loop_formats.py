@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from ankles import g1
 from foreign_robots import foreign_robot
-from joint_constants import constants
 from loop_robots import assert_same_loop
+from random_trees import constants
 from refused import damaged, refusal
 
 import ada_dynamics as ada
