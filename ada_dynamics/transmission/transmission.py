@@ -25,6 +25,7 @@ from ada_dynamics.dynamics.arguments import as_array
 from ada_dynamics.dynamics.loop_closure import NOT_CLOSED, LoopClosure
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
+from ada_dynamics.transmission.mechanism import connecting_mechanism
 
 
 class TransmissionWorkspace(NamedTuple):
@@ -49,7 +50,7 @@ class Transmission:
         state.motors, state.motor_efforts([20.0, 5.0])
 
     Attributes:
-        model: the mechanism, of which all other joints follow from the motors.
+        model: the mechanism, of which all other joints follow from the motors; other joints of a robot are locked.
         motors: names of the motors, in the order of all motor vectors.
         joints: names of the joints, in the order of all joint vectors.
         reference: closed configuration of the assembly mode.
@@ -61,21 +62,26 @@ class Transmission:
         """Analyse the mechanism.
 
         Args:
-            model: a mechanism whose motion the motors determine, and the joints as well.
+            model: the mechanism, or the robot that contains it. Joints that the loops do not connect with the motors
+                are locked at the reference.
             motors: names of the joints that have motors.
             joints: names of the joints that are commanded.
-            reference: a configuration in the assembly mode to be used; by default the home configuration of the model.
+            reference: a configuration of the model in the assembly mode to be used; by default its home configuration.
 
         Raises:
             InputError: the motors, or the joints, do not determine the motion; the message names what can still move.
             ModelError: the loops cannot be closed near the reference.
         """
-        self.model, self.motors, self.joints = model, tuple(motors), tuple(joints)
+        self.motors, self.joints = tuple(motors), tuple(joints)
         for field, names in (("motors", self.motors), ("joints", self.joints)):
             wide = [name for name in names if model.v_index(name).stop - model.v_index(name).start != 1]
             if wide:
                 message = f"joint {wide[0]!r} has several velocities; a transmission needs joints with one."
                 raise InputError(message, joint=wide[0], field=field, value=wide[0])
+        if reference is not None:
+            reference = as_array("reference", reference, model.nq, model)
+        model, reference = connecting_mechanism(model, (*self.motors, *self.joints), reference)
+        self.model = model
         self.dynamics = Dynamics(model, q0=reference)
         constraints = self.dynamics.constraints
         self.by_motors: LoopClosure = constraints.loop_closure(list(self.motors))

@@ -11,7 +11,6 @@ from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.edit import open_loops, reduce
 
 
 def turned_x(angle: float) -> Array:
@@ -96,9 +95,7 @@ G1 = "".join(
 
 def g1() -> Ankle:
     """Left ankle of the Unitree G1, whose axes of pitch and roll do not intersect; its sizes are those of the file."""
-    full = ada.load(f'<robot name="g1"><link name="pelvis"/>{G1}</robot>', loops="g1_ankles")
-    model = open_loops(full, ["right_ankle_lower_end", "right_ankle_upper_end"])
-    model = reduce(model, [name for name in model.joint_names if name.startswith("left")])
+    model = ada.load(f'<robot name="g1"><link name="pelvis"/>{G1}</robot>', loops="g1_ankles")  # both ankles
     names = [f"left_ankle_{k}_motor" for k in ("lower", "upper")]
     joints = ["left_ankle_pitch_joint", "left_ankle_roll_joint"]
 

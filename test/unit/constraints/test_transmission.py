@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from ankles import turned_x, turned_y
+from ankles import g1, turned_x, turned_y
 from loop_robots import mechanism
 
 import ada_dynamics as ada
@@ -38,6 +38,13 @@ def test_both_directions_agree_with_the_closed_form(ankle, joints):
     np.testing.assert_allclose(state.motors, [cranks(*row) for row in joints], atol=1e-12)
     back = ankle.from_motors(state.motors)
     np.testing.assert_allclose(back.joints, joints, atol=1e-10)
+
+
+def test_other_joints_of_a_whole_robot_are_locked():
+    left = g1()  # of a robot with two ankles
+    assert {name.split("_")[0] for name in left.transmission.model.joint_names} == {"left"}
+    state = left.transmission.from_joints([0.1, -0.05])
+    np.testing.assert_allclose(state.motors, left.motors(0.1, -0.05), atol=1e-12)
 
 
 def test_velocities_accelerations_and_curvature_are_derivatives_of_the_closed_form(ankle):
