@@ -4,10 +4,10 @@
 Mechanisms move through a configuration in which their constraints, or those of the platform for locked motors, lose
 rank. Ten steps of the Runge-Kutta method of order 4 lead through it; the start is chosen so that one stage is evaluated
 at a given distance in time from the singular configuration. The velocities after it are compared with those of steps
-of 0.1 ms; T3.4 compares the rhombus with its closed form. Accelerations are those of several methods: the literal
-equations of the document (equal to the KKT system), the same with Baumgarte's stabilization, the proximal solver of
-pinocchio, MuJoCo (with its own integrator of order 4), and this library. Mass matrix, bias and constraints of the first
-two are those of pinocchio.
+of 0.1 ms; T3.4 compares the rhombus with its closed form, a test the two feet with equal legs. Accelerations are those
+of several methods: the literal equations of the document (equal to the KKT system), the same with Baumgarte's
+stabilization, the proximal solver of pinocchio, MuJoCo (with its own integrator of order 4), and this library. Mass
+matrix, bias and constraints of the first two are those of pinocchio.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from ada_tools.scenario.scenario import Scenario, settings_of
 INDEPENDENT = 1e-8  # relative singular value of dependent constraints
 OURS = "this library"
 STEPS = 10  # through the singular configuration
-PLANAR = ("rhombus", "slider-crank")
+PLANAR = ("rhombus", "slider-crank", "two feet")
 FINE = 1e-4  # [s] steps of the reference
 LEG = ("hip_pitch", "knee", "ankle_pitch")
 
