@@ -43,6 +43,7 @@ STYLE: dict[str, Any] = {
     "xtick.labelsize": 8.0,
     "ytick.labelsize": 8.0,
     "svg.hashsalt": "ada_dynamics",  # reproducible files
+    "agg.path.chunksize": 20_000,  # points of a curve that are drawn together, to limit the memory
 }
 
 

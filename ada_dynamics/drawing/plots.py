@@ -27,7 +27,6 @@ from ada_dynamics.resources import how_to_install
 PANEL_SIZE = (3.9, 2.45)  # without the legend [inch]
 DPI = 130
 CURVES = 8  # of a panel; the palette has seven colours, and a longer legend would not fit
-POINTS = 4000  # largest number of points drawn for a curve
 _LETTER = 0.6  # width of a letter in a legend relative to its height
 _ROOM = 0.05  # margin next to markers, relative to the range of x
 _BESIDE = 4.0  # width of the line samples and margins of a legend in letter heights
@@ -273,8 +272,7 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     """Draw a panel on matplotlib axes."""
     covered = _hidden_counts(panel.curves)
     for i, curve in enumerate(panel.curves):
-        x, y = decimated(curve.x, curve.y)
-        axes.plot(x, y, label=curve.label, **_line_style(curve, i, covered[i]))
+        axes.plot(curve.x, curve.y, label=curve.label, **_line_style(curve, i, covered[i]))
     for mark in panel.marks:
         axes.axvline(mark, color=colours.MARK, linewidth=0.8, linestyle=":", zorder=0.5)
     axes.set_title(letter + panel.title, loc="left")
@@ -289,7 +287,8 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     if panel.is_plane:
         axes.set_aspect("equal", adjustable="datalim")
     elif panel.curves:
-        left, right = _span([curve.x for curve in panel.curves])
+        left, right = _extent([curve.x for curve in panel.curves])
+        left, right = (left, right) if right > left else (left - 0.5, right + 0.5)
         is_scattered = all(curve.style and curve.style not in colours.DASHES for curve in panel.curves)
         margin = _ROOM * (right - left) if is_scattered else 0.0  # keeps markers within the axes
         axes.set_xlim(left - margin, right + margin)
@@ -306,9 +305,7 @@ def _legend_width(panel: Panel) -> float:
 
 def _hidden_counts(every: Sequence[Curve]) -> list[int]:
     """Number of curves below each curve that it would hide; such curves are dashed."""
-    finite = [s.y[np.isfinite(s.y)] for s in every]
-    low = min((float(y.min()) for y in finite if len(y)), default=0.0)
-    high = max((float(y.max()) for y in finite if len(y)), default=0.0)
+    low, high = _extent([curve.y for curve in every])
     near = 0.004 * (high - low)
     hidden = []
     for i, above in enumerate(every):
@@ -330,40 +327,14 @@ def _line_style(curve: Curve, i: int, hides: int) -> dict[str, Any]:
 
 def _limit_zoom(axes: Any, every: Sequence[Curve]) -> None:
     """Keep the scale of nearly constant curves larger than their rounding errors."""
-    values = [s.y[np.isfinite(s.y)] for s in every]
-    values = [y for y in values if len(y)]
-    if not values:
-        return
-    low, high = min(float(y.min()) for y in values), max(float(y.max()) for y in values)
+    low, high = _extent([curve.y for curve in every])
     size = max(abs(low), abs(high))
     if high - low <= 1e-9 * size or size == 0.0:
         half = 0.05 * size or 1.0
         axes.set_ylim(0.5 * (low + high) - half, 0.5 * (low + high) + half)
 
 
-def _span(values: Sequence[Array]) -> tuple[float, float]:
-    found = [x[np.isfinite(x)] for x in values]
-    found = [x for x in found if len(x)]
-    low = min((float(x.min()) for x in found), default=0.0)
-    high = max((float(x.max()) for x in found), default=1.0)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def decimated(x: Array, y: Array) -> tuple[Array, Array]:
-    """Reduce a curve to about `POINTS` points, keeping the extrema of each interval."""
-    if len(x) <= POINTS:
-        return x, y
-    kept = extreme_rows(y, POINTS)
-    return x[kept], y[kept]
-
-
-def extreme_rows(y: Array, points: int) -> NDArray[np.intp]:
-    """Indices of the first and last row and of the extrema of each interval, about `points` in total."""
-    each = -(-2 * len(y) // points)
-    starts = np.arange(0, len(y), each)
-    blocks = np.full((len(starts), each), np.nan)
-    blocks.flat[: len(y)] = y
-    finite = np.isfinite(blocks)
-    low = starts + np.argmin(np.where(finite, blocks, np.inf), axis=1)
-    high = starts + np.argmax(np.where(finite, blocks, -np.inf), axis=1)
-    return np.unique(np.concatenate([[0], low, high, [len(y) - 1]]))
+def _extent(values: Sequence[Array]) -> tuple[float, float]:
+    """Smallest and largest finite number; 0 and 1 without any."""
+    finite = np.concatenate([x[np.isfinite(x)] for x in values] or [np.zeros(0)])
+    return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
