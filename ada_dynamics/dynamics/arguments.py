@@ -17,7 +17,7 @@ from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
-from ada_dynamics.hybrid.partition import cut_joints
+from ada_dynamics.hybrid.cut_selection import cut_joints
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree

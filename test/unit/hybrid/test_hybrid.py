@@ -21,9 +21,8 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import crba, rnea
 from ada_dynamics.expr import Function, cost, evaluate, expand, trace
 from ada_dynamics.hybrid import lane_dynamics
-from ada_dynamics.hybrid.cut_selection import forward_dynamics
+from ada_dynamics.hybrid.cut_selection import assembly_order, forward_dynamics, pieces
 from ada_dynamics.hybrid.lane_tree import lane_tree
-from ada_dynamics.hybrid.partition import assembly_order, pieces
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.tree import Tree, for_efforts
