@@ -35,11 +35,12 @@ def connecting_mechanism(model: Model, names: Sequence[str], reference: Array | 
 def _connected(model: Model, names: Sequence[str]) -> tuple[set[str], set[str]]:
     """Loops that share joints with the named ones, directly or by other loops, and all joints of these loops."""
     tree = model.tree
+    sources = {name: joint.mimic.joint for name, joint in model.joints.items() if joint.mimic}
     paths = {}
     for loop in tree.loops:
         bodies = set(tree.ancestry(loop.parent)) ^ set(tree.ancestry(loop.child))
-        joints = [model.joints[tree.bodies[body].name] for body in bodies]
-        paths[loop.name] = {joint.mimic.joint if joint.mimic else joint.name for joint in joints}
+        joints = {tree.bodies[body].name for body in bodies}
+        paths[loop.name] = {sources.get(name, name) for name in joints}
     found, loops = set(names), set[str]()
     while more := {name for name, path in paths.items() if name not in loops and path & found}:
         loops |= more
