@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`run_sweep`: a few chunks of runs per worker at a time, with results written before further chunks.
 
-A worker caches its simulations by all values except the initial state, so that runs that differ only in the initial
-state cost no more than their steps; with a controller, by all values except those of controller and disturbances, for
-the dynamics. When a worker dies, its unfinished runs are repeated individually, so that the run
-that kills workers is identified without affecting others.
+A worker keeps its latest simulation: runs that differ only in the initial state cost no more than their steps. With a
+controller, runs that differ only in controller and disturbances share the dynamics. When a worker dies, its unfinished
+runs are repeated individually, so that the run that kills workers is identified without affecting others.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import os
 import signal
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from ada_dynamics.progress import Progress
 from ada_tools.scenario.run import checked_start, log_of, measure, set_up, simulation_of
 from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.sweep.results import DONE, FAILED, Store, SweepError, SweepResult
-from ada_tools.sweep.sweep import Sweep, digest
+from ada_tools.sweep.sweep import Sweep
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log, Simulation
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 CHUNKS_PER_WORKER = 2  # one running, one queued
 CHUNK_SECONDS = 0.25  # after which a worker returns its rows
 MOST_IN_CHUNK = 500
-KEPT = 8  # cached simulations per worker
 TICK = 0.2  # [s] between two reports
 OF_RUN = ("controller.", "disturbances.")  # keys of values that do not change the dynamics
 Tell = Callable[[float, str], None]  # completed fraction, and a text
@@ -292,46 +290,37 @@ def _error(problem: BaseException) -> dict[str, str]:
 
 
 class _Cache(threading.local):
-    """Simulations of a worker thread for one sweep; None where the initial state of the scenario is invalid."""
+    """Latest simulation of a worker thread; None if the initial state of the scenario is invalid."""
 
     def __init__(self) -> None:
-        self.fingerprint = ""
-        self.simulations: OrderedDict[str, Simulation | None] = OrderedDict()
+        self.key: tuple[str, dict[str, Any]] | None = None  # sweep, and all values that the simulation depends on
+        self.simulation: Simulation | None = None
 
 
 _cache = _Cache()
 
 
 def _simulated(sweep: Sweep, scenario: Scenario, changes: dict[str, Any]) -> Log:
-    """Motion of a run, using a cached simulation if only the initial state differs.
+    """Motion of a run, using the cached simulation if possible.
 
     A controller holds joints without a reference at the initial state, so it is created for each run.
     """
     assert scenario.simulation is not None
-    if _cache.fingerprint != sweep.fingerprint:
-        _cache.fingerprint, _cache.simulations = sweep.fingerprint, OrderedDict()
+    ignored = (START,) if scenario.control is None else OF_RUN
+    fixed = {key: value for key, value in changes.items() if not key.startswith(ignored)}
+    is_known = _cache.key == (sweep.fingerprint, fixed)
     if scenario.control is not None:
-        key = digest({key: value for key, value in changes.items() if not key.startswith(OF_RUN)})
-        controlled, loop = set_up(scenario, _cache.simulations.get(key))
-        _cache.simulations = OrderedDict([(key, controlled)])
-        return log_of(scenario, controlled, loop)
-    others = {key: value for key, value in changes.items() if not key.startswith(START)}
-    simulations, key = _cache.simulations, digest(others)
-    if key not in simulations:
-        try:  # at the initial state of the scenario, so that results do not depend on the first run
-            simulations[key] = simulation_of(sweep.scenario.with_changes(others))
-        except AdaError:
-            simulations[key] = None
-        if len(simulations) > KEPT:
-            simulations.popitem(last=False)
-    simulations.move_to_end(key)
-    simulation = simulations[key]
-    if simulation is None:
-        simulation = simulation_of(scenario)
-    else:
-        simulation.reset(*checked_start(scenario, simulation.model))
+        simulation, loop = set_up(scenario, _cache.simulation if is_known else None)
+        _cache.key, _cache.simulation = (sweep.fingerprint, fixed), simulation
+        return log_of(scenario, simulation, loop)
+    if not is_known:
+        _cache.key, _cache.simulation = (sweep.fingerprint, fixed), None
+        with suppress(AdaError):  # at the initial state of the scenario, so that results do not depend on the first run
+            _cache.simulation = simulation_of(sweep.scenario.with_changes(fixed))
+    simulation = _cache.simulation or simulation_of(scenario)
+    simulation.reset(*checked_start(scenario, simulation.model))
     try:
         return simulation.run(scenario.simulation.duration)
     except BaseException:  # leaves the simulation in an undefined state
-        simulations.pop(key, None)
+        _cache.key = None
         raise

@@ -122,11 +122,6 @@ def flat(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
     return found
 
 
-def digest(data: Mapping[str, Any]) -> str:
-    """Short digest of JSON data."""
-    return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
 @dataclass(frozen=True, eq=False)
 class Sweep:
     """A scenario to run for many parameter values.
@@ -192,7 +187,7 @@ class Sweep:
     @cached_property
     def fingerprint(self) -> str:
         """Differs between sweeps whose results may differ."""
-        return digest(self.data())
+        return hashlib.blake2b(json.dumps(self.data(), sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _relevant(scenario: Scenario) -> dict[str, Any]:
