@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ada_dynamics.errors import InputError
 
 _HTML_MODULE = "ada_dynamics.notebook.html"
-_PAGE_MODULE = "ada_tools.browser.background"
+_PAGES = "ada_tools.browser"
 
 
 class View(Protocol):
@@ -42,13 +42,14 @@ class NotebookDisplay:
         return html
 
 
-def open_page(function: str, *arguments: object, **options: object) -> View:
-    """Open a page by the function of this name in the package ada_tools; InputError if it is not installed."""
+def open_page(page: str, *arguments: object, **options: object) -> View:
+    """Open a page in the background, by "module.function"; InputError if the package ada_tools is not installed."""
+    module, _, function = page.rpartition(".")
     try:
-        pages = import_module(_PAGE_MODULE)
+        pages = import_module(f"{_PAGES}.{module}")
     except ModuleNotFoundError as problem:
         if problem.name is None or not problem.name.startswith("ada_"):
             raise
         raise InputError("view() needs the package ada_tools; install the complete distribution.") from None
-    view: View = getattr(pages, function)(*arguments, **options)
+    view: View = getattr(pages, function)(*arguments, is_background=True, **options)
     return view

@@ -443,7 +443,7 @@ class Model(NotebookDisplay):
         Raises:
             InputError: the extra `view` is not installed.
         """
-        return open_page("view_model", self, q, port=port, open_browser=open_browser, height=height)
+        return open_page("pose_page.pose", self, q, port=port, open_browser=open_browser, height=height)
 
     @property
     def total_mass(self) -> float:

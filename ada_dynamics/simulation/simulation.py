@@ -443,7 +443,7 @@ class Simulation(NotCopyable):
         Raises:
             InputError: the extra `view` is not installed.
         """
-        return open_page("view_simulation", self, port=port, open_browser=open_browser, height=height)
+        return open_page("live.live", self, port=port, open_browser=open_browser, height=height)
 
     # --- log ----------------------------------------------------------------------------------------------------
     def info(self) -> dict[str, object]:

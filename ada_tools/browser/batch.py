@@ -54,11 +54,6 @@ class Batch:
         self.node.batched_positions = positions
         self.node.batched_wxyzs = wxyzs
 
-    @property
-    def positions(self) -> Array:
-        """World positions of the parts, (n, 3)."""
-        return np.asarray(self.node.batched_positions, dtype=np.float64)
-
 
 class Batches:
     """All parts of a robot, grouped by solid; translucent parts have separate nodes to keep the depth order correct."""
@@ -95,8 +90,3 @@ class Batches:
         """Remove the parts from the scene."""
         for batch in self.each:
             batch.node.remove()
-
-    @property
-    def positions(self) -> Array:
-        """World positions of all parts, (n, 3)."""
-        return np.concatenate([np.zeros((0, 3)), *(batch.positions for batch in self.each)])

@@ -56,16 +56,6 @@ class DemoEntry(NamedTuple):
         return simulation, targets
 
 
-def _waving(model: Model, start: Array) -> Targets:
-    """Swing every joint of an arm, each at a different frequency."""
-    swings = {"s1": (0.9, 0.5), "s2": (0.35, 0.8), "s3": (0.5, 0.6), "e1": (0.6, 0.9), "w1": (0.8, 1.1)}
-    middles = {"e1": 0.9, "w1": 0.4}
-    return lambda t: {
-        name: middles.get(name, float(start[model.q_index(name)][0])) + size * float(np.sin(pace * t))
-        for name, (size, pace) in swings.items()
-    }
-
-
 def _circling(size: float, pace: float) -> Callable[[Model, Array], Targets]:
     """Swing all motors with a phase shift, so that a platform on them moves in a circle."""
 
@@ -118,7 +108,11 @@ DEMOS = {
     one.robot: one
     for one in (
         DemoEntry("stewart", "Stewart platform: six legs carry one plate", _circling(0.06, 1.5)),
-        DemoEntry("pa10", "arm PA-10: seven joints", _waving),
+        DemoEntry(
+            "pa10",
+            "arm PA-10: seven joints",
+            _swaying(s1=(0.9, 0.5), s2=(0.35, 0.8), s3=(0.5, 0.6), e1=(0.6, 0.9), w1=(0.8, 1.1)),
+        ),
         DemoEntry(
             "hoap2",
             "humanoid HOAP-2: squats on the ground",

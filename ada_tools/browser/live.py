@@ -172,24 +172,22 @@ class LocalRobot(KnownForces):
         self._simulation.push(link, wrench, _PUSH, frame="link", replaces=True)
 
 
-def live(simulation: Simulation, *, ground: float | None = None, **options: Any) -> None:
-    """Run a simulation, created with pushable=True, in real time in the browser.
-
-    The default height of the ground [m] is the lowest point of the robot. Options as `page.serve`.
+def live(simulation: Simulation, **options: Any) -> Page:
+    """Run a simulation, created with pushable=True, in real time; only the page steps it. Options as `page.serve`.
 
     Raises:
         InputError: as `page.serve`.
     """
 
     def make(page: Page) -> RobotPage:
-        shown = live_page(page, simulation, ground)
+        shown = live_page(page, simulation)
         shown.toggle()
         return shown
 
-    serve(simulation.model.name, make, **options)
+    return serve(simulation.model.name, make, **options)
 
 
-def live_page(page: Page, simulation: Simulation, ground: float | None = None) -> RobotPage:
-    """Page of a simulation, initially paused. Arguments as `live`."""
+def live_page(page: Page, simulation: Simulation) -> RobotPage:
+    """Page of a simulation, initially paused; without contact, the grid is at the lowest point of the robot."""
     robot = LocalRobot(simulation, page.say, page.clock)
-    return RobotPage(page, robot, robot.dynamics, ground=ground)
+    return RobotPage(page, robot, robot.dynamics, ground=None if simulation.contact is None else 0.0)

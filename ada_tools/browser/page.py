@@ -341,27 +341,41 @@ def serve(
     open_browser: bool = True,
     duration: float | None = None,
     on_start: Callable[[Any], None] | None = None,
-) -> None:
-    """Serve a page until Ctrl-C or for a given duration.
+    is_background: bool = False,
+    height: int | None = None,
+) -> Page:
+    """Serve a page until Ctrl-C or for a given duration, or return it while a background thread serves it.
 
     Args:
         title: title above the controls.
         make: creates the content; its method `tick`, if any, is called once per frame.
         host: address to listen on.
-        port: port to listen on; 0 selects a free one.
-        open_browser: open the page if a display is available.
+        port: port to listen on, or the next free one; 0 selects any free one.
+        open_browser: open the page if a display is available; not in a notebook, which displays the page itself.
         duration: [s] of real time; unlimited by default.
         on_start: called with the content before the first frame.
+        is_background: serve until `close()` or the end of the program.
+        height: height of the frame in a notebook [px].
 
     Raises:
         InputError: viser is not installed, or the host or port is not available.
     """
-    with Page(title, host, port) as page:
+    with contextlib.ExitStack() as ended:
+        page = ended.enter_context(Page(title, host, port))
+        page.height = height or page.height
         shown = make(page)
         if on_start:
             on_start(shown)
-        page.invite(open_browser)
-        page.run(getattr(shown, "tick", None), duration)
+        tick = getattr(shown, "tick", None)
+        if is_background:
+            page.start(tick)
+            ended.pop_all()
+            if not _is_notebook():
+                page.invite(open_browser, "close() ends it")
+        else:
+            page.invite(open_browser)
+            page.run(tick, duration)
+    return page
 
 
 class TextBox:
@@ -443,3 +457,10 @@ def _half_angle(camera: Any) -> float:
 def has_screen() -> bool:
     """Return True if a graphical browser can open; a text browser would occupy the terminal."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _is_notebook() -> bool:
+    """Return True in a Jupyter kernel, which displays returned objects."""
+    shell = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell is not None else None
+    return getattr(running, "kernel", None) is not None

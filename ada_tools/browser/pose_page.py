@@ -54,11 +54,11 @@ class PosePage:
             self.status.content = "\n\n".join(text for text in (loops, remark) if text)
 
 
-def pose(model: Model, q: Array | None = None, **options: Any) -> None:
+def pose(model: Model, q: Array | None = None, **options: Any) -> Page:
     """Show a robot with sliders; loops are closed from q. Options as `page.serve`.
 
     Raises:
         InputError: as `page.serve`.
         ModelError: the loops cannot be closed.
     """
-    serve(model.name, lambda page: PosePage(page, model, q), **options)
+    return serve(model.name, lambda page: PosePage(page, model, q), **options)

@@ -60,11 +60,6 @@ class Posing:
         self._leading = self._independent()
         self.coordinates = [coordinate for name in model.joint_names for coordinate in self._coordinates_of(name)]
 
-    @property
-    def gap(self) -> float:
-        """Largest closure error of the loops [m, rad]."""
-        return 0.0 if self._numbers is None else float(np.max(np.abs(self._numbers.violation(self.q)), initial=0.0))
-
     def value(self, coordinate: PoseCoordinate) -> float:
         """Value of a coordinate [rad, m]."""
         values = _values(self.model.joints[coordinate.joint], self.q[self.model.q_index(coordinate.joint)])
@@ -159,7 +154,7 @@ class Posing:
         chosen: list[int] = []
         for block in self._candidates():
             trial = motions[[*chosen, *block]]
-            if len(trial) <= motions.shape[1] and _has_full_rank(trial):
+            if np.linalg.matrix_rank(trial, tol=_RANK) == len(trial):
                 chosen += block
         return set(chosen)
 
@@ -177,10 +172,6 @@ class Posing:
             is_simple = self.model.joints[name].type.has_rates_of_coordinates()
             found += [[k] for k in own] if is_simple else [list(own)]
         return found
-
-
-def _has_full_rank(rows: Array) -> bool:
-    return bool(np.linalg.svd(rows, compute_uv=False)[-1] > _RANK)
 
 
 def _values(joint: Joint, q: Array) -> list[float]:

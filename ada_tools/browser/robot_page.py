@@ -22,7 +22,7 @@ from ada_tools.browser.marks_layer import MarksPanel
 from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, TextBox
 from ada_tools.browser.plots import Signal, SignalPlot
-from ada_tools.browser.posing import PoseCoordinate, Posing
+from ada_tools.browser.posing import Posing
 from ada_tools.browser.robot_node import (
     Follower,
     Moment,
@@ -167,11 +167,8 @@ class RobotPage:
         except AdaError as problem:
             gui.add_markdown(f"no sliders: {problem}")
             return None
-        return PoseSliders(self.page, posing, self._posed, self._can_be_sent)
-
-    def _can_be_sent(self, coordinate: PoseCoordinate) -> bool:
-        """Return True if the joint has one coordinate; messages have one number per joint."""
-        return self.model.joints[coordinate.joint].nq == 1
+        # messages have one number per joint
+        return PoseSliders(self.page, posing, self._posed, lambda one: self.model.joints[one.joint].nq == 1)
 
     def _signals(self) -> dict[str, Signal]:
         """Quantities for the plot."""

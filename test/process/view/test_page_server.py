@@ -16,9 +16,8 @@ from ada_dynamics.robots import mechanisms
 from ada_dynamics.simulation.log import Log
 from ada_tools import cli
 from ada_tools.browser.access_control import VARIABLE, AccessControl, is_loopback
-from ada_tools.browser.background import serve_in_background
 from ada_tools.browser.live import live
-from ada_tools.browser.page import Page
+from ada_tools.browser.page import Page, serve
 from ada_tools.browser.playback import play
 from ada_tools.browser.pose_page import pose
 
@@ -102,7 +101,7 @@ def test_each_page_has_a_token_and_a_cookie_of_its_own(open_page):
 
 def test_the_token_of_the_environment_holds_on_this_machine_too_and_is_not_printed(monkeypatch, capsys):
     monkeypatch.setenv(VARIABLE, GIVEN)
-    with serve_in_background("test", lambda page: None, port=0, open_browser=False) as page:
+    with serve("test", lambda page: None, port=0, open_browser=False, is_background=True) as page:
         assert GIVEN not in capsys.readouterr().out + repr(page)
         port = urlsplit(page.url).port
         assert asked(port)[0] == 403

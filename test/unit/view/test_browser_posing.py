@@ -22,6 +22,10 @@ def posing(name):
     return Posing(ada.load(name), start_of(name))
 
 
+def gap(shown):
+    return np.abs(ConstraintSet(shown.model).violation(shown.q)).max()
+
+
 def leading(shown):
     return [coordinate for coordinate in shown.coordinates if coordinate.leads]
 
@@ -44,7 +48,7 @@ def test_the_rhombus_follows_its_crank_as_a_parallelogram():
         assert shown.move(crank, angle)
         # Opposite sides stay parallel, figure 3.9's start being (135, -45, 225) deg: relative angles of the sides.
         np.testing.assert_allclose(shown.q, [angle, 0.5 * np.pi - angle, 0.5 * np.pi + angle], atol=1e-10)
-        assert shown.gap < 1e-11
+        assert gap(shown) < 1e-11
 
 
 @pytest.mark.parametrize(
@@ -60,7 +64,7 @@ def test_as_many_motors_lead_as_there_are_motions_and_they_hold_each_other(name,
     assert shown.move(coordinates[0], start[0] + step)
     after = [shown.value(coordinate) for coordinate in coordinates]
     np.testing.assert_allclose(after, [start[0] + step, *start[1:]], atol=1e-12)
-    assert shown.gap < 1e-10
+    assert gap(shown) < 1e-10
 
 
 def test_a_crank_that_cannot_turn_over_stops_at_its_dead_centre():
@@ -72,7 +76,7 @@ def test_a_crank_that_cannot_turn_over_stops_at_its_dead_centre():
     assert not shown.move(crank, -3.0)
     # The last step is halved 8 times from 0.1 rad; beside a dead centre the gap grows with the square of the rest.
     assert tip(shown.value(crank)) == pytest.approx(b + c, abs=2e-3)
-    assert shown.gap < 1e-10
+    assert gap(shown) < 1e-10
     assert shown.move(crank, 0.6)
 
 
