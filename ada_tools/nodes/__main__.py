@@ -8,13 +8,12 @@ import sys
 from ada_dynamics.errors import USAGE_ERROR
 from ada_tools.nodes import executables
 
-NAMES = tuple(executables.MODULES)
-
 
 def main() -> int:
     """Run the node named on the command line."""
-    if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
-        print(f"write: python -m ada_tools.nodes NAME --ros-args ...; NAME: {', '.join(NAMES)}", file=sys.stderr)
+    if len(sys.argv) < 2 or sys.argv[1] not in executables.MODULES:
+        names = ", ".join(executables.MODULES)
+        print(f"write: python -m ada_tools.nodes NAME --ros-args ...; NAME: {names}", file=sys.stderr)
         return USAGE_ERROR
     name, *words = sys.argv[1:]
     sys.argv = [name, *words]

@@ -12,19 +12,11 @@ from ada_hardware.self_test.device import EMULATOR_PREFIX, SAFETY, SENSOR_PREFIX
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import fields_of
 from ada_tools.commands import Command
-from ada_tools.commands.common import print_json, table
+from ada_tools.commands.common import table
 from ada_tools.commands.hardware import addresses
 
 
-def _add_list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print a JSON list")
-
-
 def _list(options: argparse.Namespace) -> int:
-    if options.json:
-        rows = [(one.name, one.kind, one.summary, addresses(one.name)) for one in DEVICES.values()]
-        print_json([dict(zip(("name", "kind", "summary", "urls"), row, strict=True)) for row in rows])
-        return 0
     shown = [(one.name, one.kind, addresses(one.name)[0], one.summary) for one in DEVICES.values()]
     print("\n".join(table(("device", "kind", "address", "description"), shown)))
     return 0
@@ -32,7 +24,6 @@ def _list(options: argparse.Namespace) -> int:
 
 def _add_settings_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("device", metavar="DEVICE", help="see `ada hw list`")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _list_settings(options: argparse.Namespace) -> int:
@@ -43,27 +34,13 @@ def _list_settings(options: argparse.Namespace) -> int:
         SAFETY if is_robot else SENSOR_PREFIX: fields_of(SafetySettings if is_robot else ForceSensorSettings),
         EMULATOR_PREFIX: fields_of(emulator.SETTINGS),
     }
-    faults = {**emulator.FAULTS, **WIRE_FAULTS}
-    found = [
-        {
-            "name": prefix + one.name,
-            "default": one.default,
-            "allowed": one.allowed,
-            "unit": one.unit,
-            "description": one.description,
-        }
-        for prefix, settings in groups.items()
-        for one in settings
-    ]
-    if options.json:
-        print_json({"device": kind.name, "settings": found, "faults": faults})
-        return 0
     print("--setting NAME=VALUE")
-    for each in found:
-        if each["name"] != "url":
-            print(f"  {each['name']} = {_shown(each['default'])}: {each['description']}; {each['allowed']}")
+    for prefix, settings in groups.items():
+        for one in settings:
+            if prefix + one.name != "url":
+                print(f"  {prefix}{one.name} = {_shown(one.default)}: {one.description}; {one.allowed}")
     print("\n--fault NAME=VALUE, with --emulator")
-    for name, text in faults.items():
+    for name, text in {**emulator.FAULTS, **WIRE_FAULTS}.items():
         print(f"  {name}: {text}")
     return 0
 
@@ -83,7 +60,7 @@ addresses:
   emulator:                    an emulated device in a separate process; ada hw fault sets its faults
   dry:                         an emulated device inside the driver; no port is opened
 """,
-    _add_list_arguments,
+    lambda parser: None,
     _list,
 )
 SETTINGS = Command(

@@ -12,7 +12,6 @@ from ada_hardware.emulation.emulated_link import BOTH_WAYS, base_name, fault_nam
 from ada_hardware.registry import DEVICES, find
 from ada_robot.errors import NoAnswer
 from ada_tools.commands import Command
-from ada_tools.commands.common import print_json
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +22,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--process", type=int, default=0, metavar="PID", help="process id, if several such devices are running"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -37,7 +35,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.clear and (not options.device or options.value is not None):
         raise InputError("--clear requires DEVICE, optionally KIND, and no VALUE.")
     if not options.kind and not options.clear:
-        _show(control_sockets(options.device, options.process), as_json=options.json)
+        _show(control_sockets(options.device, options.process))
         return 0
     socket = _fault_socket(options)
     if not options.kind:
@@ -45,7 +43,7 @@ def _run(options: argparse.Namespace) -> int:
     else:
         value = 1.0 if options.value is None else options.value
         ask(socket, "fault", options.kind, 0.0 if options.clear else value)
-    _show([socket], as_json=options.json)
+    _show([socket])
     return 0
 
 
@@ -63,25 +61,16 @@ def _fault_socket(options: argparse.Namespace) -> ControlSocket:
     return found[0]
 
 
-def _show(running: list[ControlSocket], *, as_json: bool) -> None:
-    facts = [_facts(socket) for socket in running]
-    if as_json:
-        print_json(facts)
-        return
-    for one in facts:
-        on = one["faults"]
-        shown = ", ".join(f"{name}={value:g}" for name, value in on.items()) if isinstance(on, dict) else on
-        print(f"{one['device']} in process {one['process']}: {shown or 'no fault'}")
-    if not facts:
+def _show(running: list[ControlSocket]) -> None:
+    for socket in running:
+        try:
+            faults = ask(socket, "faults")
+            shown = ", ".join(f"{name}={value:g}" for name, value in faults.items()) or "no fault"
+        except NoAnswer as problem:  # a device that does not reply must not hide the others
+            shown = str(problem)
+        print(f"{socket.device} in process {socket.pid}: {shown}")
+    if not running:
         print("no emulated device of this user is running")
-
-
-def _facts(socket: ControlSocket) -> dict[str, object]:
-    try:
-        faults = ask(socket, "faults")
-    except NoAnswer as problem:  # a device that does not reply must not hide the others
-        faults = str(problem)
-    return {"device": socket.device, "process": socket.pid, "faults": faults}
 
 
 EMULATE = Command(
