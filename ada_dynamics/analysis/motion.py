@@ -95,12 +95,9 @@ def mass_of(dynamics: Dynamics) -> float:
 
 
 # --- revolute loop joints ------------------------------------------------------------------------------------------
-TURNING = "revolute"
-
-
 def revolute_loops(model: Model) -> list[str]:
     """Names of the revolute loop joints."""
-    return [name for name in model.loop_names if model.loops[name].kind == TURNING]
+    return [name for name in model.loop_names if model.loops[name].kind == "revolute"]
 
 
 class LoopJointMotion:

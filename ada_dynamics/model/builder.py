@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.checked_values import NO_TURN, CheckedValues
-from ada_dynamics.model.description import Description, NamedPlace
+from ada_dynamics.model.description import Description, LocatedName
 from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, RobotPart, Shape, read_only
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 
@@ -220,7 +220,7 @@ class Builder:
 
     def actuated(self, joints: Sequence[str]) -> Builder:
         """Set the joints that have motors; by default all have."""
-        self._description.actuated = [NamedPlace(name, self._description.file, None) for name in joints]
+        self._description.actuated = [LocatedName(name, self._description.file, None) for name in joints]
         return self
 
     # --- building -----------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def raising(file: str) -> Sink:
 
 
 @dataclass(frozen=True)
-class NamedPlace:
+class LocatedName:
     """A name with its file and line."""
 
     name: str
@@ -80,7 +80,7 @@ class Description:
     links: list[Link] = field(default_factory=list)
     joints: list[Joint] = field(default_factory=list)
     loops: list[LoopJoint] = field(default_factory=list)
-    actuated: list[NamedPlace] | None = None  # joints with a motor; None: all
+    actuated: list[LocatedName] | None = None  # joints with a motor; None: all
     gravity: tuple[float, float, float] | None = None  # [m/s²], if the description has one
     holds_itself: bool = False  # the description defines its base, as MJCF does; no other base is possible
     own_base: str | None = None  # base defined by the file, where another one can be chosen
@@ -116,7 +116,7 @@ class Description:
             if any(joint.name == ROOT_JOINT for joint in joints):
                 raise ModelError(f"{self.file}: a joint is named {ROOT_JOINT!r}, which the floating base needs.")
             ordered.insert(0, Joint(ROOT_JOINT, BASES[base], WORLD_LINK, root).sealed())
-        actuated = None if self.actuated is None else [place.name for place in self.actuated]
+        actuated = None if self.actuated is None else [motor.name for motor in self.actuated]
         return Model(self.name, root, links, _with_mimics(ordered), g.tolist(), source, loops, actuated)
 
     def free_mimics(self) -> None:
@@ -351,7 +351,7 @@ def _loops(robot: Description) -> Iterator[Problem]:
     seen: dict[str, LoopJoint] = {}
     for loop in robot.loops:
         if loop.name in seen:
-            place = seen[loop.name].place
+            place = seen[loop.name].location
             message = "two loops have this name" + (f"; the first is in {place}." if place else ".")
             yield _of(loop, "duplicate-loop", message, "Names of loops must be unique: rename or remove one.")
         elif loop.name in joints:
@@ -405,18 +405,18 @@ def _actuated(robot: Description, base_joint: str | None) -> Iterator[Problem]:
     joints = {joint.name: joint for joint in robot.joints}
     moving = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.mimic is None]
     closing = {loop.name for loop in robot.loops}
-    for place in robot.actuated or ():
-        joint = joints.get(place.name)
-        if place.name == base_joint:
+    for motor in robot.actuated or ():
+        joint = joints.get(motor.name)
+        if motor.name == base_joint:
             continue
-        if place.name in closing:
-            reason = f"{place.name!r} closes a loop and has no coordinate."
+        if motor.name in closing:
+            reason = f"{motor.name!r} closes a loop and has no coordinate."
         elif joint is None:
-            reason = str(unknown_name("joint", place.name, moving))
+            reason = str(unknown_name("joint", motor.name, moving))
         elif joint.mimic is not None:
-            reason = f"joint {place.name!r} mimics {joint.mimic.joint!r} and has no coordinate of its own."
+            reason = f"joint {motor.name!r} mimics {joint.mimic.joint!r} and has no coordinate of its own."
         elif joint.kind == "fixed":
-            reason = f"joint {place.name!r} is fixed."
+            reason = f"joint {motor.name!r} is fixed."
         else:
             continue
-        yield Problem("actuated", place.line, "actuated", reason, "Name joints that move.", place.file)
+        yield Problem("actuated", motor.line, "actuated", reason, "Name joints that move.", motor.file)

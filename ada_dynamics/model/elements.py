@@ -273,7 +273,7 @@ class LoopJoint(RobotPart):
     _read_from: ClassVar[Mapping[str, object]] = {"file": "", "line": None}
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """File and line for messages."""
         return self.file if self.line is None else f"{self.file}, line {self.line}"
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description, NamedPlace, free_name
+from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description, LocatedName, free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import Model
 
@@ -52,7 +52,7 @@ class Parts:
     def build(self) -> Model:
         """Check the parts and return the model."""
         where = f"model {self.name!r}"
-        actuated = None if self.actuated is None else [NamedPlace(name, where, None) for name in self.actuated]
+        actuated = None if self.actuated is None else [LocatedName(name, where, None) for name in self.actuated]
         parts = (list(self.links.values()), list(self.joints.values()), list(self.loops.values()))
         return Description(self.name, where, None, *parts, actuated).build(self.base, self.gravity)
 

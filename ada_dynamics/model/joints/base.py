@@ -62,8 +62,8 @@ class Coordinate(NamedTuple):
 
 
 ALONE = {"rad": Coordinate("", "rad", ""), "m": Coordinate("", "m", "")}
-PLACE = tuple(Coordinate(x, "m", x) for x in "xyz")
-TURNING = tuple(Coordinate(f"w{x}", "rad", x) for x in "xyz")
+POSITION = tuple(Coordinate(x, "m", x) for x in "xyz")
+ANGULAR_VELOCITY = tuple(Coordinate(f"w{x}", "rad", x) for x in "xyz")
 QUATERNION = tuple(Coordinate(f"q{x}", "1", x) for x in "xyzw")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.joints.base import FORCES, MASS, PLACE, JointType, angles, successive_turns_bias
+from ada_dynamics.model.joints.base import FORCES, MASS, POSITION, JointType, angles, successive_turns_bias
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
@@ -93,7 +93,7 @@ class FloatingEuler(JointType):
     kind, nq, nv = "floating_euler", 6, 6
     axes = 0
     moves_as, closes_as = kind, None
-    coordinates = rates = (*PLACE, *angles("z", "y'", "x''"))
+    coordinates = rates = (*POSITION, *angles("z", "y'", "x''"))
 
     def _rotation(self, q: Sequence[Scalar]) -> Product:
         return Product(_turn(2, q[3]), Product(_turn(1, q[4]), _turn(0, q[5])))

@@ -13,7 +13,7 @@ from ada_dynamics.model.joints.base import (
     AXISYMMETRIC,
     FORCES,
     MOMENTS,
-    PLACE,
+    POSITION,
     SLIDES,
     TURNS,
     Coordinate,
@@ -36,7 +36,7 @@ class Planar(JointType):
     kind, nq, nv = "planar", 3, 3
     axes = 1
     moves_as = closes_as = kind
-    coordinates = rates = (*PLACE[:2], Coordinate("turn", "rad", "turn"))
+    coordinates = rates = (*POSITION[:2], Coordinate("turn", "rad", "turn"))
 
     @classmethod
     def aligned(cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar) -> tuple[JointType, Array]:

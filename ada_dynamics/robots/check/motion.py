@@ -86,7 +86,7 @@ class _LoopFindings:
         first = next(loop for loop in self.robot.loops if loop.name == loops[0])
         name, line = where or f"loop{'s' if len(loops) > 1 else ''} {listed(loops, repr)}", first.line
         if first.file != self.robot.file:
-            name, line = f"{first.place}: {name}", None
+            name, line = f"{first.location}: {name}", None
         self.out.add(code, severity, name, message, fix, line)
 
 

@@ -228,7 +228,7 @@ def _can_have_motor(robot: Description, joint: Joint) -> bool:
     """Return False for mimic joints and joints without motor, whose effort and velocity limits bind no controller."""
     if joint.mimic is not None or joint.type.leaves_free():
         return False
-    return robot.actuated is None or any(place.name == joint.name for place in robot.actuated)
+    return robot.actuated is None or any(motor.name == joint.name for motor in robot.actuated)
 
 
 def _range(joint: Joint, out: CheckReport) -> None:

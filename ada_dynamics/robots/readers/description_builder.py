@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ada_dynamics.model.description import Description, NamedPlace, Problem, Sink, free_name
+from ada_dynamics.model.description import Description, LocatedName, Problem, Sink, free_name
 from ada_dynamics.model.elements import Joint, Link, Mimic
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
 from ada_dynamics.robots.readers.values import ChildTexts
@@ -92,7 +92,7 @@ def read_actuated(robot: Description, attribute: str, sink: Sink) -> None:
             sink(Problem("actuated", joint.line, joint.where, message, "Allowed: true, false."))
     if passive:
         moving = [j for j in robot.joints if j.kind != "fixed" and j.mimic is None and j.name not in passive]
-        robot.actuated = [NamedPlace(j.name, robot.file, j.line) for j in moving]
+        robot.actuated = [LocatedName(j.name, robot.file, j.line) for j in moving]
 
 
 # --- elements of other programs -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, unknown_name
-from ada_dynamics.model.description import Description, NamedPlace, Problem
+from ada_dynamics.model.description import Description, LocatedName, Problem
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
 from ada_dynamics.model.rotations import UNIT
@@ -172,14 +172,14 @@ def read_sidecar(node: Node, file: str, robot: Description) -> None:
 
 def _set_passive(robot: Description, top: LoopFields) -> None:
     """Set all joints but the passive ones as actuated; those that have no motor already keep that."""
-    before = [place.name for place in robot.actuated] if robot.actuated is not None else None
+    before = [motor.name for motor in robot.actuated] if robot.actuated is not None else None
     joints = {joint.name: joint for joint in robot.joints}
     passive = [name for name, _ in top.names("passive")]
     for name in passive:
         if name not in joints:
             raise top.problem("passive", str(unknown_name("joint", name, joints)))
     robot.actuated = [
-        NamedPlace(name, top.file, None)
+        LocatedName(name, top.file, None)
         for name, joint in joints.items()
         if joint.nv and name not in passive and (before is None or name in before)
     ]
@@ -192,7 +192,7 @@ def _lock(robot: Description, top: LoopFields) -> None:
         if name not in joints:
             raise top.problem("locked", str(unknown_name("joint", name, joints)))
         _fix(joints[name])
-        robot.actuated = robot.actuated and [place for place in robot.actuated if place.name != name]
+        robot.actuated = robot.actuated and [motor for motor in robot.actuated if motor.name != name]
 
 
 def _fix(joint: Joint) -> None:
@@ -203,7 +203,7 @@ def _fix(joint: Joint) -> None:
 def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: str, where: str) -> None:
     """Set the actuated joints; a second definition is refused."""
     if robot.actuated is not None:
-        known = ", ".join(place.name for place in robot.actuated[:8])
+        known = ", ".join(motor.name for motor in robot.actuated[:8])
         line = names[0][1] if names else None
         message = f"the actuated joints are defined twice: {robot.file} has {known or 'none'} already."
         raise _refusal(file, line, where, message, "Keep one of them.")
@@ -212,7 +212,7 @@ def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: 
         if name in seen:
             raise _refusal(file, line, where, f"joint {name!r} is listed twice.", "Remove one.")
         seen[name] = line
-    robot.actuated = [NamedPlace(name, file, line) for name, line in names]
+    robot.actuated = [LocatedName(name, file, line) for name, line in names]
 
 
 def _link(node: Node, where: str, file: str) -> Link:

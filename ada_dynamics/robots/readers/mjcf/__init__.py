@@ -10,7 +10,7 @@ are elements that change the motion and have no counterpart (forces of tendons, 
 from __future__ import annotations
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.description import Description, NamedPlace, Problem, Sink
+from ada_dynamics.model.description import Description, LocatedName, Problem, Sink
 from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses
 from ada_dynamics.robots.readers.mjcf.couplings import (
     Equalities,
@@ -56,7 +56,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
         robot.notes.append(f"{counted(tendons.kinds)}: tendons without forces of their own are left out.")
     if motors is not None:
         moved = [joint.name for joint in robot.joints if joint.name in motors and joint.mimic is None]
-        robot.actuated = [NamedPlace(name, file, motors[name].line) for name in moved]
+        robot.actuated = [LocatedName(name, file, motors[name].line) for name in moved]
     read_keyframe(root, robot, world, settings)
     note_left_out(root, robot)
     return robot
