@@ -55,7 +55,7 @@ class ConstraintSet:
     """
 
     def __init__(self, model: Model, turned: bool = False) -> None:
-        """Args: a model with loops; whether the constraints have the axes of the child sides of the loop joints."""
+        """Take the loops of a model; `turned` constraints have the axes of the child sides of the loop joints."""
         self.model, self.is_turned = model, turned
         self.tree = model.tree.with_turned_loops() if turned else model.tree
         self.rows = tuple(

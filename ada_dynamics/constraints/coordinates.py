@@ -38,7 +38,7 @@ class CoordinateSets:
     """Sets of velocity coordinates that determine the motion of a model."""
 
     def __init__(self, model: Model, analysis: ConstraintAnalysis | None) -> None:
-        """Args: the model; the analysis of its constraints, None without loops."""
+        """Take a model and the analysis of its constraints, None without loops."""
         self.model, self.analysis = model, analysis
         self.length = characteristic_length(model) if analysis is None else analysis.constraints.length
         self.units = np.where(np.array(units_of_rates(model), dtype=str) == "m", self.length, 1.0)  # of velocities

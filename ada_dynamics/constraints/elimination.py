@@ -38,7 +38,7 @@ class ConstraintCombinations:
     """Number and layout of the combinations of each loop."""
 
     def __init__(self, rows: Mapping[str, Sequence[int]], counts: Mapping[str, int], units: Array) -> None:
-        """Args: non-trivial constraints by loop, `independent_counts`, weights of the constraints."""
+        """Take the non-trivial constraints by loop, their `independent_counts`, and the weights of the constraints."""
         self.units = units
         ends = np.cumsum([0, *(len(own) for own in rows.values())])
         self._blocks = [
@@ -202,7 +202,7 @@ def _candidates(analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows
     model = analysis.constraints.model
     along: dict[str, Plan] = {}
     if not model.has_mimics:
-        search = TreeSearch(analysis.constraints.tree, [*analysis.configurations, _beside(analysis)], rows_at)
+        search = TreeSearch(analysis.constraints.tree, [*analysis.configurations, _general_position(analysis)], rows_at)
         search.run(last_first)
         if not search.waiting:
             along["aba early"] = replace(last, order=tuple(search.order))
@@ -211,8 +211,8 @@ def _candidates(analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows
     return {"kkt late": last, "kkt sparse": replace(last, order=sparsest(samples)), **along}
 
 
-def _beside(analysis: ConstraintAnalysis) -> Array:
-    """A configuration in general position, which need not close the loops."""
+def _general_position(analysis: ConstraintAnalysis) -> Array:
+    """Configuration in general position, which need not close the loops."""
     model, rng = analysis.constraints.model, np.random.default_rng(20120304)
     return np.asarray(model.integrate(analysis.configurations[0], AWAY * rng.normal(size=model.nv)))
 
@@ -220,7 +220,7 @@ def _beside(analysis: ConstraintAnalysis) -> Array:
 def _following(
     analysis: ConstraintAnalysis, rows: dict[str, tuple[int, ...]], masses: Sequence[Array], jacobians: Sequence[Array]
 ) -> tuple[dict[str, Plan], tuple[float, ...]]:
-    """EliminationPlans with combinations, and their typical pivots."""
+    """Plans of all candidates with combinations, and the typical pivots of these."""
     constraints, nontrivial = analysis.constraints, list(analysis.nontrivial)
     units = constraints.weights[nontrivial]
     whitened = [
@@ -287,7 +287,7 @@ def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, El
 def _along_the_tree(analysis: ConstraintAnalysis) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """The order by the fewest couplings, or with the last joints first; the typical pivots."""
     constraints, chosen = analysis.constraints, analysis.independent
-    samples = analysis.configurations[0], _beside(analysis)
+    samples = analysis.configurations[0], _general_position(analysis)
     for joints in (least_coupled, last_first):
         search = TreeSearch(constraints.tree, samples, lambda q: _equations(constraints, q, chosen))
         search.run(joints)

@@ -37,7 +37,7 @@ class Samples:
     """
 
     def __init__(self, masses: Sequence[Array], jacobians: Sequence[Array]) -> None:
-        """Args: mass matrix and J of the constraints in use, by sample."""
+        """Assemble the systems from the mass matrix and J of the constraints in use, by sample."""
         count, self.nv = jacobians[0].shape
         pairs = list(zip(masses, jacobians, strict=True))
         self.systems = np.array([np.block([[M, J.T], [J, np.zeros((count, count))]]) for M, J in pairs])

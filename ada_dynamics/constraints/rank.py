@@ -50,7 +50,7 @@ class ConstraintSubset:
     """Some constraints, in units of the characteristic length."""
 
     def __init__(self, constraints: ConstraintSet, chosen: NDArray[np.intp] | None = None) -> None:
-        """Args: all constraints; indices of the chosen ones, all by default."""
+        """Select constraints by their indices, all by default."""
         self.constraints = constraints
         self.chosen = np.arange(len(constraints.rows)) if chosen is None else chosen
         self._weights = 1.0 / (constraints.weights[self.chosen] * constraints.length)

@@ -76,7 +76,7 @@ OF_FORWARD, OF_INVERSE, OF_STATE = "forward", "inverse", "state"
 _MOVING = {
     OF_FORWARD: "its acceleration follows from the rate of the constraints; joint forces can be infinite",
     OF_INVERSE: "the efforts are those along its current branch; joint forces can be infinite",
-    OF_STATE: "its loops allow more velocities than finite motions, and the projection keeps them all",
+    OF_STATE: "velocities across its branch can remain, as the projection leaves out singular values below 1e-5",
 }
 _AT_REST = {
     OF_FORWARD: "The accelerations are those of Gauss' principle of least constraint",
