@@ -19,9 +19,9 @@ from ada_dynamics.errors import __all__ as _ERRORS
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics as Dynamics
-    from ada_dynamics.dynamics.closing import assembly_modes as assembly_modes
-    from ada_dynamics.dynamics.closing import close_loops as close_loops
-    from ada_dynamics.dynamics.closing import close_loops_batch as close_loops_batch
+    from ada_dynamics.dynamics.close_loops import assembly_modes as assembly_modes
+    from ada_dynamics.dynamics.close_loops import close_loops as close_loops
+    from ada_dynamics.dynamics.close_loops import close_loops_batch as close_loops_batch
     from ada_dynamics.execution import in_threads as in_threads
     from ada_dynamics.identification import Identification as Identification
     from ada_dynamics.identification import identify as identify
@@ -52,7 +52,7 @@ _LAZY = {
         *("ComTask", "IkResult", "OrientationTask", "PoseTask", "PositionTask", "PostureTask"),
         "solve_ik",
     ),
-    "ada_dynamics.dynamics.closing": ("assembly_modes", "close_loops", "close_loops_batch"),
+    "ada_dynamics.dynamics.close_loops": ("assembly_modes", "close_loops", "close_loops_batch"),
     "ada_dynamics.model": ("Builder", "Model", "chain_3d", "planar_chain"),
     "ada_dynamics.robots.check": ("check",),
     "ada_dynamics.robots.load": ("load",),

@@ -73,7 +73,7 @@ class ClosedDynamics:
     """Kernels and constraint solvers of a model with loops."""
 
     def __init__(self, kernels: KernelStore, q0: Array | None, solver: str) -> None:
-        """Take the kernels of a model, a configuration in the assembly mode to be used, and the solver of `Dynamics`."""
+        """Take the kernels of a model, a configuration in its assembly mode or None, and the solver of `Dynamics`."""
         self.solver = solver
         self.kernels = kernels
         self.model = kernels.model

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import derivative_quantities, loop_programs, quantities
+from ada_dynamics.dynamics import derivative_quantities, joint_programs, quantities
 from ada_dynamics.dynamics.closed import ROBUST, ClosedDynamics
 from ada_dynamics.dynamics.closed_quantities import joint_wrenches
 from ada_dynamics.dynamics.kernel_store import KernelStore
@@ -137,6 +137,6 @@ class Kernels(KernelStore):
     def loop(self, name: str, external: bool) -> GenericKernel:
         """The generic kernel of "forward" or "inverse"."""
         if (name, external) not in self._loops:
-            made = loop_programs.kernel(self.model.uniform_tree, name, external)
+            made = joint_programs.kernel(self.model.uniform_tree, name, external)
             self._loops.setdefault((name, external), made)
         return self._loops[name, external]

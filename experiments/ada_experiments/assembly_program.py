@@ -26,10 +26,10 @@ from ada_dynamics.algorithms.joint_equations import (
 )
 from ada_dynamics.algorithms.ldl import Factors
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.loop_programs import (
+from ada_dynamics.dynamics.joint_programs import (
     PROGRAM,
+    JointProgram,
     Kind,
-    LoopProgram,
     Row,
     flat,
     joint_on_z,
@@ -245,7 +245,7 @@ def row_size(kinds: Sequence[Kind]) -> int:
     return BACK + max(map(back_size, kinds))
 
 
-ADA = LoopProgram(
+ADA = JointProgram(
     "forward_ada",
     "tau",
     (

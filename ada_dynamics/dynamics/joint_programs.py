@@ -120,7 +120,7 @@ def _constants_table(tree: Tree, kinds: Sequence[Kind], of_program: Array) -> Ar
 
 # --- programs ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class LoopProgram:
+class JointProgram:
     """Steps of an algorithm at one joint, and places of numbers.
 
     Attributes:
@@ -166,7 +166,7 @@ class LoopProgram:
 
 
 @lru_cache(maxsize=64)
-def traced(program: LoopProgram, external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
+def traced(program: JointProgram, external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
     """The steps of all passes for each kind of joint, with or without external wrenches."""
     size, third = program.row_size(kinds), program.third
     constants = program.spring + 2 * any(kind.has_spring for kind in kinds) + _own_size(kinds)
@@ -327,7 +327,7 @@ def _inverse_2(at: At) -> dict[str, Any]:
 
 _TABLES = (lambda kind, k, *x: At(body_of(kind, k), *x), row_size, SPRING, MOVING + 6)
 PROGRAMS = {
-    "forward": LoopProgram(
+    "forward": JointProgram(
         "forward",
         "tau",
         (
@@ -341,7 +341,7 @@ PROGRAMS = {
         ),
         *_TABLES,
     ),
-    "inverse": LoopProgram(
+    "inverse": JointProgram(
         "inverse",
         "a",
         (
