@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that the tests of kernels share."""
+"""Functions that the tests of kernels share, their numbers, and what a call leaves behind."""
 
 from __future__ import annotations
 
+import gc
 import hashlib
+import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -145,3 +148,25 @@ def reference(function: Function, batch: list[np.ndarray]) -> list[np.ndarray]:
     wide = [array.astype(np.longdouble) for array in batch]
     rows = [evaluate(function, **dict(zip(function.inputs, row, strict=True))) for row in zip(*wide, strict=True)]
     return [np.array([row[name] for row in rows]).astype(float) for name in function.outputs]
+
+
+def memory_taken(run, times):
+    tracemalloc.start()
+    run(10)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    run(times)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return after - before
+
+
+def assert_leaks_nothing(run, times=2000, objects=()):
+    """Neither memory nor references to objects, over many times."""
+    gc.collect()  # what other tests left
+    run(10)
+    counts = [sys.getrefcount(x) for x in objects]
+    grown = min(memory_taken(run, times) for _ in range(3))  # another thread's memory comes once, a leak each time
+    assert [sys.getrefcount(x) for x in objects] == counts
+    assert grown < 20 * times  # a float has 24 bytes

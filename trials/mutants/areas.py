@@ -57,11 +57,11 @@ AREAS = {
         "dynamics/test_trees_against_pinocchio",
         *_of("simulation", "integrators motion_derivatives"),
     ),
-    "spatial": _library("spatial"),
+    "spatial": _library("spatial", "model/test_geometry"),
     "model": _library("model", *_of("algorithms", "ada_thin_links joint_types springs"), "dynamics/test_helical"),
     "algorithms": _library(
         "algorithms",
-        *_of("dynamics", "along_loops closed_derivatives compiled_quantities dynamics helical parameters"),
+        *_of("dynamics", "along_loops closed_derivatives compiled_quantities dynamics geometry_derivatives helical"),
         *_of("simulation", "contact stops"),
         "analysis/test_balance",
         "hybrid/test_hybrid",

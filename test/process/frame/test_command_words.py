@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every command keeps to: outputs refused before the work, one word for one option, one line for a full disk."""
+"""All commands: refused outputs, one word for one option, a full disk, interrupts; what `ada doctor` finds."""
 
 import json
+import os
 import re
 import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +14,10 @@ import numpy as np
 import pytest
 
 from ada_dynamics.errors import OUTPUT_LOST
+from ada_hardware.self_test.checks import Checks, Verdict
 from ada_tools import cli
 from ada_tools.commands import MODULES
+from ada_tools.commands.doctor import PURPOSES, check_packages
 
 REPOSITORY = Path(__file__).parents[3]
 FULL = Path("/dev/full")
@@ -120,3 +124,96 @@ def test_messages_name_extras_that_exist_by_a_line_that_works(monkeypatch):
             # The name alone is nothing to pip: the package is on no index.
             assert not re.search(r"pip install [\"']?ada[_-]dynamics\[", text), file
     assert {"view", "tools", "ros", "record"} <= named <= known
+
+
+@pytest.fixture
+def asked(capsys):
+    """Exit code and checks by name, of the command as JSON."""
+
+    def ask():
+        code = cli.main(["doctor", "--json"])
+        found = json.loads(capsys.readouterr().out)
+        assert found["ok"] is (code == 0)
+        return code, {check["check"]: check for check in found["checks"]}
+
+    return ask
+
+
+def packages_of(**wanted):
+    checks = Checks()
+    check_packages(checks, {name.rstrip("_"): [one] for name, one in wanted.items()})
+    return {check.name: check for check in checks.done}
+
+
+def test_a_machine_on_which_everything_needed_works_is_well(asked):
+    code, checks = asked()
+    assert code == 0
+    assert checks["first kernel"]["verdict"] == "ok" and checks["first kernel"]["seconds"] > 0.0
+    assert checks["processor"]["cpu"]
+    assert {"Python", "cache", "graphics processor", "real-time rights", "ROS 2", "browser"} <= checks.keys()
+
+
+def test_a_missing_extra_is_no_fault_and_is_named_with_what_it_brings():
+    found = packages_of(view="no-such-package")["extra view"]
+    assert found.verdict is Verdict.MISSING
+    assert PURPOSES["view"] in found.text and "[view]" in found.text
+
+
+def test_a_missing_required_package_is_a_fault():
+    found = packages_of(_="no-such-package")["no-such-package"]
+    assert found.verdict is Verdict.FAILED and "pip install no-such-package" in found.text
+
+
+def test_a_cache_that_others_may_write_is_named(asked, monkeypatch, tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setenv("ADA_CACHE_DIR", str(folder))
+    code, checks = asked()
+    assert code == 0
+    assert checks["cache"]["verdict"] == "missing" and str(folder) in checks["cache"]["text"]
+
+
+PATIENCE = 120.0  # [s]
+ADA = "ada_tools.cli"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (ADA, "hw", "emulate", "ft300"),
+        (ADA, "hw", "monitor", "dynpick", "--emulator", "--json", "--every", "0.1"),
+        ("ada_hardware.emulation", "ft300"),
+        ("ada_tools.bringup.child", str(os.getpid()), ADA, "hw", "emulate", "ft300"),
+    ],
+    ids=["ada hw emulate", "ada hw monitor", "ada_hardware.emulation", "a child of ada up"],
+)
+def test_a_program_ends_on_sigint_although_its_starter_ignores_that(words):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # and its children inherit it
+    try:
+        program = subprocess.Popen(
+            [sys.executable, "-m", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        assert program.stdout.readline(), "it has begun"
+        program.send_signal(signal.SIGINT)
+        _, errors = program.communicate(timeout=PATIENCE)
+        assert (program.returncode, errors.strip()) == (0, b"")
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def test_a_command_called_in_somebody_elses_program_leaves_its_signals_alone(capsys):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert cli.main(["list"]) == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

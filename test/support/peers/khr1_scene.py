@@ -18,9 +18,9 @@ from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
 from peers.clock import LockStepWire
 from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing, program_frozen
+from peers.judge import ServoJudge
 from peers.rcb1 import SLEEP, Rcb1Peer, checksum
 from peers.scene import Scene
-from peers.servo_judge import ServoJudge
 
 BLIND = 0.35  # [s] that servos may go on without being seen, the last way of their last command included
 

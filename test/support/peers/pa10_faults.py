@@ -14,8 +14,7 @@ from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing, program_frozen
 from peers.pa10 import TROUBLES, Pa10Peer
-from peers.pa10_scene import Pa10Scene
-from peers.trial import trial
+from peers.pa10_scene import Pa10Scene, trial
 
 V, P, E = Mode.VELOCITY, Mode.POSITION, Mode.EFFORT
 ALL = (V, P, E)

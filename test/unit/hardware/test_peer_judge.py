@@ -4,11 +4,11 @@
 import numpy as np
 import pytest
 from peers import pa10_words as words
+from peers.judge import ServoJudge
 from peers.pa10 import AT, Pa10Peer
 from peers.pa10_body import LIMITS, TORQUES, gravity
 from peers.pa10_witness import Pa10Witness, bounds
 from peers.rcb1 import Rcb1Peer, checksum
-from peers.servo_judge import ServoJudge
 from peers.stop_table import STATES, WAYS, rows
 from peers.stream_judge import StreamJudge
 

@@ -8,8 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
-from jit_examples import kernel_of, mixed, square, states
-from leaks import assert_leaks_nothing
+from jit_examples import assert_leaks_nothing, kernel_of, mixed, square, states
 from refused import refused
 
 from ada_dynamics.errors import InputError
