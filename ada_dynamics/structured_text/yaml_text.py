@@ -56,11 +56,12 @@ def parse_json(text: str, file: str) -> Node:
 def _parsed(text: str, file: str) -> Node:
     import yaml
 
-    loader, counter = getattr(yaml, "CBaseLoader", yaml.BaseLoader), NodeCounter(file)
+    loader, counter, documents = getattr(yaml, "CBaseLoader", yaml.BaseLoader), NodeCounter(file), 0
     try:
         for event in yaml.parse(text, Loader=loader):  # before all nodes are in memory
             counter.count(isinstance(event, yaml.NodeEvent))
-        found = yaml.compose(text, Loader=loader)
+            documents += isinstance(event, yaml.DocumentStartEvent)
+        found = yaml.compose(text, Loader=loader) if documents == 1 else None
     except yaml.YAMLError as problem:
         reason = _reason(problem)
         if "nesting depth" in reason:  # the scanner of PyYAML has a limit, too
@@ -71,7 +72,8 @@ def _parsed(text: str, file: str) -> Node:
     except RecursionError:
         raise ModelError(f"{file}: it is nested too deeply.") from None
     if found is None:
-        raise ModelError(f"{file}: it is empty; it must have one mapping, such as loops: [...].")
+        many = f"it has {documents} documents" if documents else "it is empty"
+        raise ModelError(f"{file}: {many}; it must have one mapping, such as loops: [...].")
     return _Converter(file).convert(found)
 
 
