@@ -63,7 +63,7 @@ class Coordinate(NamedTuple):
 
 ALONE = {"rad": Coordinate("", "rad", ""), "m": Coordinate("", "m", "")}
 POSITION = tuple(Coordinate(x, "m", x) for x in "xyz")
-ANGULAR_VELOCITY = tuple(Coordinate(f"w{x}", "rad", x) for x in "xyz")
+ANGULAR = tuple(Coordinate(f"w{x}", "rad", x) for x in "xyz")
 QUATERNION = tuple(Coordinate(f"q{x}", "1", x) for x in "xyzw")
 
 

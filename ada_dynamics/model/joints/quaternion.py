@@ -10,16 +10,7 @@ import numpy as np
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model import rotations
-from ada_dynamics.model.joints.base import (
-    ANGULAR_VELOCITY,
-    FORCES,
-    MASS,
-    POSITION,
-    QUATERNION,
-    SLIDES,
-    TURNS,
-    JointType,
-)
+from ada_dynamics.model.joints.base import ANGULAR, FORCES, MASS, POSITION, QUATERNION, SLIDES, TURNS, JointType
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation, from_quaternion
@@ -81,7 +72,7 @@ class Spherical(QuaternionJoint):
     kind, nq, nv = "spherical", 4, 3
     other_names = ("ball",)
     moves_as = closes_as = kind
-    coordinates, rates = QUATERNION, ANGULAR_VELOCITY
+    coordinates, rates = QUATERNION, ANGULAR
     can_have_spring = True
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
@@ -134,7 +125,7 @@ class Floating(QuaternionJoint):
 
     kind, nq, nv = "floating", 7, 6
     moves_as, closes_as = kind, None
-    coordinates, rates = (*POSITION, *QUATERNION), (*POSITION, *ANGULAR_VELOCITY)
+    coordinates, rates = (*POSITION, *QUATERNION), (*POSITION, *ANGULAR)
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Position and rotation of the quaternion."""
