@@ -121,9 +121,9 @@ class EliminationPlans:
         inertias: diagonal of the mass matrix, the smallest in the sample configurations.
         determinant: of the whole system, each row divided by its `inertias` or `typical`: the median in the samples. An
             early order changes the pivots, but not their product.
-        following: for redundant loops, the candidates with combinations in place of the constraints in use, for
+        combined: for redundant loops, the candidates with combinations in place of the constraints in use, for
             integrators (see `ConstraintCombinations`).
-        following_typical: as `typical`, for `following`.
+        combined_typical: as `typical`, for `combined`.
     """
 
     rows: dict[str, tuple[int, ...]]
@@ -134,14 +134,14 @@ class EliminationPlans:
     typical: tuple[float, ...]
     inertias: tuple[float, ...]
     determinant: float
-    following: dict[str, Plan]
-    following_typical: tuple[float, ...]
+    combined: dict[str, Plan]
+    combined_typical: tuple[float, ...]
 
     @classmethod
     def of_data(cls, data: dict[str, Any]) -> EliminationPlans:
         """The plans that `dataclasses.asdict` made plain data, which may have been stored as JSON."""
         whole = as_tuples(data)
-        for name in ("candidates", "following"):
+        for name in ("candidates", "combined"):
             whole[name] = {key: Plan(**plan) for key, plan in whole[name].items()}
         whole["late"] = whole["candidates"].get("kkt late") or Plan(**whole["late"])
         return cls(**whole)
@@ -153,7 +153,7 @@ class EliminationPlans:
 
     def combinations(self, units: Array) -> ConstraintCombinations:
         """Combinations that follow the motion of redundant loops; `units` of the non-trivial constraints."""
-        plan = next(iter(self.following.values()))
+        plan = next(iter(self.combined.values()))
         counts = {name: plan.combinations.get(name, len(own)) for name, own in plan.rows.items()}
         return ConstraintCombinations(self.rows, counts, units)
 
@@ -182,7 +182,7 @@ def make_plans(analysis: ConstraintAnalysis) -> EliminationPlans:
     inertias = np.min([np.diag(M) for M in masses], axis=0)
     determinant = samples.usual_determinant(np.concatenate([inertias, samples.typical]))
     is_redundant = analysis.is_redundant
-    following, typical = _following(analysis, rows, masses, jacobians) if is_redundant else ({}, ())
+    combined_plans, typical = _combined_plans(analysis, rows, masses, jacobians) if is_redundant else ({}, ())
     return EliminationPlans(
         rows,
         nontrivial,
@@ -192,7 +192,7 @@ def make_plans(analysis: ConstraintAnalysis) -> EliminationPlans:
         tuple(samples.typical.tolist()),
         tuple(inertias.tolist()),
         determinant,
-        following,
+        combined_plans,
         typical,
     )
 
@@ -217,7 +217,7 @@ def _general_position(analysis: ConstraintAnalysis) -> Array:
     return np.asarray(model.integrate(analysis.configurations[0], AWAY * rng.normal(size=model.nv)))
 
 
-def _following(
+def _combined_plans(
     analysis: ConstraintAnalysis, rows: dict[str, tuple[int, ...]], masses: Sequence[Array], jacobians: Sequence[Array]
 ) -> tuple[dict[str, Plan], tuple[float, ...]]:
     """Plans of all candidates with combinations, and the typical pivots of these."""

@@ -84,7 +84,7 @@ class ClosedDynamics:
 
     @cached_property
     @pause_garbage_collection()
-    def _chosen(self) -> tuple[ConstraintAnalysis, EliminationPlans, str]:
+    def _planned(self) -> tuple[ConstraintAnalysis, EliminationPlans, str]:
         """Analysis, plans, and the plan with the shortest code, from the cache on disk if possible: they take 0.1 s."""
         store, q0 = ObjectCache.default(), None if self.q0 is None else self.q0.tolist()
         is_dense = self.solver == RANK_REVEALING
@@ -138,17 +138,17 @@ class ClosedDynamics:
     @property
     def analysis(self) -> ConstraintAnalysis:
         """Analysis of the loop constraints."""
-        return self._chosen[0]
+        return self._planned[0]
 
     @property
     def plans(self) -> EliminationPlans:
         """Elimination plans; without candidates if the rank-revealing solver was chosen."""
-        return self._chosen[1]
+        return self._planned[1]
 
     @property
     def cheapest(self) -> str:
         """The plan with the shortest code."""
-        return self._chosen[2]
+        return self._planned[2]
 
     @property
     def tree(self) -> Tree:
@@ -354,7 +354,7 @@ class ClosedDynamics:
         violation = float(np.max(np.abs(self.weighted_violation(q)), initial=0.0)) / self.analysis.constraints.length
         return singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v), violation)
 
-    def chosen(self, poses: Array) -> Array:
+    def combination_weights(self, poses: Array) -> Array:
         """Weights of constraint combinations for configurations, one row each, and their smallest determinant.
 
         In a singular configuration no determinant is large enough.
@@ -362,10 +362,10 @@ class ClosedDynamics:
         rest = np.zeros((len(poses), self.model.nv))
         system = self.system(np.ascontiguousarray(poses), rest, rest)
         if not all(np.isfinite(part).all() for part in system):  # the motion has diverged
-            return np.full((len(poses), next(iter(self.plans.following.values())).weights + 1), np.inf)
+            return np.full((len(poses), next(iter(self.plans.combined.values())).weights + 1), np.inf)
         at, combinations = singular.whitened(system), self.plans.combinations(self.weights)
         matrix = combinations.matrix(at.W)
-        held = at.W @ (matrix * self.weights).swapaxes(-1, -2) / np.sqrt(self.plans.following_typical)
+        held = at.W @ (matrix * self.weights).swapaxes(-1, -2) / np.sqrt(self.plans.combined_typical)
         scaled = system.M / np.sqrt(np.multiply.outer(self.plans.inertias, self.plans.inertias))
         least = LEAST_DETERMINANT * np.linalg.det(held.swapaxes(-1, -2) @ held) * np.linalg.det(scaled)
         least[at.sigma(self.analysis.rank) < singular.SINGULAR] = np.inf

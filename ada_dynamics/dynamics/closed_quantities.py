@@ -96,24 +96,24 @@ def elimination(tree: Tree, plans: EliminationPlans, name: str, smallest: float 
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
         own: list[Scalar] = [p - threshold * typical for p, typical in zip(found.pivots, plans.typical, strict=True)]
-        if plans.following:
+        if plans.combined:
             own.append(_determinant_left(plans, found, plans.typical, FIXED_THRESHOLD * plans.determinant))
         return own + _inertia_guards(tree, plans, found)
 
     return _by_elimination(tree, name, "kkt" if name == "late" else name.split()[0], plan, guards)
 
 
-def following(tree: Tree, plans: EliminationPlans, name: str, chosen: Vector) -> Solver:
+def combined_elimination(tree: Tree, plans: EliminationPlans, name: str, chosen: Vector) -> Solver:
     """Solver with combinations of constraints that are updated: `chosen` are their weights and smallest determinant."""
-    plan = plans.following.get(name) or next(iter(plans.following.values()))
+    plan = plans.combined.get(name) or next(iter(plans.combined.values()))
     *weights, least = chosen
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
-        left = _determinant_left(plans, found, plans.following_typical, least)
+        left = _determinant_left(plans, found, plans.combined_typical, least)
         return [left, *_inertia_guards(tree, plans, found)]
 
     algorithm = "aba" if name.startswith("aba") else "kkt"
-    return _by_elimination(tree, f"following_{name}", algorithm, plan, guards, weights)
+    return _by_elimination(tree, f"combined_{name}", algorithm, plan, guards, weights)
 
 
 def _by_elimination(
@@ -170,7 +170,7 @@ def assembly(tree: Tree, plans: EliminationPlans, algorithm: str, order: Order, 
         return ConstrainedSolution(found.accelerations, found.multipliers, pivots, [])
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
-        least = FIXED_THRESHOLD if plans.following else LATE_THRESHOLD
+        least = FIXED_THRESHOLD if plans.combined else LATE_THRESHOLD
         return [_scaled_product(found.pivots, typical) - least] if typical else []
 
     return Solver(f"{algorithm}{order_tag(order)}", plan, run, guards)
@@ -178,8 +178,8 @@ def assembly(tree: Tree, plans: EliminationPlans, algorithm: str, order: Order, 
 
 def digest(tree: Tree, plans: EliminationPlans, plan: Plan) -> str:
     """Key of a plan, which is found on numbers; kernels of different plans differ."""
-    scales = (plans.following_typical,) if plan.combinations else (plans.typical, plans.determinant)
-    return tag_of(plan, scales, bool(plans.following), [loop.is_turned for loop in tree.loops])
+    scales = (plans.combined_typical,) if plan.combinations else (plans.typical, plans.determinant)
+    return tag_of(plan, scales, bool(plans.combined), [loop.is_turned for loop in tree.loops])
 
 
 def _scaled_product(pivots: Iterable[Scalar], scales: Iterable[float]) -> Scalar:

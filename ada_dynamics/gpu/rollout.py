@@ -157,7 +157,7 @@ class DeviceRollout:
             except FAILURES:
                 state[:], self._has_failed[row] = np.nan, True
         put_rows(self.device, self._next, rows, states)
-        if self._context.system.equations.following:
+        if self._context.system.equations.combination_size:
             put_rows(self.device, self._u, rows, inputs)
         self.cpu_steps += len(rows)
 

@@ -157,7 +157,7 @@ class LinearizedSteps:
 
     def derivatives(self, X: Array, tau: Array, steps: int, T: Array) -> _LinearMap:
         """Linearize a number of steps of each state, from the times T on."""
-        if self.system.equations.following and steps > 1:  # combinations may change between the steps
+        if self.system.equations.combination_size and steps > 1:  # combinations may change between the steps
             found = self.derivatives(X, tau, 1, T)
             for step in range(1, steps):
                 later = self.derivatives(found.after, tau, 1, T + step * self.h)

@@ -179,7 +179,7 @@ class RecordedTrajectory:
         self.t: Array = t + hold * context.step * np.arange(len(tau) + 1, dtype=np.float64)  # of the states [s]
         equations = system.equations
         self._chosen = equations.chosen  # combinations of constraints in u, which may change with every step
-        self._rows_each = hold if equations.following else 1
+        self._rows_each = hold if equations.combination_size else 1
         self._hold = hold // self._rows_each
         self._u = self._steps.inputs(start[None], tau[:1]).repeat(len(tau) * self._rows_each, axis=0)
         self._u[:, : self.nv] = tau.repeat(self._rows_each, axis=0)

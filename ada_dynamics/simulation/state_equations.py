@@ -78,14 +78,14 @@ class StateEquations:
         loads: loads on the mechanism.
         forward: returns the function of q, v, tau and wrenches for the accelerations.
         solver: returns the constraint solver; None without loops.
-        following: size of the combinations of redundant constraints in u, 0 if they do not vary.
+        combination_size: size of the combinations of redundant constraints in u, 0 if they do not vary.
     """
 
     tree: Tree
     loads: Loads
     forward: ForwardFor
     solver: SolverFor | None = None
-    following: int = 0
+    combination_size: int = 0
 
     # --- sizes --------------------------------------------------------------------------------------------------
     @property
@@ -103,7 +103,7 @@ class StateEquations:
     def chosen(self) -> slice:
         """Combinations of redundant constraints in u."""
         start = int(self.servo_inputs.stop)
-        return slice(start, start + self.following)
+        return slice(start, start + self.combination_size)
 
     @property
     def _pushes(self) -> int:

@@ -54,10 +54,10 @@ class System:
         self.dynamics = dynamics
         self.kernels = kernels_of(dynamics)
         closed = kernels_of(dynamics).closed
-        plans = closed.plans.following if closed else {}
-        following = next((plan.weights + 1 for plan in plans.values()), 0)
+        plans = closed.plans.combined if closed else {}
+        size = next((plan.weights + 1 for plan in plans.values()), 0)
         tree = _with_friction(tree_of(dynamics), model)
-        self.equations = StateEquations(tree, loads, self._forward, self.solver if closed else None, following)
+        self.equations = StateEquations(tree, loads, self._forward, self.solver if closed else None, size)
         self.size = model.nq + model.nv
 
     # --- kernels ------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class System:
         name = self._candidate
         name = closed.cheapest if name in closed_quantities.ASSEMBLIES else name
         if chosen:
-            return closed_quantities.following(closed.tree, closed.plans, name, chosen)
+            return closed_quantities.combined_elimination(closed.tree, closed.plans, name, chosen)
         return closed_quantities.elimination(closed.tree, closed.plans, name)
 
     @cached_property
@@ -163,7 +163,7 @@ class System:
         closed = self.kernels.closed
         if closed is None:
             return "open"
-        solver = self.solver((0.0,) * self.equations.following)
+        solver = self.solver((0.0,) * self.equations.combination_size)
         return f"{solver.tag}_{closed_quantities.digest(closed.tree, closed.plans, solver.plan)}"
 
     @property
@@ -297,10 +297,10 @@ class System:
     def chosen(self, X: Array) -> Array | None:
         """Return the combinations of redundant constraints in u for rows of states; None if they do not vary."""
         closed = self.kernels.closed
-        if closed is None or not self.equations.following:
+        if closed is None or not self.equations.combination_size:
             return None
         nearest = [self.equations.nearest(x[: self.model.nq].tolist()) for x in X]
-        return closed.chosen(np.array(nearest, dtype=float))
+        return closed.combination_weights(np.array(nearest, dtype=float))
 
 
 def _quantity(
