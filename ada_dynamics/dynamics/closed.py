@@ -340,19 +340,18 @@ class ClosedDynamics:
 
     def _decomposed(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.SvdSolution:
         """Rank-revealing solution of one state, with a warning in singular configurations."""
-        found = self._by_singular_values(self.system(q, v, tau, wrenches), q, v)
+        _, found = self._solution(q, v, tau, wrenches)
         if found.is_singular:
             self._warn(found, q, OF_FORWARD)
         return found
 
-    def _solution(self, q: Array, v: Array) -> tuple[singular.LoopSystem, singular.SvdSolution]:
-        """The system without efforts, and its rank-revealing solution."""
-        system = self.system(q, v, np.zeros(self.model.nv))
-        return system, self._by_singular_values(system, q, v)
-
-    def _by_singular_values(self, system: singular.LoopSystem, q: Array, v: Array) -> singular.SvdSolution:
+    def _solution(
+        self, q: Array, v: Array, tau: Array | None = None, wrenches: Array | None = None
+    ) -> tuple[singular.LoopSystem, singular.SvdSolution]:
+        """The system, by default without efforts, and its rank-revealing solution."""
+        system = self.system(q, v, np.zeros(self.model.nv) if tau is None else tau, wrenches)
         violation = float(np.max(np.abs(self.weighted_violation(q)), initial=0.0)) / self.analysis.constraints.length
-        return singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v), violation)
+        return system, singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v), violation)
 
     def combination_weights(self, poses: Array) -> Array:
         """Weights of constraint combinations for configurations, one row each, and their smallest determinant.

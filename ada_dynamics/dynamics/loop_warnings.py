@@ -93,16 +93,11 @@ def warn_singular(
     `ways` are the directions in which a mechanism at rest can start to move.
     """
     names = tuple(sorted(loops))
-    where = f"model {model.name!r} is in a singular configuration (loops {', '.join(names)})"
+    near = "in" if solution.lost_rank else "next to"
+    where = f"model {model.name!r} is {near} a singular configuration (loops {', '.join(names)})"
     if ways is None:
-        text = f"{where}: {_MOVING[what]}."
-        if not solution.lost_rank:
-            text = (
-                f"model {model.name!r} is next to a singular configuration (loops {', '.join(names)}): the smallest "
-                f"singular value of its constraints is {solution.sigma:.1e} of the largest, and results have a "
-                f"relative error of up to about {solution.error:.0e}."
-            )
-        warning = SingularConfigurationWarning(text, loops=names, error=solution.error)
+        result = _MOVING[what] if solution.lost_rank else f"its relative errors are up to about {solution.error:.0e}"
+        warning = SingularConfigurationWarning(f"{where}: {result}.", loops=names, error=solution.error)
         warnings.warn(warning, stacklevel=level_of_caller())
         return
     shown = "; ".join(np.array2string(w, precision=6, separator=", ") for w in ways)
