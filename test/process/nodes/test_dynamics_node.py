@@ -277,7 +277,7 @@ def test_bad_messages_are_refused_counted_and_move_nothing(ros):
         )
         for topic, messages in bad.items()
     }
-    counts = {"taken": "0"}
+    counts = {"accepted": "0"}
     for k in range(4):  # one of each topic at a time: they wait in queues of one
         for topic, messages in bad.items():
             if k < len(messages):

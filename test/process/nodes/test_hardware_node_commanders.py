@@ -53,7 +53,7 @@ def test_the_second_commander_is_refused_by_name_until_the_first_is_gone(ros, fl
     told.newest(lambda state: state["devices"]["pa10"]["commander"] == "/rival")
     ros.remove(rival.tester)
     second.until(lambda: robot.told[-1].values.tolist() == STILL, velocity=STILL)
-    assert node.connection.robots["pa10"].commander == "/tester"
+    assert node.connection.robots["pa10"].lease.holder_name == "/tester"
 
 
 def test_commands_that_waited_while_the_node_was_frozen_move_nothing(ros):
