@@ -177,12 +177,12 @@ class Devices:
         A stop during the reset is not cleared: robots already reset are stopped again.
 
         Raises:
-            Refused: a robot is active, or a stop occurred during the reset.
+            Refused: the motors of a robot are driven, or a stop occurred during the reset.
             HardwareError: an alarm remains; the message names the device.
         """
-        driven = [name for name, robot in self.robots.items() if robot.phase.is_driven]
+        driven = [f"{name} is {robot.phase.value}" for name, robot in self.robots.items() if robot.phase.is_driven]
         if driven:
-            raise Refused(f"{', '.join(driven)}: still active; deactivate or stop the node before a reset.")
+            raise Refused(f"{', '.join(driven)}; a reset needs robots at rest: deactivate or stop the node first.")
         stops = self._stops
         self._each(self.sensors, lambda sensor: sensor.reset())
         stopped = {name: robot for name, robot in self.robots.items() if robot.phase is Phase.STOPPED}
