@@ -4,7 +4,7 @@
 In a description a link's frame is that of its joint. If they differ in a file, a massless link is inserted at the joint
 and joined rigidly to the link, which keeps its frame.
 
-Gazebo's plugins for mimic joints are read. Elements without counterpart in a model are listed as
+Gazebo's plugins for mimic joints and DetachableJoint are read. Elements without counterpart in a model are listed as
 left out: Drake's bushings, joint springs of Gazebo, links without gravity or with velocity decay, and pairs of frames
 `closing_NAME_1` and `closing_NAME_2` of Onshape's exporter, which mark a loop without its joint type.
 """
@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.description import Description, LocatedName, Problem, Sink, free_name
-from ada_dynamics.model.elements import Joint, Link, Mimic
+from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
 from ada_dynamics.robots.readers.values import ChildTexts
 from ada_dynamics.robots.readers.xml import Element
@@ -138,7 +139,37 @@ def read_reference(element: Element, robot: Description, sink: Sink) -> None:
         _leave_out(robot, "decay", child, values.where, message, "Give its joint damping.")
 
 
-def read_mimic_plugin(element: Element, robot: Description, sink: Sink) -> None:
+def read_plugin(element: Element, robot: Description, sink: Sink) -> None:
+    """Read a <plugin> for a mimic joint, or one that joins two links rigidly."""
+    if element.attributes.get("name", "").rpartition("::")[2] == "DetachableJoint":
+        _read_detachable_joint(element, robot, sink)
+    else:
+        _read_mimic_plugin(element, robot, sink)
+
+
+def _read_detachable_joint(element: Element, robot: Description, sink: Sink) -> None:
+    """Read a DetachableJoint between two links of the robot: a fixed loop joint, closed at the zero configuration."""
+    values = ChildTexts(element, "<plugin> DetachableJoint", sink)
+    parent, child, other = (values.text(tag) for tag in ("parent_link", "child_link", "child_model"))
+    if parent is None or child is None or other is None:
+        return
+    if other not in (robot.name, "__model__"):
+        message = f"it joins link {parent!r} to the model {other!r}, which is not read."
+        _leave_out(robot, "loop-not-closed", element, values.where, message)
+        return
+    links = [link.name for link in robot.links]
+    for end in (parent, child):
+        if end not in links:
+            sink(Problem("unknown-link", element.line, values.where, str(unknown_name("link", end, links))))
+            return
+    poses = zero_poses(robot.joints)
+    R, p = compose(inverse(poses.get(parent, NO_MOVE)), poses.get(child, NO_MOVE))
+    name = f"{parent}_{child}"
+    robot.loops.append(LoopJoint(name, "fixed", parent, child, p, R, file=robot.file, line=element.line))
+    robot.notes.append(f"DetachableJoint of {parent!r} and {child!r} is a fixed joint; it is never detached.")
+
+
+def _read_mimic_plugin(element: Element, robot: Description, sink: Sink) -> None:
     """Read a <plugin> for a mimic joint; an existing <mimic> has priority."""
     leader, follower = element.first("joint"), element.first(FOLLOWER)
     if leader is None or follower is None:

@@ -26,7 +26,7 @@ from ada_dynamics.robots.readers.description_builder import (
     DescriptionBuilder,
     read_actuated,
     read_drake,
-    read_mimic_plugin,
+    read_plugin,
 )
 from ada_dynamics.robots.readers.values import MOMENTS, ChildTexts, JointKindTable, UnsupportedKind
 from ada_dynamics.robots.readers.xml import Element
@@ -62,7 +62,7 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
     for element in (*model.children, *(child for joint in written for child in joint.children)):
         read_drake(element, robot, sink)
     for plugin in model.all("plugin"):
-        read_mimic_plugin(plugin, robot, sink)
+        read_plugin(plugin, robot, sink)
     read_actuated(robot, ACTUATED, sink)
     return robot
 

@@ -43,7 +43,7 @@ from ada_dynamics.model.rotations import NO_MOVE, Pose
 from ada_dynamics.robots.readers.description_builder import (
     read_actuated,
     read_drake,
-    read_mimic_plugin,
+    read_plugin,
     read_reference,
     zero_poses,
 )
@@ -72,7 +72,7 @@ def read_urdf_loops(robot: Description, sink: Sink) -> None:
             else:
                 robot.loops.extend(read_gazebo(element, robot, sink))
             for plugin in element.all("plugin"):
-                read_mimic_plugin(plugin, robot, sink)
+                read_plugin(plugin, robot, sink)
         elif element.tag.startswith("drake:"):
             read_drake(element, robot, sink)
         elif element.tag == "coupling" or element.attributes.get("type", "").strip() == "rolling":

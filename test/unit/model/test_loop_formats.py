@@ -277,7 +277,7 @@ MISTAKES = {
     "syntax": ("[0, 2, 0]", "[0, 2, 0", 5, "not well-formed YAML"),
     "tag": ("[0, 2, 0]", "!!python/tuple [0, 2, 0]", 4, "tag", "remove it"),
     "merge": ("    axis: [0, 2, 0]\n", "    <<: {axis: [0, 2, 0]}\n", 4, "'<<'"),
-    "two_documents": ("loops:", "---\nloops:\n---\nloops:", None, "2 documents"),
+    "two_documents": ("loops:", "---\nloops:\n---\nloops:", None, "another document"),
 }  # fmt: skip
 
 
@@ -452,6 +452,22 @@ def test_a_mimic_plugin_of_gazebo_in_sdf_leaves_its_follower_without_a_motor():
     assert ada.load(text).actuated == ("j",)
 
 
+def detachable(child="c", other="r"):
+    ends = f"<parent_link>b</parent_link><child_model>{other}</child_model><child_link>{child}</child_link>"
+    return f'<gazebo><plugin name="gz::sim::systems::DetachableJoint">{ends}</plugin></gazebo>'
+
+
+def test_a_detachable_joint_of_gazebo_is_a_fixed_loop_joint_closed_at_zero():
+    placed = urdf(detachable()).replace('<child link="c"/>', '<child link="c"/><origin xyz="1 2 3" rpy="0 0 1"/>')
+    model = ada.load(placed)
+    (loop,) = model.loops.values()
+    assert (loop.kind, loop.parent, loop.child) == ("fixed", "b", "c")
+    np.testing.assert_allclose(ada.Dynamics(model).constraints.violation(model.neutral()), 0.0, atol=1e-15)
+    inside = detachable("b", "__model__").removeprefix("<gazebo>").removesuffix("</gazebo>").replace(">b<", ">a<", 1)
+    (welded,) = ada.load(sdf(inside)).loops.values()
+    assert welded.kind == "fixed"
+
+
 CLOSING = "".join(
     link(f"closing_x_{i}") + joint(f"f{i}", "fixed", end, f"closing_x_{i}") for i, end in ((1, "b"), (2, "c"))
 )
@@ -463,6 +479,7 @@ LOST = {
     "decay": (urdf('<gazebo reference="b"><dampingFactor>0.2</dampingFactor></gazebo>'), "decay"),
     "plugin": (urdf(PLUGIN.replace(">k<", ">x<")), "unknown-joint"),
     "onshape": (urdf(CLOSING), "loop-not-closed"),
+    "another model": (urdf(detachable(other="box")), "loop-not-closed"),
     "newer mjcf": ("<mujoco>\n<worldbody><body><joint newthing='1'/><geom size='1'/></body></worldbody></mujoco>",
                    "unknown-attribute"),
     "free friction": ("<mujoco><worldbody><body>\n<joint type='free' frictionloss='0.3'/><geom size='1'/></body>"
