@@ -228,7 +228,7 @@ def _by_ada(model: ada.Model, q: Array, integrator: IntegratorName, steps: int) 
     contender, setting = _compiled_steps(sim, TIMED), ""
     if is_adaptive:
         setting = f"1e-13, a row every {each} ms"
-        call = f"s.restart(x); s.advance_adaptively(0.0, 0, n // {each}, {each} * h)"
+        call = f"s.restart(x); s.advance(0.0, 0, n // {each}, {each} * h)"
         contender = replace(contender, statement=call)
     return _judged(setting, model, np.hstack([log.q, log.v])[1:], q, contender)
 

@@ -60,7 +60,7 @@ class StepMatrices:
     """Derivatives of explicit steps of a simulation without loops, and without loads besides the torques."""
 
     def __init__(self, system: System, method: Method, h: float) -> None:
-        """Args: the system, the method and the step length [s]."""
+        """Initialize the matrices of steps of the length h [s]."""
         self._system, self._method, self._h = system, method, h
         self._tree, self._nq, self._nv = system.equations.tree, system.model.nq, system.model.nv
         bodies = [body for body in self._tree.bodies if body.is_independent]
@@ -92,7 +92,7 @@ class StepMatrices:
         executor = KernelExecutor(lambda: self._system.step_kernels(False), self._method, X.T, U.T, self._h)
         points = executor.points(steps)
         executor.use_points(points)
-        if executor.advance(0, steps) < steps:
+        if executor.take_steps(0, steps) < steps:
             return None
         work = np.empty((self._method.stages + 2, *changes.shape))
         for own in points[..., : len(X)].swapaxes(-1, -2):

@@ -214,7 +214,7 @@ class LinearizedSteps:
         x, u = (_side_by_side(one, d) for one, d in ((X, self._directions(X)), (U, dU)))
         kernels = lambda: self.system.step_kernels(self.method.is_direct, _tangent_quantity)  # noqa: E731
         executor = KernelExecutor(kernels, self.method, x, u, self.h, origin=float(T[0]))
-        if executor.advance(0, steps) < steps:
+        if executor.take_steps(0, steps) < steps:
             self.raise_failure(X, U, steps, T, begin)
         after = executor.x
         return after[:n, ::directions].T, after[n:].reshape(n, N, directions).transpose(1, 0, 2)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numerical integration of a system: compiled loops, with single steps on NumPy arrays where a kernel fails.
 
-`explicit_step` and `adaptive_step` take a step on NumPy arrays, with a Python function for the rate. `KernelExecutor`
-calls the loops of `jit.integrator` around compiled kernels, for one state or a batch of states. Kernels fail near
-singular configurations of loops, where the rank-revealing solver computes the accelerations: the `Integrator` takes
-such a step on arrays and then continues the compiled loop.
+`KernelExecutor` calls the loops of `jit.integrator` around compiled kernels, for one state or a batch of states. Kernels
+fail near singular configurations of loops, where the rank-revealing solver computes the accelerations: the `Integrator`
+takes such a step on arrays and then continues the compiled loop.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ import ctypes
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +33,7 @@ from ada_dynamics.jit.integrator import (
     IntegratorState,
     compiled_integrators,
 )
-from ada_dynamics.jit.scalar import GUARD_FAILED, SINGLE
+from ada_dynamics.jit.scalar import SINGLE
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
 
@@ -60,11 +58,7 @@ class IntegrationError(AdaError, ArithmeticError):
     log: Any = None
 
 
-class StepTooSmallError(Exception):
-    """No step length meets the tolerance."""
-
-
-FAILURES = (GuardError, np.linalg.LinAlgError, IntegrationError, StepTooSmallError)  # errors that end an integration
+FAILURES = (GuardError, np.linalg.LinAlgError, IntegrationError)  # errors that end an integration
 
 
 def _stage_rates(method: Method, rate: Rate, x: Array, t: float, h: float, first: Array) -> Array:
@@ -79,54 +73,6 @@ def _stage_rates(method: Method, rate: Rate, x: Array, t: float, h: float, first
 def explicit_step(method: Method, rate: Rate, x: Array, t: float, h: float) -> Array:
     """Return the state after one step of an explicit method."""
     return np.asarray(x + h * (method.b @ _stage_rates(method, rate, x, t, h, rate(x, t))))
-
-
-class AdaptiveStep(NamedTuple):
-    """Result of an adaptive step."""
-
-    x: Array
-    t: float  # [s]
-    length: float  # of the next step [s]
-    refused: int  # number of steps that were too long
-
-
-def adaptive_step(
-    method: Method, rate: Rate, x: Array, t: float, until: float, length: float, tolerance: float
-) -> AdaptiveStep:
-    """Take one step of an embedded pair towards a time, with the error estimate and step control of `jit.integrator`.
-
-    Args:
-        method: adaptive method.
-        rate: ẋ of a state at a time; it raises an IntegrationError where it is not finite.
-        x: state.
-        t: time [s].
-        until: time that the step does not exceed [s].
-        length: length of the first trial [s].
-        tolerance: tolerance, relative, and absolute for components below 1.
-
-    Raises:
-        StepTooSmallError: no step length meets the tolerance.
-    """
-    assert method.errors is not None
-    first, refused = rate(x, t), 0
-    while length >= SMALLEST_STEP:
-        is_last = until - t <= length * (1.0 + LEAST_REST)
-        h = until - t if is_last else length
-        error, factor = np.float64(np.inf), AFTER_OVERFLOW
-        with suppress(IntegrationError):  # a rate is not finite: the step is too long
-            rates = _stage_rates(method, rate, x, t, h, first)
-            new = x + h * (method.b @ rates)
-            rates = np.vstack([rates, rate(new, t + h)])
-            ratios = method.errors @ rates / (tolerance * (1.0 + np.fmax(np.abs(x), np.abs(new))))
-            e5, e3 = np.sum(ratios * ratios, axis=1)
-            mixed = e5 + 0.01 * e3
-            error = h * e5 / np.sqrt(mixed * len(x)) if mixed != 0.0 else mixed
-            factor = float(np.fmin(np.fmax(SAFETY / error ** (0.5**method.roots), SMALLEST_FACTOR), LARGEST_FACTOR))
-        if error < 1.0:
-            following = max(h * factor, length) if is_last else h * factor
-            return AdaptiveStep(new, until if is_last else t + h, following, refused)
-        length, refused = h * min(factor, 1.0), refused + 1
-    raise StepTooSmallError
 
 
 class KernelExecutor:
@@ -155,11 +101,14 @@ class KernelExecutor:
         """
         self._kernels, self.method = kernels, method
         self._compiled = compiled_integrators() if reason_for_fallback() is None else None
+        self.is_native = self._compiled is not None  # whether compiled loops call the kernels
+        self._loop: Callable[[int], int] | None = None  # function of the address of its state that returns a status
+        self._status = 0
         lanes = 1 if self._compiled is None else self._compiled.lanes
-        self._size, self._many = len(x), x.ndim == 2
-        self._wanted = x.shape[-1] if self._many else 1
+        self._many, self._wanted = x.ndim == 2, x.shape[-1]
         self._count = padded(self._wanted, lanes) if self._many else 1
         self._x = np.zeros((len(x), self._count) if self._many else padded(len(x), lanes))
+        self._state = self._x[..., : self._wanted]
         self.s = s = IntegratorState(
             stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, hold=1, h=h, origin=origin
         )
@@ -168,22 +117,17 @@ class KernelExecutor:
         self._t, self._table = np.zeros(self._count), method.table()
         self._work = np.zeros((method.stages + 3) * self._x.size)
         s.n, s.states = self._x.size, self._count
-        s.used = s.n if self._many else self._size
+        s.used = s.n if self._many else len(x)
         s.x, s.t, s.work, s.table = (a.ctypes.data for a in (self._x, self._t, self._work, self._table))
-
-    @property
-    def is_native(self) -> bool:
-        """True if compiled loops call the kernels."""
-        return self._compiled is not None
 
     @property
     def x(self) -> Array:
         """Current state, or states as columns."""
-        return self._x[:, : self._wanted] if self._many else self._x[: self._size]
+        return self._state
 
     @x.setter
     def x(self, value: Array) -> None:
-        self.x[...] = value
+        self._state[...] = value
 
     def start(self, x: Array, u: Array) -> None:
         """Continue from other states, in the same number, with other inputs."""
@@ -206,12 +150,8 @@ class KernelExecutor:
         """Allocate rows for `count` states."""
         return np.zeros((count, *self._x.shape))
 
-    def states(self, rows: Array) -> Array:
-        """Return the states in rows without the padding of vector lanes."""
-        return rows[:, :, : self._wanted] if self._many else rows[:, : self._size]
-
-    def advance(self, first: int, steps: int, rows: Array | None = None, every: int = 1, phase: int = 0) -> int:
-        """Take steps; return the number of steps until a kernel failed.
+    def take_steps(self, first: int, steps: int, rows: Array | None = None, every: int = 1, phase: int = 0) -> int:
+        """Take steps by the compiled loop; return the number of steps until a kernel failed.
 
         Args:
             first: number of steps since the origin.
@@ -221,27 +161,21 @@ class KernelExecutor:
             phase: number of steps since the last row.
         """
         s = self.s
-        s.first, s.steps, s.every, s.phase, s.done = first, steps, every, phase, 0
-        s.log = None if rows is None else rows.ctypes.data
-        self._loop(self._address)
+        s.first, s.steps, s.done, s.log = first, steps, 0, None
+        if rows is not None:
+            s.log, s.every, s.phase = rows.ctypes.data, every, phase
+        self._status = (self._loop or self._connected_loop())(self._address)
         return int(s.done)
 
-    def advance_adaptively(self, first: int, intervals: int, rows: Array) -> tuple[int, int]:
-        """Integrate to equidistant times; return the number of completed intervals and the status of the loop."""
-        s = self.s
-        s.first, s.steps, s.log, s.done = first, intervals, rows.ctypes.data, 0
-        status = self._loop(self._address)
-        return int(s.done), status
-
-    @cached_property
-    def _loop(self) -> Callable[[int], int]:
-        """Compiled loop, a function of the address of its state that returns a status."""
+    def _connected_loop(self) -> Callable[[int], int]:
+        """Return the compiled loop after its kernels are connected."""
         symbol = COLUMNS if self._many else SINGLE
         rate, settle = self._kernels()
         self.s.rate = rate.native_address(symbol)
         self.s.settle = None if settle is None else settle.native_address(symbol)
         name = "direct" if self.method.is_direct else "adaptive" if self.method.is_adaptive else "fixed"
         found: Callable[[int], int] = getattr(self._compiled, name)
+        self._loop = found
         return found
 
 
@@ -260,7 +194,7 @@ class Counts:
     singular: list[float] = field(default_factory=list)  # times at which singular configurations were passed [s]
 
 
-class Integrator:
+class Integrator(KernelExecutor):
     """State of a system and the method that integrates it.
 
     Attributes:
@@ -279,27 +213,25 @@ class Integrator:
             method: integration method.
             tolerance: tolerance of an adaptive method.
         """
-        self.system = system
-        self.method = method
-        self.tolerance = tolerance
+        u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
+        kernels = lambda: system.step_kernels(method.is_direct)  # noqa: E731
+        super().__init__(kernels, method, np.zeros(system.size), u, tolerance=tolerance)
+        self.is_native &= system.is_compiled
+        self.system, self.tolerance = system, tolerance
         self.counts = Counts()
+        self._is_adaptive = method.is_adaptive
         self._last_singular = -np.inf
         self._start, self._is_singular = 0.0, False  # time and status of the current step on NumPy arrays
-        self._u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
-        kernels = lambda: system.step_kernels(method.is_direct)  # noqa: E731
-        self._kernels = KernelExecutor(kernels, method, np.zeros(system.size), self._u, tolerance=tolerance)
-        self.is_native = self._kernels.is_native and system.is_compiled
-        self._s, self._x = self._kernels.s, self._kernels.x
 
     # --- state and input ----------------------------------------------------------------------------------------
     @property
     def x(self) -> Array:
         """Current state."""
-        return self._x.copy()
+        return self._state.copy()
 
     @x.setter
     def x(self, value: Array) -> None:
-        self._x[...] = value
+        self._state[...] = value
         self.discard_rate()
 
     @property
@@ -326,14 +258,14 @@ class Integrator:
             self._select_constraints()
         else:
             self._u[...] = u
-        self._s.taken = self._s.refused = 0
-        self._s.time = self._s.length = 0.0
+        self.s.taken = self.s.refused = 0
+        self.s.time = self.s.length = 0.0
         self.counts = Counts()
         self._last_singular = -np.inf
 
     def discard_rate(self) -> None:
         """Discard the rate that an adaptive method reuses from its last stage."""
-        self._s.known = 0
+        self.s.known = 0
 
     def _select_constraints(self) -> bool:
         """Select combinations of redundant constraints for the state; return True if they have changed."""
@@ -365,94 +297,67 @@ class Integrator:
         except FAILURES:
             return np.full(len(x), np.nan)
 
-    # --- fixed steps --------------------------------------------------------------------------------------------
+    # --- steps --------------------------------------------------------------------------------------------------
     def advance(self, origin: float, first: int, steps: int, h: float, every: int = 1, phase: int = 0) -> Array:
-        """Take fixed steps from the time origin + first h; return the logged states as rows.
+        """Take steps from the time origin + first h; return the logged states as rows.
 
         Args:
             origin: start of the grid of time [s].
             first: number of steps since then.
-            steps: number of steps to take.
+            steps: number of steps to take; for an adaptive method, of intervals to integrate in its own steps.
             h: step length [s].
-            every: number of steps between two rows; 0 for no rows.
+            every: number of steps between two rows, 1 for an adaptive method; 0 for no rows.
             phase: number of steps since the last row.
         """
-        s, kernels, size = self._s, self._kernels, self.system.size
-        rows = kernels.rows((phase + steps) // every) if every else NO_ROWS
+        s, size = self.s, self.system.size
+        rows = self.rows((phase + steps) // every) if every else NO_ROWS
         self._u[-1] = s.h = h
-        s.origin = origin
-        done = 0
-        while done < steps:
-            if self.is_native:
-                left = rows[(phase + done) // every :] if every else None
-                done += kernels.advance(first + done, steps - done, left, every or 1, (phase + done) % (every or 1))
-            if done < steps and not self._select_constraints():
-                s.first = first + done
-                try:
-                    self._fallback_step(origin + (first + done) * h)
-                except IntegrationError as problem:
-                    problem.rows = rows[: (phase + done) // every if every else 0, :size]
-                    raise
-                done += 1
-                if every and (phase + done) % every == 0:
-                    rows[(phase + done) // every - 1, :size] = self._x
+        s.origin, done = origin, 0
+        if self._is_adaptive:
+            s.time, s.length = origin + first * h, s.length or min(FIRST_LENGTH, h)
+        while True:
+            if self.is_native and every:
+                row, taken = divmod(phase + done, every)
+                done += self.take_steps(first + done, steps - done, rows[row:], every, taken)
+            elif self.is_native:
+                done += self.take_steps(first + done, steps - done)
+            if done == steps:
+                break
+            is_too_small = self._status == STEP_TOO_SMALL
+            if not is_too_small and self._select_constraints():
+                continue
+            until = origin + (first + done + 1) * h
+            try:
+                if is_too_small:
+                    raise self._too_small(s.time)
+                self._fallback_step(s.time if self._is_adaptive else origin + (first + done) * h, until)
+            except IntegrationError as problem:
+                problem.rows = rows[: (phase + done) // every if every else 0, :size]
+                raise
+            if self._is_adaptive and s.time < until:
+                continue
+            done += 1
+            if every and (phase + done) % every == 0:
+                rows[(phase + done) // every - 1, :size] = self._state
+        if self._is_adaptive:
+            steps, self.counts.refused = s.taken, self.counts.refused + s.refused
+            s.taken = s.refused = 0
         self.counts.steps += steps
         return rows[:, :size]
 
-    # --- adaptive steps -----------------------------------------------------------------------------------------
-    def advance_adaptively(self, origin: float, first: int, rows: int, interval: float) -> Array:
-        """Integrate to equidistant times with adaptive steps; return the states there as rows.
-
-        Args:
-            origin: start of the grid of time [s].
-            first: number of intervals since then.
-            rows: number of intervals to integrate.
-            interval: length of an interval [s].
-        """
-        s, kernels, size = self._s, self._kernels, self.system.size
-        kept = kernels.rows(rows)
-        s.origin, s.h, s.time = origin, interval, origin + first * interval
-        if not s.length > 0.0:
-            s.length = min(FIRST_LENGTH, interval)
-        done = 0
-        while done < rows:
-            status = GUARD_FAILED
-            if self.is_native:
-                taken, status = kernels.advance_adaptively(first + done, rows - done, kept[done:])
-                done += taken
-            if done < rows:
-                if status == STEP_TOO_SMALL:
-                    raise self._too_small(s.time)
-                if self._select_constraints():
-                    continue
-                until = origin + (first + done + 1) * interval
-                self._fallback_step(s.time, until)
-                if s.time >= until:
-                    kept[done, :size] = self._x
-                    done += 1
-        self.counts.steps += s.taken
-        self.counts.refused += s.refused
-        s.taken = s.refused = 0
-        return kept[:, :size]
-
     # --- steps on NumPy arrays ----------------------------------------------------------------------------------
-    def _fallback_step(self, t: float, until: float | None = None) -> None:
+    def _fallback_step(self, t: float, until: float) -> None:
         """Take one step on NumPy arrays: of fixed length, or an adaptive one towards the time `until`."""
         self._start, self._is_singular = t, False
-        s, x = self._s, self.x
+        x = self.x
         try:
             with np.errstate(all="ignore"):
-                if until is not None:
-                    step = adaptive_step(self.method, self._robust_rate, x, t, until, s.length, self.tolerance)
-                    self.x = self._settled(step.x)
-                    s.time, s.length = step.t, step.length
-                    s.taken, s.refused = s.taken + 1, s.refused + step.refused
+                if self._is_adaptive:
+                    self._adaptive_step(x, t, until)
                 elif self.method.is_direct:
                     self.x = self._robust_rate(x, t)
                 else:
-                    self.x = self._settled(explicit_step(self.method, self._robust_rate, x, t, s.h))
-        except StepTooSmallError:
-            raise self._too_small(t) from None
+                    self.x = self._settled(explicit_step(self.method, self._robust_rate, x, t, self.s.h))
         except (GuardError, np.linalg.LinAlgError, InputError) as problem:
             why = "the loops cannot be closed after the step" if self.system.kernels.closed else str(problem)
             raise self._failure(self.x, t, why) from problem
@@ -462,10 +367,36 @@ class Integrator:
                 self.counts.singular.append(t)
             self._last_singular = t
 
+    def _adaptive_step(self, x: Array, t: float, until: float) -> None:
+        """Take one step of an embedded pair, with the error estimate and the step control of `jit.integrator`."""
+        method, s = self.method, self.s
+        assert method.errors is not None
+        first, length, refused = self._robust_rate(x, t), s.length, 0
+        while length >= SMALLEST_STEP:
+            is_last = until - t <= length * (1.0 + LEAST_REST)
+            h = until - t if is_last else length
+            error, factor = np.float64(np.inf), AFTER_OVERFLOW
+            with suppress(IntegrationError):  # a rate is not finite: the step is too long
+                rates = _stage_rates(method, self._robust_rate, x, t, h, first)
+                new = x + h * (method.b @ rates)
+                rates = np.vstack([rates, self._robust_rate(new, t + h)])
+                ratios = method.errors @ rates / (self.tolerance * (1.0 + np.fmax(np.abs(x), np.abs(new))))
+                e5, e3 = np.sum(ratios * ratios, axis=1)
+                mixed = e5 + 0.01 * e3
+                error = h * e5 / np.sqrt(mixed * len(x)) if mixed != 0.0 else mixed
+                factor = float(np.fmin(np.fmax(SAFETY / error ** (0.5**method.roots), SMALLEST_FACTOR), LARGEST_FACTOR))
+            if error < 1.0:
+                self.x = self._settled(new)
+                s.time, s.length = (until, max(h * factor, length)) if is_last else (t + h, h * factor)
+                s.taken, s.refused = s.taken + 1, s.refused + refused
+                return
+            length, refused = h * min(factor, 1.0), refused + 1
+        raise self._too_small(t)
+
     def _robust_rate(self, x: Array, t: float) -> Array:
         """Return ẋ, or for a direct method x after the step, in regular and singular configurations."""
         if self.method.is_direct:
-            found, singular = self._semi_implicit(x, self._u, t, self._s.h)
+            found, singular = self._semi_implicit(x, self._u, t, self.s.h)
         else:
             found, singular = self._finite_rate(x, self._u, t)
         self._is_singular |= singular

@@ -58,7 +58,7 @@ class _Blocks:
         integrator.restart(rows[0])
         integrator.u = context.system.inputs(tau)
         if context.method.is_adaptive:
-            rows[1:] = integrator.advance_adaptively(context.t, 0, steps // every, context.step * every)
+            rows[1:] = integrator.advance(context.t, 0, steps // every, context.step * every)
         else:
             rows[1:] = integrator.advance(context.origin, context.done, steps, context.step, every)
 
@@ -77,22 +77,18 @@ class _Blocks:
             kernels = lambda: system.step_kernels(context.method.is_direct)  # noqa: E731
             executor = self._executors[len(states)] = KernelExecutor(kernels, context.method, x, u, context.step)
         executor.s.origin = context.origin
-        log, done = np.empty((steps // every, *x.shape)), 0
+        rows, done = executor.rows(steps // every), 0
         while True:
             executor.start(x, u)
-            rows = executor.rows((steps - done + done % every) // every)
-            begin = done
-            done += executor.advance(context.done + done, steps - done, rows, every, done % every)
-            kept = done // every - begin // every
-            log[begin // every : done // every] = executor.states(rows)[:kept]
+            done += executor.take_steps(context.done + done, steps - done, rows[done // every :], every, done % every)
             if done == steps:
                 break
             x = executor.x.copy()
             self._step_each(x, u, context.done + done)
             done += 1
             if done % every == 0:
-                log[done // every - 1] = x
-        states[:, 1:] = log.transpose(2, 0, 1)
+                rows[done // every - 1, :, : len(states)] = x
+        states[:, 1:] = rows[:, :, : len(states)].transpose(2, 0, 1)
 
     def _step_each(self, x: Array, u: Array, first: int) -> None:
         """Take one step of each state; combinations change only for states that a kernel rejects."""

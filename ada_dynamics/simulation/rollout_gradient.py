@@ -151,7 +151,7 @@ class AdjointExecutor(KernelExecutor):
     @cached_property
     def _backward(self) -> Callable[[int], int]:
         """Compiled loop, a function of the address of its state."""
-        assert self._compiled is not None and self._loop is not None  # which connects the kernels of the steps
+        assert self._compiled is not None
         rate, settle = self._system.step_kernels(self.method.is_direct, adjoint_quantity)
         self.s.pull = rate.native_address(SINGLE)
         self.s.pull_settle = None if settle is None else settle.native_address(SINGLE)
@@ -204,7 +204,7 @@ class RecordedTrajectory:
             executor.use_points(self._points)
             if not self._is_stored:
                 executor.x = state
-                executor.advance(first, end - first)
+                executor.take_steps(first, end - first)
             if not executor.adjoint(first, end - first, by_x, by_u, weights):
                 name = self.system.model.name
                 raise IntegrationError(f"model {name!r}: the gradient of the trajectory is not finite.")
@@ -259,7 +259,7 @@ class RecordedTrajectory:
         while True:
             if self._is_stored:
                 executor.use_points(self._points[done:])
-            done += executor.advance(done, until - done, rows[(done - first) // every :], every)
+            done += executor.take_steps(done, until - done, rows[(done - first) // every :], every)
             if done == until:
                 return
             row, x = done // self._hold, executor.x

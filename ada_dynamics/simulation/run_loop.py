@@ -103,13 +103,13 @@ class RunLoop:
         h = context.step
         before = self.integrator.x
         origin, first = context.origin, context.done - self._steps_here  # an event may change both
-        every = 1 if context.events or self.integrator.method.is_adaptive else context.log_every
-        if not self.recorders and not context.events and not self.integrator.method.is_adaptive:
+        every = 1 if context.events or context.method.is_adaptive else context.log_every
+        if not self.recorders and not context.events:
             every = 0  # rows are not needed
         phase = self._steps_here % every if every else 0
         lost = None
         try:
-            rows = self._advance(context.origin, context.done, steps, h, every, phase)
+            rows = self.integrator.advance(context.origin, context.done, steps, h, every, phase)
         except IntegrationError as problem:
             if problem.rows is None or not every:
                 raise
@@ -129,11 +129,6 @@ class RunLoop:
             self._steps_here += steps
         self.energy.follow(self.integrator.x, context.inputs.tau, steps)
 
-    def _advance(self, origin: float, first: int, steps: int, h: float, every: int, phase: int) -> Array:
-        if self.integrator.method.is_adaptive:
-            return self.integrator.advance_adaptively(origin, first, steps, h)
-        return self.integrator.advance(origin, first, steps, h, every, phase)
-
     def _shorter_steps(self, end: float) -> bool:
         """Integrate to a time with steps that end at discontinuities; return False if an event ended the run."""
         t = self.context.t
@@ -143,7 +138,7 @@ class RunLoop:
             if end - stop < ON_GRID * self.context.step:
                 stop = end
             before = self.integrator.x
-            self._advance(t, 0, 1, stop - t, 0, 0)
+            self.integrator.advance(t, 0, 1, stop - t, 0)
             if self.context.events:
                 self._locate_events(t, stop - t, before[None, :], self.integrator.x[None, :])
             self.energy.follow(self.integrator.x, self.context.inputs.tau, 1)
@@ -251,7 +246,7 @@ class RunLoop:
             nonlocal state
             self.integrator.x = x0
             if s > 0.0:
-                self._advance(start, 0, 1, s, 0, 0)
+                self.integrator.advance(start, 0, 1, s, 0)
             state = self.integrator.x
             return event.value(start + s, state[:nq], state[nq:])
 
