@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError, invalid
-from ada_dynamics.expr import Function, trace
+from ada_dynamics.expr import trace
 from ada_dynamics.expr.derivatives import directional
-from ada_dynamics.expr.evaluation import substitute
 from ada_dynamics.expr.graph import Expr
 from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature
@@ -111,32 +110,19 @@ def continuous_law(
     return law
 
 
-class Sampler:
-    """Calls a controller and checks its torques."""
+def checked_controller(controller: Controller | CompiledController, model: Model) -> Controller:
+    """Return the controller as a function whose torques are checked.
 
-    def __init__(self, model: Model, controller: Controller | CompiledController, period: float) -> None:
-        """Initialize the sampler.
+    The function raises a ControllerError if the controller raised an error, or did not return nv finite numbers.
+    """
+    call: Any = controller
+    if isinstance(controller, CompiledController):
+        kernel = controller.kernel(model)
+        call = lambda t, q, v: np.asarray(kernel.single(np.array([t]), q, v))  # noqa: E731
 
-        Args:
-            model: the robot.
-            controller: the controller.
-            period: time between two calls [s].
-        """
-        self.model = model
-        self.period = period
-        self._call: Any = controller
-        if isinstance(controller, CompiledController):
-            kernel = controller.kernel(model)
-            self._call = lambda t, q, v: np.asarray(kernel.single(np.array([t]), q, v))
-
-    def efforts(self, t: float, q: Array, v: Array) -> Array:
-        """Return the joint torques from time t on.
-
-        Raises:
-            ControllerError: the controller raised an error, or did not return nv finite numbers.
-        """
+    def efforts(t: float, q: Array, v: Array) -> Array:
         try:
-            given = self._call(t, q, v)
+            given = call(t, q, v)
         except AdaError:
             raise
         except Exception as problem:
@@ -144,9 +130,11 @@ class Sampler:
                 f"the controller failed at t = {t:.6g} s: {type(problem).__name__}: {problem}"
             ) from problem
         try:
-            return finite_array("torques", given, (self.model.nv,), where=f"the controller at t = {t:.6g} s: ")
+            return finite_array("torques", given, (model.nv,), where=f"the controller at t = {t:.6g} s: ")
         except InputError as problem:
             raise ControllerError(str(problem)) from None
+
+    return efforts
 
 
 def implicit_law(
@@ -162,30 +150,15 @@ def implicit_law(
         v: velocity.
         step: step length h [s].
     """
-    found = substitute(_with_slopes(tree, law), {"t": [t], "q": q, "v": v})
+    places = {body.v.start: body.q.start for body in tree.bodies if body.joint.nq == body.joint.nv == 1}
     efforts, armature = [], []
-    for tau, by_q, by_v, rate in zip(found["tau"], found["by_q"], found["by_v"], v, strict=True):
-        stiffness = expr.maximum(-by_q, 0.0)
-        damping = expr.maximum(-by_v, 0.0)
+    for i, (tau, rate) in enumerate(zip(law(t, q, v), v, strict=True)):
+        stiffness = expr.maximum(-_slope(tau, q[places[i]]), 0.0) if i in places else 0.0
+        damping = expr.maximum(-_slope(tau, rate), 0.0)
         efforts.append(tau - step * (stiffness * rate))
         armature.append(step * (damping + step * stiffness))
     return efforts, armature
 
 
-def _with_slopes(tree: Tree, law: Law) -> Function:
-    """Return τ and the derivative of each torque by the position and velocity of its joint; zero for other joints."""
-    places = [-1] * tree.nv
-    for one in tree.bodies:
-        if one.joint.nq == 1 and one.joint.nv == 1:
-            places[one.v.start] = one.q.start
-
-    def slope(effort: Scalar, variable: Scalar) -> Scalar:
-        return directional([effort], {variable: 1.0})[0] if isinstance(variable, Expr) else 0.0
-
-    def body(t: Vector, q: Vector, v: Vector) -> dict[str, list[Scalar]]:
-        tau = list(law(t[0], q, v))
-        by_q = [slope(effort, q[k]) if k >= 0 else 0.0 for effort, k in zip(tau, places, strict=True)]
-        by_v = [slope(effort, rate) for effort, rate in zip(tau, v, strict=True)]
-        return {"tau": tau, "by_q": by_q, "by_v": by_v}
-
-    return trace("law_with_slopes", {"t": 1, "q": tree.nq, "v": tree.nv}, body)
+def _slope(effort: Scalar, variable: Scalar) -> Scalar:
+    return directional([effort], {variable: 1.0})[0] if isinstance(variable, Expr) else 0.0

@@ -12,7 +12,7 @@ vector lane. Explicit steps without loads besides the torques are differentiated
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -109,40 +109,48 @@ def require_derivatives(context: SimulationContext) -> None:
         raise InputError(f"derivatives of steps need compiled kernels: {reason_for_fallback()}.")
 
 
-def _tangent_quantity(of: Quantity) -> Quantity:
-    """Return [f; ∂f/∂x dx + ∂f/∂u du] of [x; dx] and [u; du]."""
-    n, m = of.inputs["x"], of.inputs["u"]
-    inputs = {**of.inputs, "x": 2 * n, "u": 2 * m}
-    (result,), ((size,),) = of.shapes, of.shapes.values()
-    name = f"{of.name}_along"
+def derived_quantity(
+    of: Quantity, name: str, inputs: dict[str, int], size: int, results: Callable[[Function], Sequence[Scalar]]
+) -> Quantity:
+    """Return a quantity of other inputs whose results are derived from the graph of a quantity.
+
+    Args:
+        of: quantity with one result.
+        name: name of the new quantity.
+        inputs: names and lengths of its inputs.
+        size: number of its results.
+        results: function that returns the results of the graph.
+    """
+    (result,) = of.shapes
 
     def traced() -> Function:
         function = expand(of.trace())
-        x, u = (function.graph.vector(key, inputs[key]) for key in ("x", "u"))
-        seeds: dict[Expr, Scalar] = dict(zip([*x[:n], *u[:m]], [*x[n:], *u[m:]], strict=True))
-        values = function.outputs[result]
-        products = (*values, *directional(values, seeds))
-        shapes: dict[str, tuple[int, ...]] = {result: (2 * size,)}
-        return Function(name, function.graph, dict(inputs), {result: products}, shapes, function.guards)
+        outputs, shapes = {result: tuple(results(function))}, {result: (size,)}
+        return Function(name, function.graph, dict(inputs), outputs, dict(shapes), function.guards)
 
     def body(**given: Sequence[Scalar]) -> Traced:
         return Traced(substitute(traced(), given))
 
-    return Quantity(name, inputs, {result: (2 * size,)}, traced, body)
+    return Quantity(name, inputs, {result: (size,)}, traced, body)
+
+
+def _tangent_quantity(of: Quantity) -> Quantity:
+    """Return [f; ∂f/∂x dx + ∂f/∂u du] of [x; dx] and [u; du]."""
+    n, m, ((size,),) = of.inputs["x"], of.inputs["u"], of.shapes.values()
+
+    def results(function: Function) -> Sequence[Scalar]:
+        x, u = function.graph.vector("x", 2 * n), function.graph.vector("u", 2 * m)
+        (values,) = function.outputs.values()
+        seeds: dict[Expr, Scalar] = dict(zip([*x[:n], *u[:m]], [*x[n:], *u[m:]], strict=True))
+        return [*values, *directional(values, seeds)]
+
+    return derived_quantity(of, f"{of.name}_along", {**of.inputs, "x": 2 * n, "u": 2 * m}, 2 * size, results)
 
 
 def _side_by_side(x: Array, changes: Array) -> Array:
     """Return columns [x; change] of all changes (N, n, m) of all rows of x (N, n)."""
     count, n, m = changes.shape
     return np.concatenate([np.repeat(x.T, m, axis=1), changes.transpose(1, 0, 2).reshape(n, count * m)])
-
-
-class _LinearMap(NamedTuple):
-    """Steps of N states, linearized: d⁺ = A d + B dτ with d = [d_q; d_v]."""
-
-    after: Array  # (N, n)
-    A: Array  # (N, 2 nv, 2 nv)
-    B: Array  # (N, 2 nv, nv)
 
 
 class LinearizedSteps:
@@ -155,14 +163,18 @@ class LinearizedSteps:
         serves = StepMatrices.serve(system, self.method)
         self._matrices = StepMatrices(system, self.method, self.h) if serves else None
 
-    def derivatives(self, X: Array, tau: Array, steps: int, T: Array) -> _LinearMap:
-        """Linearize a number of steps of each state, from the times T on."""
+    def derivatives(self, X: Array, tau: Array, steps: int, T: Array) -> tuple[Array, Array, Array]:
+        """Linearize steps of each state, from the times T on: d⁺ = A d + B dτ with d = [d_q; d_v].
+
+        Returns:
+            States after the steps, (N, n); A, (N, 2 nv, 2 nv); and B, (N, 2 nv, nv).
+        """
         if self.system.equations.combination_size and steps > 1:  # combinations may change between the steps
-            found = self.derivatives(X, tau, 1, T)
+            X, A, B = self.derivatives(X, tau, 1, T)
             for step in range(1, steps):
-                later = self.derivatives(found.after, tau, 1, T + step * self.h)
-                found = _LinearMap(later.after, later.A @ found.A, later.A @ found.B + later.B)
-            return found
+                X, A_now, B_now = self.derivatives(X, tau, 1, T + step * self.h)
+                A, B = A_now @ A, A_now @ B + B_now
+            return X, A, B
         U = self.inputs(X, tau)
         advance, together = self._advance_directions, max(1, BLOCK_SIZE // (3 * self.model.nv))
         if self._matrices is not None and len(X) * self.model.nv**2 > MATRICES_FROM:
@@ -179,7 +191,7 @@ class LinearizedSteps:
         moved[:, nv:] = changes[:, self.tree.nq :]
         for q, v, rates in position_rate_blocks(self.tree, after):
             moved[:, v] = changes[:, q] if rates is None else velocities_of(rates) @ changes[:, q]
-        return _LinearMap(after, *np.split(moved, [2 * nv], axis=-1))
+        return after, moved[..., : 2 * nv], moved[..., 2 * nv :]
 
     def inputs(self, X: Array, tau: Array) -> Array:
         """Return rows of u, with combinations of redundant constraints for the states X."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, invalid
-from ada_dynamics.simulation.options import as_tuple
 
 RELATIVE = 4e-16  # relative tolerance of the time of an event
 _MOST_TRIALS = 100
@@ -62,16 +61,6 @@ class Event:
         """Return True if the function passes through zero between two values; an initial zero does not count."""
         rises, falls = before < 0.0 <= after, before > 0.0 >= after
         return (rises and self.direction >= 0) or (falls and self.direction <= 0)
-
-
-def checked_events(events: object) -> tuple[Event, ...]:
-    """Return the events as a tuple after a check."""
-    found = []
-    for i, event in enumerate(as_tuple("events", events)):
-        if not isinstance(event, Event):
-            raise invalid(f"events[{i}]", event, "an Event(name, function)")
-        found.append(event)
-    return tuple(found)
 
 
 def zero_between(function: Callable[[float], float], a: float, b: float, at_a: float, at_b: float) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.errors import InputError, invalid, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.control import CompiledController, Sampler
+from ada_dynamics.simulation.control import CompiledController, Controller
 from ada_dynamics.simulation.methods import Rates
 from ada_dynamics.simulation.options import as_tuple, finite_array, is_positive
 from ada_dynamics.simulation.servos import JointServos, ServoBank
@@ -189,7 +189,8 @@ class Forces:
 
     def __post_init__(self) -> None:
         """Check the types."""
-        object.__setattr__(self, "external", as_tuple("external", self.external))
+        profiles = as_tuple("external", self.external, WrenchProfile, "a profile, such as half_sine(...)")
+        object.__setattr__(self, "external", profiles)
         wanted: list[tuple[str, object, type, str]] = [
             ("contact", self.contact, Contact, "a Contact, such as Contact.of_soles(model)"),
             ("stops", self.stops, JointStops, "JointStops"),
@@ -198,9 +199,6 @@ class Forces:
         for name, given, kind, requirement in wanted:
             if given is not None and not isinstance(given, kind):
                 raise invalid(name, given, requirement)
-        for i, profile in enumerate(self.external):
-            if not isinstance(profile, WrenchProfile):
-                raise invalid(f"external[{i}]", profile, "a profile, such as half_sine(...)")
         if not is_positive(self.friction_speed):
             raise invalid("friction_speed", self.friction_speed, "a positive velocity [rad/s, m/s]")
 
@@ -231,13 +229,6 @@ class Forces:
         return friction | ({} if self.stops is None else {"stops": asdict(self.stops)})
 
 
-class Push(NamedTuple):
-    """Rectangular external wrench that began during the simulation."""
-
-    profile: WrenchProfile
-    where: AppliedWrench
-
-
 class Inputs:
     """Input u of a system: constant between two discontinuities, except for the profiles, which depend on time."""
 
@@ -245,32 +236,34 @@ class Inputs:
         self,
         system: System,
         profiles: Sequence[WrenchProfile],
-        sampler: Sampler | None,
         tau: Array,
         servos: ServoBank | None = None,
+        controller: Controller | None = None,
+        period: float = np.inf,
     ) -> None:
         """Initialize the inputs.
 
         Args:
             system: the system.
             profiles: external wrenches over time.
-            sampler: sampler of the controller; None without a controller.
-            tau: constant joint torques, which a sampler replaces.
+            tau: constant joint torques, which a controller replaces.
             servos: servos of the simulation.
+            controller: controller, see `checked_controller`.
+            period: time between two calls of the controller [s].
         """
         self._system = system
         self._model = system.model
         self._profiles = profiles
-        self._sampler = sampler
+        self._controller, self._period = controller, period
         self.servos = servos
         self._constant = tau
-        self._breaks = np.unique(np.concatenate([np.zeros(0), *(p.breaks() for p in profiles)]))
+        self._breaks = sorted({time for profile in profiles for time in profile.breaks()})
         self.restart()
 
     @property
     def changes(self) -> bool:
         """True if u changes without a call from outside."""
-        return self._sampler is not None or self.servos is not None or bool(self._profiles)
+        return self._controller is not None or self.servos is not None or bool(self._profiles)
 
     def restart(self) -> None:
         """Discard the calls of the controller and all pushes."""
@@ -278,7 +271,7 @@ class Inputs:
         self._next_call: float | None = None
         self._kept: Array | None = None
         self._kept_kind: tuple[int, float | None, int] = (0, None, 0)
-        self._pushes: list[Push] = []
+        self._pushes: list[tuple[WrenchProfile, AppliedWrench]] = []  # that began during the simulation
 
     def push(self, link: str, wrench: ArrayLike, t: float, duration: float, frame: str, replaces: bool) -> None:
         """Apply a wrench at the origin of a link from t on; it replaces earlier pushes or is added to them."""
@@ -287,8 +280,8 @@ class Inputs:
         profile = rectangle(link, wrench, t, duration, frame=frame)
         where = profile.resolve(self._model, self._system.equations.tree)
         if replaces:
-            self._pushes = [push for push in self._pushes if push.profile.link != link]
-        self._pushes.append(Push(profile, where))
+            self._pushes = [push for push in self._pushes if push[0].link != link]
+        self._pushes.append((profile, where))
 
     # --- over time ----------------------------------------------------------------------------------------------
     @property
@@ -299,15 +292,15 @@ class Inputs:
     @property
     def is_steady(self) -> bool:
         """True if u is constant until it is changed from outside."""
-        return self._sampler is None and not self.has_wrenches
+        return self._controller is None and not self.has_wrenches
 
     def at(self, t: float, q: Array, v: Array) -> Array:
         """Return u from time t on; the controller is called if it is due."""
-        if self._sampler is not None and (self._next_call is None or t >= self._next_call - _SAME_TIME):
-            self.tau = self._sampler.efforts(t, q, v)
-            self._next_call = t + self._sampler.period
+        if self._controller is not None and (self._next_call is None or t >= self._next_call - _SAME_TIME):
+            self.tau = self._controller(t, q, v)
+            self._next_call = t + self._period
         if self._pushes:
-            self._pushes = [p for p in self._pushes if p.profile.end > t + _SAME_TIME]
+            self._pushes = [push for push in self._pushes if push[0].end > t + _SAME_TIME]
         kind = (self.servos.changes if self.servos else 0, self._next_call, len(self._pushes))
         if self._kept is not None and not self._pushes and not self._profiles and kind == self._kept_kind:
             return self._kept
@@ -319,25 +312,22 @@ class Inputs:
 
     def pushes_end(self, t: float) -> bool:
         """Return True if a push ends at t."""
-        return any(push.profile.end <= t + _SAME_TIME for push in self._pushes)
+        return any(profile.end <= t + _SAME_TIME for profile, _ in self._pushes)
 
     def next_break(self, t: float) -> float:
         """Return the time of the next discontinuity of u."""
-        times: list[float] = []
-        if len(self._breaks):
-            later = self._breaks[self._breaks > t + _SAME_TIME]
-            times += [float(later[0])] if len(later) else []
+        times = [end for end in self._breaks if end > t + _SAME_TIME][:1]
         if self._next_call is not None:
             times.append(self._next_call)
-        times += [min(p.profile.end, t + TURNING) if p.where.is_world else p.profile.end for p in self._pushes]
+        times += [min(push.end, t + TURNING) if where.is_world else push.end for push, where in self._pushes]
         return min(times, default=np.inf)
 
     def timing(self, t: float) -> dict[str, object]:
         """Return the control period and its start, and the times at which wrenches start and end, for the log."""
-        times = sorted({*self._breaks[self._breaks > t].tolist(), *(push.profile.end for push in self._pushes)})
-        found: dict[str, object] = {"wrench_breaks": times} if times else {}
-        if self._sampler is not None:
-            found["control_period"] = float(self._sampler.period)
+        times = {time for time in self._breaks if time > t}.union(push.end for push, _ in self._pushes)
+        found: dict[str, object] = {"wrench_breaks": sorted(times)} if times else {}
+        if self._controller is not None:
+            found["control_period"] = self._period
             found["control_start"] = t if self._next_call is None else float(self._next_call)
         return found
 
@@ -348,10 +338,10 @@ class Inputs:
         at = q.tolist()
         world = poses(tree, transforms(tree, at))
         wrenches = np.zeros((len(tree.bodies), 6))
-        for push in self._pushes:
-            if push.where.body >= 0:
-                local = on_body(push.where, world[push.where.body], push.profile.wrench)
-                wrenches[push.where.body] += [*local.force, *local.moment]
+        for push, where in self._pushes:
+            if where.body >= 0:
+                local = on_body(where, world[where.body], push.wrench)
+                wrenches[where.body] += [*local.force, *local.moment]
         return wrenches.ravel()
 
     # --- for the log --------------------------------------------------------------------------------------------
@@ -363,8 +353,8 @@ class Inputs:
             parameters = list(u[:, nv + PARAMETERS * i : nv + PARAMETERS * (i + 1)].T)
             rows = np.array([np.broadcast_to(x, t.shape) for x in profile_wrench(parameters, t)], dtype=float).T
             self._add(total, profile, rows, q)
-        for push in self._pushes:
-            self._add(total, push.profile, np.tile(push.profile.wrench, (len(t), 1)), q)
+        for push, _ in self._pushes:
+            self._add(total, push, np.tile(push.wrench, (len(t), 1)), q)
         return total
 
     def _add(self, total: dict[str, Array], profile: WrenchProfile, rows: Array, q: Array) -> None:

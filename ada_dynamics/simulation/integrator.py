@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numerical integration of a system: compiled loops, with single steps on NumPy arrays where a kernel fails.
 
-`KernelExecutor` calls the loops of `jit.integrator` around compiled kernels, for one state or a batch of states. Kernels
+`KernelExecutor` calls the loops of `jit.integrator` around kernels, for one state or a batch of states. Kernels
 fail near singular configurations of loops, where the rank-revealing solver computes the accelerations: the `Integrator`
 takes such a step on arrays and then continues the compiled loop.
 """

@@ -121,32 +121,20 @@ class LogBuffer:
 
     Example::
 
-        buffer = LogBuffer(model, info={"integrator": "rkf45", "step": 1e-3})
+        buffer = LogBuffer(model)
         buffer.append(LogRows(model, t, q, v, a, tau, external={"hand": w}))
         log = Log(**buffer.content())  # later rows do not change it
     """
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        keep: bool = True,
-        contact_frames: Mapping[str, ContactFrame] | None = None,
-        info: Mapping[str, Any] | None = None,
-        dynamics: Dynamics | None = None,
-    ) -> None:
+    def __init__(self, model: Model, keep: bool = True) -> None:
         """Initialize an empty buffer.
 
         Args:
             model: the robot.
             keep: whether all rows are kept in memory; if False, only the first and the last row, for long recordings.
-            contact_frames: see `Log`.
-            info: see `Log`.
-            dynamics: see `Log`.
         """
-        self._model, self._keep, self._info = model, keep, info or {}
-        self._facts = {"contact_frames": contact_frames, "dynamics": dynamics}
-        self._blocks: list[LogRows] = []
+        self._keep = keep
+        self._blocks = [LogRows(model, [], np.zeros((0, model.nq)), np.zeros((0, model.nv)))]
         self._events: list[EventRecord] = []
         self._singular: list[float] = []
 
@@ -157,30 +145,18 @@ class LogBuffer:
         if self._keep:
             self._blocks.append(rows)
         elif len(rows):
-            if not self._blocks and len(rows) > 1:
+            if len(self._blocks) == 1 and len(rows) > 1:
                 self._blocks.append(LogRows(**selected(rows, slice(1))))
-            self._blocks[1:] = [LogRows(**selected(rows, slice(-1, None)))]
+            self._blocks[2:] = [LogRows(**selected(rows, slice(-1, None)))]
 
-    def content(self, **info: Any) -> dict[str, Any]:
-        """Return the arguments of `Log` for all rows so far, with additional information."""
-        model = self._model
-        blocks = [LogRows(model, [], np.zeros((0, model.nq)), np.zeros((0, model.nv))), *self._blocks]
-
-        def wrenches(of: str) -> dict[str, Array]:
-            given = [getattr(block, of) for block in blocks]
-            zeros = [np.zeros((len(block), 6)) for block in blocks]
-            return {
-                name: np.concatenate([own.get(name, none) for own, none in zip(given, zeros, strict=True)])
-                for name in dict.fromkeys(name for own in given for name in own)
-            }
-
-        return {
-            "model": model,
-            **{name: np.concatenate([getattr(block, name) for block in blocks]) for name in ARRAYS},
-            "external": wrenches("external"),
-            "contact_wrenches": wrenches("contact_wrenches"),
-            "events": self._events,
-            "singular": self._singular,
-            "info": {**self._info, **info},
-            **self._facts,
-        }
+    def content(self) -> dict[str, Any]:
+        """Return model, rows and events so far as arguments of `Log`."""
+        blocks = self._blocks
+        found: dict[str, Any] = {"model": blocks[0].model, "events": self._events, "singular": self._singular}
+        for array in ARRAYS:
+            found[array] = np.concatenate([getattr(block, array) for block in blocks])
+        for wrenches in ("external", "contact_wrenches"):
+            parts = [(getattr(block, wrenches), np.zeros((len(block), 6))) for block in blocks]
+            names = dict.fromkeys(name for given, _ in parts for name in given)
+            found[wrenches] = {name: np.concatenate([given.get(name, none) for given, none in parts]) for name in names}
+        return found

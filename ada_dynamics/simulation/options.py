@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, NoReturn, SupportsIndex
+from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, invalid
+
+T = TypeVar("T")
 
 
 def is_positive(value: object) -> bool:
@@ -54,11 +56,15 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | str, ...]) -> bool:
     return len(shape) == len(wanted) and all(same)
 
 
-def as_tuple(name: str, given: object) -> tuple[object, ...]:
-    """Return a sequence as a tuple; a single object is rejected."""
+def as_tuple(name: str, given: object, kind: type[T], required: str) -> tuple[T, ...]:
+    """Return a sequence as a tuple after a check of the type of its elements."""
     if not isinstance(given, Iterable):
         raise invalid(name, given, f"a list: {name}=[...]")
-    return tuple(given)
+    found = tuple(given)
+    for i, one in enumerate(found):
+        if not isinstance(one, kind):
+            raise invalid(f"{name}[{i}]", one, required)
+    return found
 
 
 class NotCopyable:

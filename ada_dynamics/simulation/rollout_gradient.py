@@ -9,7 +9,7 @@ backward pass, which needs memory for (s + 1) √N states.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import isqrt
 from typing import NamedTuple
@@ -21,20 +21,18 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.arguments import as_array
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError, SingularConfigurationError
-from ada_dynamics.expr import Function, Traced, gradient
-from ada_dynamics.expr.evaluation import expand, substitute
+from ada_dynamics.expr import Function, gradient
 from ada_dynamics.jit.integrator import backward_table
 from ada_dynamics.jit.scalar import SINGLE
 from ada_dynamics.simulation.context import SimulationContext, closed_states
-from ada_dynamics.simulation.control import Vector
 from ada_dynamics.simulation.derivative_matrices import position_rate_blocks, velocities_of
-from ada_dynamics.simulation.derivatives import LinearizedSteps, require_derivatives
+from ada_dynamics.simulation.derivatives import LinearizedSteps, derived_quantity, require_derivatives
 from ada_dynamics.simulation.integrator import IntegrationError, KernelExecutor, padded
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.options import finite_array, whole_steps
 from ada_dynamics.simulation.rollout import Rollout
 from ada_dynamics.simulation.system import System
-from ada_dynamics.spatial.vector import ZERO
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 STORED = 2**21  # numbers in the points of all stages, 16 MiB
 KEPT = 64  # minimum number of steps between two checkpoints
@@ -85,21 +83,13 @@ def _refuse_terminal_events(context: SimulationContext, path: Rollout) -> None:
 def adjoint_quantity(of: Quantity) -> Quantity:
     """Return [wᵀ ∂f/∂x; wᵀ ∂f/∂u] of [x; w] and u."""
     n, m = of.inputs["x"], of.inputs["u"]
-    inputs, (result,) = {**of.inputs, "x": 2 * n}, of.shapes
-    name = f"{of.name}_against"
 
-    def traced() -> Function:
-        function = expand(of.trace())
-        x, u = (function.graph.vector(key, inputs[key]) for key in ("x", "u"))
-        values = function.outputs[result]
-        product = sum((w * value for w, value in zip(x[n:], values, strict=True)), ZERO)
-        products = tuple(gradient(product, [*x[:n], *u]))
-        return Function(name, function.graph, dict(inputs), {result: products}, {result: (n + m,)}, function.guards)
+    def results(function: Function) -> Sequence[Scalar]:
+        x, u = function.graph.vector("x", 2 * n), function.graph.vector("u", m)
+        (values,) = function.outputs.values()
+        return gradient(sum((w * value for w, value in zip(x[n:], values, strict=True)), ZERO), [*x[:n], *u])
 
-    def body(**given: Vector) -> Traced:
-        return Traced(substitute(traced(), given))
-
-    return Quantity(name, inputs, {result: (n + m,)}, traced, body)
+    return derived_quantity(of, f"{of.name}_against", {**of.inputs, "x": 2 * n}, n + m, results)
 
 
 class AdjointExecutor(KernelExecutor):

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,22 +31,19 @@ from ada_dynamics.simulation.context import (
     initial_state,
     require_determinate,
 )
-from ada_dynamics.simulation.control import CompiledController, Controller, Sampler, continuous_law
+from ada_dynamics.simulation.control import CompiledController, Controller, checked_controller, continuous_law
 from ada_dynamics.simulation.derivatives import StepDerivatives, step_derivatives
-from ada_dynamics.simulation.events import Event, checked_events
+from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.forces import Axes, Forces, Inputs, WrenchProfile
 from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.log import Log, LogBuffer
 from ada_dynamics.simulation.methods import IntegratorName, Method, method_for, warn_if_unstable
-from ada_dynamics.simulation.options import NotCopyable, finite_array, is_positive, whole_steps
+from ada_dynamics.simulation.options import NotCopyable, as_tuple, finite_array, is_positive, whole_steps
 from ada_dynamics.simulation.rollout import Rollout, SimulationBatch
 from ada_dynamics.simulation.rollout_gradient import TrajectoryGradient, rollout_vjp
 from ada_dynamics.simulation.run_loop import RunLoop
 from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.system import System, tree_of
-
-if TYPE_CHECKING:
-    from ada_dynamics.simulation.record.recorder import McapRecorder
 
 PathLike = str | os.PathLike[str]
 _NOTHING = np.zeros(0)
@@ -144,7 +140,7 @@ class Simulation(NotCopyable):
         self.step_length, log_every = float(step), whole_steps("log_every", log_every)
         law = continuous_law(controller, control_period, tau)
         self.forces = forces = Forces(contact, stops, friction_speed, external, servos, pushable)
-        watched = checked_events(events)
+        watched = as_tuple("events", events, Event, "an Event(name, function)")
         if not isinstance(model, Model):
             raise invalid("model", model, "a Model, such as ada.load('pa10')")
         self.model = model = model if gravity is None else with_gravity(model, gravity)
@@ -156,13 +152,11 @@ class Simulation(NotCopyable):
         warn_if_unstable(self.method, self.step_length, rates, model.name)
         system = System(model, self.dynamics, forces.loads(model, tree_of(self.dynamics), bank, law))
         constant = finite_array("tau", np.zeros(model.nv) if tau is None else tau, (model.nv,))
-        sampler = None
-        if controller is not None and law is None:
-            sampler = Sampler(model, controller, float(control_period or step))
+        sampled = None if controller is None or law is not None else checked_controller(controller, model)
         self.context = SimulationContext(
             system,
             Integrator(system, self.method, tolerance),
-            Inputs(system, forces.external, sampler, constant, bank),
+            Inputs(system, forces.external, constant, bank, sampled, float(control_period or step)),
             self.step_length,
             log_every,
             contact,
@@ -280,15 +274,20 @@ class Simulation(NotCopyable):
         began = time.perf_counter()
         frames, info = contact_frames(self.contact), self.info()
         own = self.dynamics if self.dynamics.model is self.model else None
-        buffer = LogBuffer(self.model, keep=keep, contact_frames=frames, info=info, dynamics=own)
-        recorder: McapRecorder | None = None
+        buffer = LogBuffer(self.model, keep)
+        receivers = [buffer.append]
+        recorder = None
         if record is not None:
             from ada_dynamics.simulation.record.recorder import McapRecorder
 
             recorder = McapRecorder(record, self.model, contact_frames=frames, info=info, dynamics=self.dynamics)
-        # the recorder last, because a full disk ends the run
-        receivers = [buffer.append] if recorder is None else [buffer.append, recorder.append]
+            receivers.append(recorder.append)  # the last one, because a full disk ends the run
         run = RunLoop(self.context, self._energy, receivers)
+
+        def log() -> Log:
+            figures = run.figures(began)
+            return Log(**buffer.content(), contact_frames=frames, info={**info, **figures}, dynamics=own)
+
         try:
             with reporting(progress, f"simulating {self.model.name}", duration, "s") as run.progress:
                 run.until(self.t + duration)
@@ -296,12 +295,12 @@ class Simulation(NotCopyable):
             if isinstance(problem, Exception):
                 with suppress(AdaError):  # the recording may have failed
                     run.flush()
-                problem.log = Log(**buffer.content(**run.figures(began)))  # type: ignore[attr-defined]
+                problem.log = log()  # type: ignore[attr-defined]
             raise
         finally:
             if recorder is not None:
                 recorder.close(run.figures(began))
-        return Log(**buffer.content(**run.figures(began)))
+        return log()
 
     def step(self, n: int = 1) -> None:
         """Take n steps without a log."""

@@ -299,15 +299,17 @@ def read_log(path: Path) -> dict[str, Any]:
         raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.") from None
     except _UnusableError as failure:
         raise RecordingError(f"{path} contains an invalid recording: {failure}.") from None
-    if reading.buffer is None:
+    if reading.buffer is None or reading.columns is None:
         raise RecordingError(
             f"{path} is an MCAP file, but not a recording of this library: it has no metadata {METADATA!r}"
             + (f" ({problem})." if problem else ".")
         )
     if not problem and reading.ending is None:
         problem = "its recorder could not write its end: the disk was full"
-    ending = reading.ending or {}
-    content = reading.buffer.content(**{**ending, "complete": not problem and bool(ending.get("complete", True))})
+    content, ending = reading.buffer.content(), reading.ending or {}
+    is_complete = not problem and bool(ending.get("complete", True))
+    content["contact_frames"] = reading.columns.contact_frames
+    content["info"] = {**reading.columns.info, **ending, "complete": is_complete}
     if problem:
         t = content["t"]
         rows = f"{len(t)} rows up to t = {t[-1]:g} s" if len(t) else "no row"
@@ -331,7 +333,7 @@ class _Reading:
                 self.ending = dict(json.loads(texts["info"]))
             elif name == METADATA:
                 self.columns = now = columns_of_texts(texts)
-                self.buffer = self.buffer or LogBuffer(now.model, contact_frames=now.contact_frames, info=now.info)
+                self.buffer = self.buffer or LogBuffer(now.model)
                 self.buffer.append(now.rows(np.zeros((0, now.width)), [], []))  # wrenches, also without rows
         except (ValueError, KeyError, TypeError, RecursionError, ModelError) as problem:
             raise _UnusableError(str(problem)) from None

@@ -43,7 +43,7 @@ def test_numbers_that_are_not_finite_are_recorded_as_they_are(tmp_path):
 
 def test_wrenches_that_are_new_in_the_middle_of_a_recording_are_in_it(tmp_path):
     log = motion("arm")
-    path, buffer = tmp_path / "run.mcap", LogBuffer(log.model, contact_frames=log.contact_frames)
+    path, buffer = tmp_path / "run.mcap", LogBuffer(log.model)
     with McapRecorder(path, log.model, contact_frames=log.contact_frames) as recorder:
         for i in range(0, 60, 10):
             rows = slice(i, i + 10)
@@ -58,7 +58,7 @@ def test_wrenches_that_are_new_in_the_middle_of_a_recording_are_in_it(tmp_path):
                         contact_wrenches=contact,
                     )
                 )
-    assert_same(Log.load(path), Log(**buffer.content()))
+    assert_same(Log.load(path), Log(**buffer.content(), contact_frames=log.contact_frames))
     forces = [m.wrench.force.x for _, m in decoded(path)["/wrench/link_2"]]
     assert forces == log.external["link_2"][20:, 0].tolist()
 
