@@ -21,6 +21,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError, invalid
 from ada_dynamics.expr import trace
 from ada_dynamics.expr.derivatives import directional
+from ada_dynamics.expr.evaluation import substitute
 from ada_dynamics.expr.graph import Expr
 from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature
@@ -151,14 +152,22 @@ def implicit_law(
         step: step length h [s].
     """
     places = {body.v.start: body.q.start for body in tree.bodies if body.joint.nq == body.joint.nv == 1}
+
+    def slope(effort: Scalar, variable: Scalar) -> Scalar:
+        return directional([effort], {variable: 1.0})[0] if isinstance(variable, Expr) else 0.0
+
+    def with_slopes(t: Vector, q: Vector, v: Vector) -> dict[str, list[Scalar]]:
+        tau = list(law(t[0], q, v))
+        by_q = [slope(effort, q[places[i]]) if i in places else 0.0 for i, effort in enumerate(tau)]
+        return {"tau": tau, "by_q": by_q, "by_v": [slope(effort, rate) for effort, rate in zip(tau, v, strict=True)]}
+
+    # a graph of its own has slopes for arguments that are numbers, too
+    function = trace("law_with_slopes", {"t": 1, "q": tree.nq, "v": tree.nv}, with_slopes)
+    found = substitute(function, {"t": [t], "q": q, "v": v})
     efforts, armature = [], []
-    for i, (tau, rate) in enumerate(zip(law(t, q, v), v, strict=True)):
-        stiffness = expr.maximum(-_slope(tau, q[places[i]]), 0.0) if i in places else 0.0
-        damping = expr.maximum(-_slope(tau, rate), 0.0)
+    for tau, by_q, by_v, rate in zip(found["tau"], found["by_q"], found["by_v"], v, strict=True):
+        stiffness = expr.maximum(-by_q, 0.0)
+        damping = expr.maximum(-by_v, 0.0)
         efforts.append(tau - step * (stiffness * rate))
         armature.append(step * (damping + step * stiffness))
     return efforts, armature
-
-
-def _slope(effort: Scalar, variable: Scalar) -> Scalar:
-    return directional([effort], {variable: 1.0})[0] if isinstance(variable, Expr) else 0.0
