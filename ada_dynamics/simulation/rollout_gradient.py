@@ -25,8 +25,13 @@ from ada_dynamics.expr import Function, gradient
 from ada_dynamics.jit.integrator import backward_table
 from ada_dynamics.jit.scalar import SINGLE
 from ada_dynamics.simulation.context import SimulationContext, closed_states
-from ada_dynamics.simulation.derivative_matrices import position_rate_blocks, velocities_of
-from ada_dynamics.simulation.derivatives import LinearizedSteps, derived_quantity, require_derivatives
+from ada_dynamics.simulation.derivatives import (
+    LinearizedSteps,
+    derived_quantity,
+    position_rate_blocks,
+    require_derivatives,
+    velocities_of,
+)
 from ada_dynamics.simulation.integrator import IntegrationError, KernelExecutor, padded
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.options import finite_array, whole_steps
