@@ -82,15 +82,26 @@ class SimulationContext:
             return self.inputs.tau.copy()
         return np.asarray(self.inputs.tau + efforts.single(self.integrator.x, self.inputs.at(self.t, self.q, self.v)))
 
-    def restart(self, q: Array, v: Array, t: float) -> None:
+    def restart(self, x: Array, t: float) -> None:
         """Continue from a state without history."""
         self.set_time(t)
-        self.integrator.restart(np.concatenate([q, v]))
+        self.integrator.restart(x)
         self.inputs.restart()
 
     def set_time(self, t: float) -> None:
         """Start a new grid of time."""
         self.origin, self.done = self.time(t), 0
+
+    def refuse_terminal_events(self) -> None:
+        """Raise an InputError if an event ends runs, for calculations that do not locate events."""
+        for event in self.events:
+            if event.terminal:
+                raise InputError(
+                    f"event {event.name!r} is terminal, and only run() locates events; use it, or a simulation without "
+                    "this event.",
+                    field="events",
+                    value=event.name,
+                )
 
 
 # --- initial state ----------------------------------------------------------------------------------------------------
@@ -100,8 +111,8 @@ def initial_state(
     v: ArrayLike | None,
     algorithm: Algorithm,
     dynamics: Dynamics | None,
-) -> tuple[Dynamics, tuple[Array, Array]]:
-    """Return the dynamics of a simulation, given or new ones, and its closed initial state after checks."""
+) -> tuple[Dynamics, Array]:
+    """Return the dynamics of a simulation, given or new ones, and its closed initial state [q; v] after checks."""
     (q0, v0), own = checked_start(model, q, v), frictionless(model)
     if dynamics is None:
         dynamics = dynamics_for(own, algorithm, q0)
@@ -114,7 +125,7 @@ def initial_state(
             "friction differ. Omit it, or use algorithm=.",
             field="dynamics",
         )
-    return dynamics, closed_start(model, dynamics, q0, v0)
+    return dynamics, closed_states(model, dynamics, q0[None], v0[None])[0]
 
 
 def checked_start(
@@ -134,12 +145,6 @@ def checked_start(
     if problems:
         raise InputError(f"q is not a configuration of model {model.name!r}: {'; '.join(problems)}.", field="q")
     return q0, v0
-
-
-def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return a state projected onto the loop constraints, see `closed_states`."""
-    (x,) = closed_states(model, dynamics, q[None], v[None])
-    return x[: model.nq], x[model.nq :]
 
 
 def closed_states(model: Model, dynamics: Dynamics, q: Array, v: Array) -> Array:

@@ -120,14 +120,7 @@ class SimulationBatch(NotCopyable):
             v: initial velocities; zero if None.
             t: initial time; the current time of the simulation by default [s].
         """
-        for event in context.events:
-            if event.terminal:
-                raise InputError(
-                    f"event {event.name!r} is terminal, and batches do not locate events; use run(), or a simulation "
-                    "without this event.",
-                    field="events",
-                    value=event.name,
-                )
+        context.refuse_terminal_events()
         self._context = replace(context, origin=context.time(t), done=0)
         self._blocks = _Blocks(self._context)
         self._x = _initial_states(context, q, v)

@@ -57,6 +57,7 @@ def rollout_vjp(
     """Implementation of `Simulation.rollout_vjp`."""
     model, count = context.system.model, whole_steps("hold", hold)
     require_derivatives(context)
+    context.refuse_terminal_events()
     velocity = np.zeros(model.nv) if v is None else v
     start = (as_array("q", q, model.nq, model), as_array("v", velocity, model.nv, model))
     if any(x.ndim != 1 for x in start):
@@ -71,18 +72,7 @@ def rollout_vjp(
         if robust is None:
             raise
         found = RecordedTrajectory(context, robust, x, efforts, count, context.time(t))
-    path = Rollout(found.t, found.states[:, : model.nq].copy(), found.states[:, model.nq :].copy())
-    _refuse_terminal_events(context, path)
-    return path, found.gradient
-
-
-def _refuse_terminal_events(context: SimulationContext, path: Rollout) -> None:
-    for event in (one for one in context.events if one.terminal):
-        values = [event.value(*row) for row in zip(path.t.tolist(), path.q, path.v, strict=True)]
-        for t, before, after in zip(path.t, values[:-1], values[1:], strict=False):
-            if event.happens(before, after):
-                text = f"event {event.name!r} ends the simulation after t = {t:g} s; use fewer rows."
-                raise InputError(text, field="tau")
+    return Rollout(found.t, found.states[:, : model.nq].copy(), found.states[:, model.nq :].copy()), found.gradient
 
 
 def adjoint_quantity(of: Quantity) -> Quantity:

@@ -61,42 +61,32 @@ class RunLoop:
     def until(self, end: float) -> None:
         """Integrate to the time `end`; the last step is shortened if `end` is not on the grid of time."""
         context = self.context
-        h = context.step
-        while not self._ended:
-            left = (end - context.t) / h
-            whole = int(left + ON_GRID)
-            if whole < 1:
-                if left > ON_GRID:
-                    self._update_input(context.t)
-                    if self._steps_here % context.log_every == 0:
-                        self._log_present(context.t)
-                    if self._shorter_steps(end):
-                        context.set_time(end)
-                break
-            self._segment(whole)
+        while not self._ended and end - context.t > ON_GRID * context.step:
+            self._segment(end)
             if self.progress is not None:
                 self.progress(context.t - self.begin)
         self._log_present(context.t)
         self.flush()
         self.energy.check(self.integrator.x[None])
 
-    def _segment(self, most: int) -> None:
-        """Take whole steps up to the next discontinuity of the input, or one step that contains a discontinuity."""
+    def _segment(self, end: float) -> None:
+        """Take whole steps up to the next discontinuity of the input, or one step that contains it or the end."""
         context = self.context
         h, t = context.step, context.t
         self._update_input(t)
         if self._steps_here % context.log_every == 0:
             self._log_present(t)
-        to_break = (context.inputs.next_break(t) - t) / h
-        steps = min(most, CHUNK_WITH_EVENTS if context.events else CHUNK)
-        if to_break < 1.0 - ON_GRID:
+        left, to_break = (end - t) / h, (context.inputs.next_break(t) - t) / h
+        if left < 1.0 - ON_GRID:
+            if self._shorter_steps(end):
+                context.set_time(end)
+        elif to_break < 1.0 - ON_GRID:
             if self._shorter_steps(t + h):
                 context.done += 1
                 self._steps_here += 1
-            return
-        if to_break < np.inf:
-            steps = max(1, min(steps, int(to_break + ON_GRID)))
-        self._whole_steps(t, steps)
+        else:
+            most = CHUNK_WITH_EVENTS if context.events else CHUNK
+            self._whole_steps(t, max(1, int(min(left, to_break, most) + ON_GRID)))
 
     def _whole_steps(self, t: float, steps: int) -> None:
         context = self.context
@@ -157,13 +147,12 @@ class RunLoop:
 
     # --- log ----------------------------------------------------------------------------------------------------
     def _log_present(self, t: float) -> None:
-        if not self.recorders or t <= self._last_logged:
-            return
-        self._log_rows(np.array([t]), self.integrator.x[None, :])
+        if self.recorders and t > self._last_logged:
+            self._log_rows(np.array([t]), self.integrator.x[None, :])
 
     def _log_rows(self, t: Array, x: Array) -> None:
         """Queue rows with the current input; their quantities are computed in blocks."""
-        if not self.recorders or not len(t):
+        if not len(t):
             return
         self._waiting.append((t, x, np.tile(self.integrator.u, (len(t), 1))))
         self._rows_waiting += len(t)

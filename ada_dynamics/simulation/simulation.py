@@ -27,7 +27,7 @@ from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor
 from ada_dynamics.simulation.context import (
     SimulationContext,
     checked_start,
-    closed_start,
+    closed_states,
     initial_state,
     require_determinate,
 )
@@ -145,7 +145,7 @@ class Simulation(NotCopyable):
             raise invalid("model", model, "a Model, such as ada.load('pa10')")
         self.model = model = model if gravity is None else with_gravity(model, gravity)
         self.dynamics, self._start = initial_state(model, q, v, algorithm, dynamics)
-        q0 = self._start[0]
+        q0 = self._start[: model.nq]
         bank = None if forces.servos is None else ServoBank(self.dynamics, forces.servos, q0)
         rates = forces.rates(model, q0, bank)
         self.method, self.integrator_reason = method_for(integrator, self.step_length, rates, contact is not None)
@@ -239,10 +239,11 @@ class Simulation(NotCopyable):
             v: velocity; the initial one by default, or zero if q is given.
             t: time [s].
         """
-        q0, v0 = self._start
+        x = self._start
         if q is not None or v is not None:
-            q0, v0 = closed_start(self.model, self.dynamics, *checked_start(self.model, q0 if q is None else q, v))
-        self.context.restart(q0, v0, t)
+            q, v = checked_start(self.model, x[: self.model.nq] if q is None else q, v)
+            x = closed_states(self.model, self.dynamics, q[None], v[None])[0]
+        self.context.restart(x, t)
         self._energy = EnergyMonitor(self.context, self.context.integrator.x[None])
 
     # --- simulation ---------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,14 +36,8 @@ STATE, EVENTS, DESCRIPTION = "/ada/state", "/events", "/robot_description"  # to
 METADATA, METADATA_END = "ada_dynamics", "ada_dynamics_end"  # before the first row, and after the last row
 ROWS_AT_ONCE = 16384  # rows that are written together
 
-_ARRAYS = {
-    Link: ("com", "inertia"),
-    Joint: ("xyz", "rotation", "axis", "axis2"),
-    LoopJoint: ("parent_xyz", "parent_rotation", "child_xyz", "child_rotation", "axis", "axis2"),
-    Shape: ("xyz", "rotation"),
-    Limits: (),
-    Mimic: (),
-}
+_ARRAYS = {"com", "inertia", "xyz", "rotation", "axis", "axis2"}
+_ARRAYS |= {"parent_xyz", "parent_rotation", "child_xyz", "child_rotation"}
 _PARTS = {"limits": Limits, "mimic": Mimic, "visuals": Shape, "collisions": Shape}
 _EFFORTS = {"rad": "N m", "m": "N"}
 _WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("nx", "N m"), ("ny", "N m"), ("nz", "N m"))
@@ -172,7 +166,7 @@ def model_to_text(model: Model) -> str:
         "loops": [_plain(loop) for loop in model.loops.values()],
         "source": model.source,
     }
-    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return json.dumps(content, default=np.ndarray.tolist, ensure_ascii=False, allow_nan=False)
 
 
 def model_from_text(text: str) -> Model:
@@ -194,22 +188,18 @@ def model_from_text(text: str) -> Model:
     return model
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # JSON has no infinity
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    if type(value) in _ARRAYS:
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    return value
+def _plain(part: Link | Joint | LoopJoint) -> dict[str, Any]:
+    return asdict(part, dict_factory=lambda items: {name: _finite(value) for name, value in items})
+
+
+def _finite(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value  # JSON has no infinity
 
 
 def _made(cls: Any, content: dict[str, Any]) -> Any:
     values: dict[str, Any] = {}
     for name, value in content.items():
-        if name in _ARRAYS[cls]:
+        if name in _ARRAYS:
             values[name] = None if value is None else np.array(value, dtype=float)
         elif name in _PARTS and isinstance(value, list):
             values[name] = tuple(_made(_PARTS[name], one) for one in value)

@@ -175,24 +175,14 @@ class Topic(NamedTuple):
     definition: str = ""
 
 
-class _Output:
-    """Output of the writer of the package mcap, which reaches the file as a whole."""
+class _Output(io.BytesIO):
+    """Output of the writer of the package mcap, which `TopicWriter.flush` writes to the file as a whole."""
 
-    def __init__(self) -> None:
-        self.size = 0  # of the file [byte]
-        self.pending = bytearray()
+    size = 0  # of the file [byte]
 
     def tell(self) -> int:
         """Position in the file."""
-        return self.size + len(self.pending)
-
-    def write(self, data: bytes) -> int:
-        """Append bytes."""
-        self.pending += data
-        return len(data)
-
-    def flush(self) -> None:
-        """Do nothing: `TopicWriter.flush` writes to the file."""
+        return self.size + super().tell()
 
 
 class TopicWriter:
@@ -299,17 +289,18 @@ class TopicWriter:
 
     def _write(self, spare: int) -> None:
         """Write all pending bytes or none, and leave free space on the disk."""
-        output = self._output
+        output, rest = self._output, memoryview(self._output.getvalue())
         try:
-            needed = len(output.pending) + spare
+            needed = len(rest) + spare
             if shutil.disk_usage(self.path.parent).free < needed:
                 raise OSError(f"the disk has less than {needed / 2**20:.0f} MiB left")
-            rest = memoryview(bytes(output.pending))
             while len(rest):  # a nearly full disk accepts a part
                 rest = rest[self._file.write(rest) or 0 :]
         except OSError as problem:
             self._end_early(problem)
-        output.size, output.pending = output.tell(), bytearray()
+        output.size = output.tell()
+        output.seek(0)
+        output.truncate()
 
     def _end_early(self, problem: OSError) -> NoReturn:
         """Remove an incomplete chunk, and end the file without an index after the previous chunk."""
