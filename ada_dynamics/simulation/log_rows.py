@@ -32,6 +32,19 @@ class EventRecord(NamedTuple):
 class LogRows:
     """Rows of a log; see `log.Log` for the attributes."""
 
+    model: Model
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    external: dict[str, Array]
+    contact_wrenches: dict[str, Array]
+    contact_frames: dict[str, ContactFrame]
+    events: list[EventRecord]
+    singular: list[float]
+    info: dict[str, Any]
+
     def __init__(
         self,
         model: Model,
@@ -72,7 +85,7 @@ class LogRows:
         self.contact_frames = dict(contact_frames or {})
         self.events = list(events)
         self.singular = [float(time) for time in singular]
-        self.info: dict[str, Any] = {"complete": True, **(info or {})}
+        self.info = {"complete": True, **(info or {})}
         self.signals: Mapping[str, Array] = {}
         self.signal_times: Array = np.zeros(0)
         self._given_dynamics = dynamics
