@@ -277,7 +277,7 @@ MISTAKES = {
     "syntax": ("[0, 2, 0]", "[0, 2, 0", 5, "not well-formed YAML"),
     "tag": ("[0, 2, 0]", "!!python/tuple [0, 2, 0]", 4, "tag", "remove it"),
     "merge": ("    axis: [0, 2, 0]\n", "    <<: {axis: [0, 2, 0]}\n", 4, "'<<'"),
-    "two_documents": ("loops:", "---\nloops:\n---\nloops:", None, "another document"),
+    "two_documents": ("loops:", "---\nloops:\n---\nloops:", None, "2 documents"),
 }  # fmt: skip
 
 
