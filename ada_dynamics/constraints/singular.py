@@ -83,12 +83,8 @@ def solve(
 ) -> SvdSolution:
     """Accelerations and multipliers of one state, for the rank of J in general configurations.
 
-    Args:
-        system: equations of motion.
-        rank: of J in general configurations.
-        v: velocities.
-        rates: computes the derivatives of J and γ, for combinations of the constraints that are lost.
-        violation: closure error of the configuration relative to the characteristic length; unknown by default.
+    `rates` computes the derivatives of J and γ, if combinations of the constraints are lost. `violation` is the closure
+    error of the configuration relative to the characteristic length, unknown by default.
     """
     if not all(np.isfinite(part).all() for part in system):  # a diverged motion
         return SvdSolution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
@@ -173,8 +169,8 @@ def _with_third_derivative(system: LoopSystem, at: Whitened, rank: int, kept: in
     # those of redundant constraints are zero up to rounding
     across, sizes, turn = np.linalg.svd(V - U @ (U.T @ V), full_matrices=False)
     count = int(np.sum(sizes[: rank - kept] > _DEPENDENT * np.linalg.norm(rows)))
-    across, sizes, turn = across[:, :count], sizes[:count], turn[:count]
-    moved = held + across @ ((turn @ right) / sizes)
+    across = across[:, :count]
+    moved = held + across @ ((turn[:count] @ right) / sizes[:count])
     z = moved + at.y - U @ (U.T @ at.y) - across @ (across.T @ at.y)
     a = np.asarray(np.linalg.solve(at.L.T, z), dtype=np.float64)
     return a, np.asarray(Vt.T @ ((U.T @ (at.y - z)) / s), dtype=np.float64)
