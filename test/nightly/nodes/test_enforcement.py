@@ -10,7 +10,7 @@ import threading
 
 import pytest
 import secure_dds
-from sros2_keys import Authority
+from sros2_policy import Authority
 
 from benchmarks.ros.domains import own_domain
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same inputs give the same bits: in other processes, on other processors, in any batch, by any kind of code."""
+"""The same inputs give the same bits: in other processes, on other processors, in any batch, without compiled code."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -13,9 +15,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from paths import ROOT, SUPPORT
+from random_trees import oblique, states_of
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.export import quantity_of
@@ -208,6 +213,51 @@ def test_robots_of_the_catalogue_have_the_same_constants_on_another_processor(tm
             print(name, here.constants(name))
     """
     assert elsewhere(tmp_path, code) == {name: constants(name) for name in ada.robots()}
+
+
+KERNELS = ["specialised", "generic"]
+
+
+def answers(model: ada.Model, states: Any, **options: str) -> list[Any]:
+    """One state, a batch, wrenches, and quantities of other shapes."""
+    (Q, V, U), d = map(np.array, states), ada.Dynamics(model, **options)
+    wrench = {"tool": np.arange(6.0), "trunk": np.ones(6)}
+    found = [
+        d.forward(Q[0], V[0], U[0]), d.forward(Q, V, U), d.inverse(Q[1], V[1], U[1]),
+        d.forward(Q[0], V[0], U[0], wrench), d.inverse(Q, V, U, wrench),
+        d.mass_matrix(Q[0]), d.bias(Q, V), d.jacobian("tool", Q[0]), d.energy(Q[0], V[0]),
+    ]  # fmt: skip
+    return found + ([] if options.get("kernel") == "generic" else list(d.forward_derivatives(Q[0], V[0], U[0])))
+
+
+ELSEWHERE = """
+import sys
+sys.path[:0] = sys.argv[1].split(":")
+from test_same_bits import KERNELS, ada, answers, json, np, pickle
+model, states = pickle.loads(bytes.fromhex(sys.argv[2]))
+print(json.dumps([[np.asarray(x).tolist() for x in answers(model, states, kernel=kernel)] for kernel in KERNELS]))
+try:
+    ada.Dynamics(model, kernel="generic").forward(states[0][0] * np.nan, states[1][0], states[2][0])
+except ada.InputError as error:
+    print(error)
+"""
+
+
+def test_without_the_jit_the_answers_are_the_same() -> None:
+    model = oblique()
+    states = states_of(model, 3)
+    found = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, f"{Path(__file__).parent}:{SUPPORT}", pickle.dumps((model, states)).hex()],
+        env={**os.environ, "ADA_JIT": "off", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    first, refusal = found.stdout.splitlines()
+    assert found.stderr.count("ADA_JIT=off") == 1, "one clear line in the log"
+    assert refusal.startswith("q[0] is nan (joint 'root_joint')")
+    for result, kernel in zip(json.loads(first), KERNELS, strict=True):
+        for ours, theirs in zip(result, answers(model, states, kernel=kernel), strict=True):
+            # other sine and cosine, no fused operations; the mass matrix has condition 1e3
+            assert np.max(np.abs(np.array(ours) - np.array(theirs))) < 1e-11 * np.max(np.abs(np.array(theirs)))
 
 
 CROSS = shutil.which("aarch64-linux-gnu-gcc")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The power balance against closed forms of a pendulum and of a body, and what it does not balance."""
+"""The power balance against closed forms of a pendulum and of a body; integrals of samples."""
 
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +10,7 @@ from refused import refused
 
 from ada_dynamics import Builder, Dynamics, Simulation
 from ada_dynamics.analysis.power import external_power, power_balance, stop_power
+from ada_dynamics.analysis.sampled_signals import cumulative_integral
 from ada_dynamics.contact.stops import JointStops
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import chain_3d
@@ -103,3 +104,17 @@ def test_unknown_places_and_efforts_are_refused():
     log.tau[3] = np.nan
     with refused(InputError, field="tau", value=(101, 6)):
         power_balance(log)
+
+
+def test_integrals_are_of_fourth_order():
+    def error(n):
+        t = np.linspace(0.0, 2.0, n + 1)
+        return np.max(np.abs(cumulative_integral(t, np.cos(3.0 * t)) - np.sin(3.0 * t) / 3.0))
+
+    assert error(200) < 1e-8
+    assert error(100) / error(200) == pytest.approx(16.0, rel=0.15)
+
+
+def test_times_that_stand_still_have_no_integral():
+    with refused(InputError, field="times", value=2):
+        cumulative_integral([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import interpolate
 
 from ada_robot.contract import JointLimit, Reason
+from ada_robot.trajectory.path import spline_derivatives
 from ada_robot.trajectory.trajectory import MAX_POINTS, OfferedTrajectory, TrajectoryFollower
 
 JOINTS = (
@@ -162,7 +164,6 @@ def test_a_joint_behind_its_limit_may_come_back_but_not_go_further():
 
 
 def test_scipy_follows_the_same_curves():
-    interpolate = pytest.importorskip("scipy.interpolate", reason="scipy is not installed")
     rng = np.random.default_rng(3)
     times = np.concatenate([[0.0], np.cumsum(rng.uniform(0.1, 2.0, 9))])
     states = rng.uniform(-1.0, 1.0, (10, 3))
@@ -239,3 +240,13 @@ def test_whatever_messages_hold_the_follower_judges_and_never_says_what_is_not_f
         point = it.sample(t)
         if point is not None:
             assert np.isfinite(np.array(point[1:])).all()
+
+
+def test_scipy_has_the_same_spline_through_points():
+    times = np.array([0.0, 0.4, 0.5, 1.3, 2.0])
+    points = np.array([[0.0, 1.0], [0.5, -1.0], [0.2, 0.3], [-0.7, 0.1], [0.4, 2.0]])
+    start = np.array([[0.4, -0.2], [1.0, 0.5]])
+    ends = [(1, start[0]), (2, start[1])], [(1, [0.0, 0.0]), (2, [0.0, 0.0])]
+    other = interpolate.make_interp_spline(times, points, k=5, bc_type=ends)
+    for order, values in enumerate(spline_derivatives(times, points, *start), 1):
+        np.testing.assert_allclose(values, other.derivative(order)(times), rtol=1e-9, atol=1e-9)

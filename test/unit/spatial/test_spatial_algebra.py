@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.expr import cos, evaluate, sin, trace
 from ada_dynamics.spatial import rotation as rot
-from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
+from ada_dynamics.spatial.inertia import NO_CROSS_INERTIA, ArticulatedInertia, CrossInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO, Mat3, Vec3, symmetric_of
@@ -335,3 +335,65 @@ def test_every_kind_of_rotation_works_alike(run: Any, k: int, x: Array) -> None:
         assert near(run(lambda x, i=i: kinds(x)[i].to_child(Vec3(*x[2:5])), x), R.T @ v)
         assert near(run(lambda x, i=i: kinds(x)[i].conjugate_symmetric(matrix(x, True)), x), R @ A @ R.T, 1e-11)
         assert near(run(lambda x, i=i: kinds(x)[i].conjugate(matrix(x, False)), x), R @ B @ R.T, 1e-11)
+
+
+K, L = np.random.default_rng(5).normal(size=(2, 6, 6))
+ROUNDING = 1e-14  # sums of some dozen products of numbers up to 3
+
+
+def coupling(matrix: Array) -> CrossInertia:
+    """Inertia between two bodies."""
+    return CrossInertia(*(Mat3.of(matrix[i : i + 3, j : j + 3].tolist()) for i in (0, 3) for j in (0, 3)))
+
+
+def dense(operator: CrossInertia) -> list[list[Any]]:
+    return by_columns(lambda m: operator @ m, motion)
+
+
+def test_a_cross_inertia_maps_adds_and_turns_round_as_its_matrix() -> None:
+    assert near(dense(coupling(K)), K, ROUNDING)
+    assert near(dense(coupling(K) + coupling(L)), K + L, ROUNDING)
+    assert near(dense(coupling(K) + NO_CROSS_INERTIA), K, ROUNDING)
+    assert near(dense(coupling(K).T), K.T, ROUNDING)
+    assert near(dense(coupling(K).with_transposed()), K + K.T, ROUNDING)
+
+
+def test_an_outer_product_is_taken_off() -> None:
+    here, there = np.random.default_rng(6).normal(size=(2, 6))
+    less = coupling(K).less_outer(force(here.tolist()), force(there.tolist()))
+    assert near(dense(less), K - np.outer(here, there), ROUNDING)
+
+
+def test_from_the_parent_a_cross_inertia_takes_the_parents_acceleration() -> None:
+    pose = np.concatenate([ScipyRotation.random(random_state=2).as_quat(), np.random.default_rng(7).normal(size=3)])
+    assert near(dense(coupling(K).from_parent(transform(pose.tolist()))), K @ motion_matrix(pose), ROUNDING)
+
+
+@pytest.mark.parametrize("x", [2.5, np.longdouble(2.5), np.array([1.0, -2.0])], ids=repr)
+def test_the_constant_zero_leaves_no_term_whatever_it_meets(x: Any) -> None:
+    assert ZERO + x is x
+    assert x + ZERO is x
+    assert x - ZERO is x
+    assert np.array_equal(ZERO - x, -x)
+    for product in (ZERO * x, x * ZERO, ZERO / x, -ZERO):
+        assert product is ZERO
+
+
+A = np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0])
+
+
+def test_public_vectors_have_the_linear_part_first() -> None:
+    V, F = Motion.linear_first(A.tolist()), Force.force_first(A.tolist())
+    assert V == (Vec3(7.0, 11.0, 13.0), Vec3(2.0, 3.0, 5.0)) == (V.angular, V.linear)
+    assert F == (Vec3(7.0, 11.0, 13.0), Vec3(2.0, 3.0, 5.0)) == (F.moment, F.force)
+
+
+def test_rigid_inertias_subtract_and_scale_as_their_matrices() -> None:
+    def inertia(x: Array) -> RigidInertia:
+        rows = np.array([[x[4], x[0], x[1]], [x[0], x[5], x[2]], [x[1], x[2], x[3]]])
+        return RigidInertia(float(x[3]), Vec3(*x[:3].tolist()), Mat3.of(rows.tolist()))
+
+    a, b = inertia(A), inertia(A[::-1])
+    M, N = np.array(a.matrix(), dtype=float), np.array(b.matrix(), dtype=float)
+    assert np.array_equal(np.array((a - b).matrix(), dtype=float), M - N)
+    assert np.array_equal(np.array((3.0 * a).matrix(), dtype=float), 3.0 * M)
