@@ -38,7 +38,7 @@ class Diagnostics:
         self._sources: dict[str, Source] = {}
         self._failed: dict[str, str] = {}
         self._publisher = node.create_publisher(DiagnosticArray, TOPIC, 10)
-        node.create_timer(PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = node.create_timer(PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def add(self, name: str, source: Source) -> None:
         """Add a source under "NODE: NAME", with the namespace of the node. It is called in the executor's thread.
@@ -59,6 +59,11 @@ class Diagnostics:
         message.header.stamp = self._node.get_clock().now().to_msg()
         message.status = [self._message(name, self._ask(name, source)) for name, source in list(self._sources.items())]
         self._publisher.publish(message)
+
+    def close(self) -> None:
+        """Destroy timer and publisher, as the controller node does at its clean-up."""
+        self._node.destroy_timer(self._timer)
+        self._node.destroy_publisher(self._publisher)
 
     def _ask(self, name: str, source: Source) -> Status:
         try:
