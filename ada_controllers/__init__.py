@@ -11,9 +11,18 @@ List of controllers: `ada_controllers.registry.CONTROLLERS`; settings and units:
 """
 
 from ada_controllers.controller import Controller
-from ada_controllers.errors import ActivationRefused, CommandRefused, ReferenceRefused, StateRefused
 from ada_controllers.registry import CONTROLLERS, find, make
-from ada_controllers.state import JointPath, JointReference, PoseReference, Reference, State
+from ada_controllers.state import (
+    ActivationRefused,
+    CommandRefused,
+    JointPath,
+    JointReference,
+    PoseReference,
+    Reference,
+    ReferenceRefused,
+    State,
+    StateRefused,
+)
 from ada_robot.contract import Command
 
 __all__ = [

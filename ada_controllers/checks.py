@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_controllers.errors import ReferenceRefused, StateRefused
-from ada_controllers.state import JointPath, JointReference, PoseReference, Reference
+from ada_controllers.state import JointPath, JointReference, PoseReference, Reference, ReferenceRefused, StateRefused
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import position_guards
 from ada_dynamics.expr import Traced

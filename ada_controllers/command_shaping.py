@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.errors import CommandRefused
-from ada_controllers.state import State
+from ada_controllers.state import CommandRefused, State
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError

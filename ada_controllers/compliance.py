@@ -27,9 +27,8 @@ from typing import cast
 
 import numpy as np
 
-from ada_controllers.errors import StateRefused
 from ada_controllers.pose_servo import PoseServo, PoseServoSettings
-from ada_controllers.state import PoseReference, Reference, State
+from ada_controllers.state import PoseReference, Reference, State, StateRefused
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.poses import inverse, length, moved, wrench_matrix
 from ada_dynamics.errors import InputError, unknown_name

@@ -17,15 +17,17 @@ from ada_controllers.actuated import ActuatedCoordinates
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
+from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
 Places = NDArray[np.intp]
+_INPUTS = ("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd")
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,9 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
         self._damping = self.per_joint("damping", self.settings.damping)
         self._zero = np.zeros(len(self.joints))
         coordinates = ActuatedCoordinates(self)
+        is_one_kernel = coordinates.are_all and not kernels_of(coordinates.dynamics).generic
         self._efforts = (
-            _efforts(coordinates.dynamics)
-            if coordinates.are_all
-            else _efforts_of_motors(coordinates, self.q_index, self.v_index)
+            _efforts(self.model) if is_one_kernel else _efforts_of_motors(coordinates, self.q_index, self.v_index)
         )
 
     def _law(self, state: State, time: float) -> Command:
@@ -85,25 +86,19 @@ def desired_acceleration(
     ]
 
 
-def _efforts(dynamics: Dynamics) -> Callable[..., Array]:
-    """Compile the law as one kernel, or as two if the robot is too large for generated code."""
-    names = ("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd")
-    model = dynamics.model
-    inputs = dict.fromkeys(names, model.nv)
-    if kernels_of(dynamics).generic:
-        desired = compiled("desired_acceleration", inputs, lambda **given: {"a": desired_acceleration(**given)})
-        return lambda q, v, *rest: dynamics.inverse(q, v, desired(q, v, *rest))
+def _efforts(model: Model) -> Callable[..., Array]:
+    """Compile the law of a tree with a motor at every joint as one kernel."""
     inverse_dynamics = quantities.of_tree(model.tree, "inverse").body
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], **rest: Any) -> Traced:
         return inverse_dynamics(q=q, v=v, a=desired_acceleration(q, v, **rest))
 
-    return compiled("computed_torque", inputs, body)
+    return compiled("computed_torque", dict.fromkeys(_INPUTS, model.nv), body)
 
 
 def _efforts_of_motors(coordinates: ActuatedCoordinates, q_index: Places, v_index: Places) -> Callable[..., Array]:
-    """Compile the law of a mechanism with loops, with v̇ from the desired accelerations of the motors."""
-    inputs = dict.fromkeys(("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd"), len(v_index))
+    """Compile the law with v̇ from the desired accelerations of the motors, for loops and very large robots."""
+    inputs = dict.fromkeys(_INPUTS, len(v_index))
     desired = compiled("desired_acceleration", inputs, lambda **given: {"a": desired_acceleration(**given)})
 
     def efforts(q: Array, v: Array, *rest: Array) -> Array:

@@ -12,8 +12,7 @@ import numpy as np
 
 from ada_controllers.checks import ReferenceCheck, StateCheck
 from ada_controllers.command_shaping import Shaper, ShapingSettings
-from ada_controllers.errors import ReferenceRefused
-from ada_controllers.state import JointReference, Reference, State
+from ada_controllers.state import JointReference, Reference, ReferenceRefused, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model, motor_joints
@@ -273,10 +272,6 @@ class Controller(ABC, Generic[S]):
     def saturations(self) -> int:
         """Number of commands cut to a limit since `reset`."""
         return self._shaper.count
-
-    def target_positions(self, positions: Array) -> dict[str, float]:
-        """Return joint positions by name when the commanded joints are at `positions`."""
-        return dict(zip(self.joints, positions.tolist(), strict=True))
 
     # --- implemented by control laws ----------------------------------------------------------------------------------
     def _prepare(self) -> None:

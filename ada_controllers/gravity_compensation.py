@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.errors import ActivationRefused
-from ada_controllers.state import State
+from ada_controllers.state import ActivationRefused, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.dynamics.computation import kernels_of

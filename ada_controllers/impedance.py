@@ -27,8 +27,7 @@ import numpy as np
 
 from ada_controllers.actuated import ActuatedCoordinates, Motions
 from ada_controllers.controller import Controller
-from ada_controllers.errors import ReferenceRefused
-from ada_controllers.state import JointReference, PoseReference, Reference, State
+from ada_controllers.state import JointReference, PoseReference, Reference, ReferenceRefused, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.poses import pose_difference
 from ada_dynamics.errors import unknown_name

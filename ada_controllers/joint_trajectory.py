@@ -9,9 +9,8 @@ from typing import cast
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.errors import ReferenceRefused
 from ada_controllers.motion import PROFILES, Bounds, JointMotion, Point, brake, plan, quintic, stop
-from ada_controllers.state import JointPath, JointReference, Reference, State
+from ada_controllers.state import JointPath, JointReference, Reference, ReferenceRefused, State
 from ada_controllers.waypoints import through
 from ada_dynamics.arrays import Array
 from ada_robot.contract import Command

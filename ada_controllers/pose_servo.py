@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ada_controllers.command_shaping import UNLIMITED
 from ada_controllers.controller import Controller
-from ada_controllers.errors import ReferenceRefused
-from ada_controllers.state import JointReference, PoseReference, Reference, State
+from ada_controllers.state import JointReference, PoseReference, Reference, ReferenceRefused, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import inverse, length, pose_difference, twist_between, twist_matrix
@@ -87,7 +86,7 @@ class PoseServo(Controller[Any]):
         use = self.settings
         self._dynamics = Dynamics(model)
         self.arm = SerialArm(model, self._dynamics, use.link or last_link(model), self._frame("tool"))
-        self._reach = self.arm.reach()
+        self._reach = Reach(self.arm, model)
         self._gain = np.repeat([use.gain, use.angular_gain or use.gain], 3)
         self._weight = np.repeat([1.0, use.arm_length], 3)
         lower, upper = (np.array([getattr(limit, end) for limit in self.limits]) for end in ("lower", "upper"))
@@ -259,7 +258,7 @@ class SerialArm:
             tool: pose of the tool in the link frame.
         """
         self.link, self.tool, self.joints = link, tool, arm_joints(model, link)
-        self._model, self._dynamics = model, dynamics
+        self._dynamics = dynamics
         self._columns = np.array([model.v_index(name).start for name in self.joints], dtype=np.intp)
         self._base = model.joints[model.floating_joint].child if model.floating_joint else None
         self._to_tool = twist_matrix(inverse(tool))
@@ -277,16 +276,13 @@ class SerialArm:
         """Return the body Jacobian of the tool relative to the base, [linear; angular] in tool axes, by `joints`."""
         return np.asarray(self._to_tool @ self._dynamics.jacobian(self.link, q, "local")[:, self._columns])
 
-    def reach(self) -> Reach:
-        """Return the reach by link lengths, without joint limits."""
-        return Reach(self, self._model)
-
 
 class Reach:
     """Range of the distance between shoulder and wrist centre.
 
     The shoulder is the last joint whose origin does not move; the wrist is the first joint whose origin is fixed in the
-    tool frame. Rigid lengths between them are found from distances in random configurations, for any chain of joints.
+    tool frame. Rigid lengths between them are found from distances in random configurations, without joint limits, for
+    any chain of joints.
     With prismatic joints the range is unknown.
 
     Attributes:

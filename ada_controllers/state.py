@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured states and references of controllers."""
+"""Measured states and references of controllers, and their errors, which do not change a controller."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
 
 
 class State(NamedTuple):
@@ -68,3 +69,19 @@ class PoseReference(NamedTuple):
 
 
 Reference: TypeAlias = "JointReference | JointPath | PoseReference"
+
+
+class StateRefused(InputError):
+    """Invalid measured state: not finite, wrong size, or older than the last one."""
+
+
+class ReferenceRefused(InputError):
+    """Invalid reference: wrong type, outside limits, or out of reach."""
+
+
+class CommandRefused(InputError):
+    """Invalid command computed by a control law: not finite, or wrong size. It is not sent."""
+
+
+class ActivationRefused(InputError):
+    """State of the robot in which a controller cannot start."""

@@ -10,8 +10,7 @@ import numpy as np
 
 from ada_controllers.command_shaping import ShapingSettings
 from ada_controllers.controller import Controller
-from ada_controllers.errors import ReferenceRefused, StateRefused
-from ada_controllers.state import JointReference, PoseReference, Reference, State
+from ada_controllers.state import JointReference, PoseReference, Reference, ReferenceRefused, State, StateRefused
 from ada_controllers.virtual.law import FORCE, PATH, Law
 from ada_controllers.virtual.manifold import Branch, Manifold, Targets, flat_pose
 from ada_controllers.virtual.mechanism import virtual_mechanism
@@ -155,7 +154,6 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._q = np.zeros(0)
         self._followed: tuple[Array, ...] = ()
         self._target = self._rest
-        self._shown = self._shown_at = np.zeros(0)  # positions of all joints at a target, and of the actuated ones
 
     # --- preparation -------------------------------------------------------------------------------------------------
     def _pressed(self) -> Pressing:
@@ -186,7 +184,6 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._branch.forget()
         self._result = ()
         self._q = state.q
-        self._shown = self._shown_at = np.zeros(0)
         pose = self._rest if self._link is None else flat_pose(self._pose_of_link(state.q))
         rest = np.zeros(len(self.joints))
         target = self._manifold.closed(state.q, 20) if self._is_path else state.q
@@ -304,13 +301,3 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         if self._is_path:
             return found | {"path_error": self._way_left(self._q)[self.v_index]}
         return found | {"virtual_effort": found["virtual_effort"][self.v_index]}
-
-    def target_positions(self, positions: Array) -> dict[str, float]:
-        """Return positions of all joints by name; passive joints follow from loop closure."""
-        model = self.model
-        if not self._is_path and not np.array_equal(positions, self._shown_at):
-            self._shown = self._targets.near(positions, self._shown if len(self._shown) else self._q)
-            self._shown_at = positions.copy()
-        q = self._target if self._is_path else self._shown
-        places = {name: model.q_index(name).start for name in model.joint_names if model.joints[name].nq == 1}
-        return {name: float(q[place]) for name, place in places.items()} | super().target_positions(positions)

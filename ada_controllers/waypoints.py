@@ -13,9 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ada_controllers.errors import ReferenceRefused
 from ada_controllers.motion import ALLOWED, POSITION_ROUNDING, Bounds, JointMotion, Point, least_excess, stop
-from ada_controllers.state import JointPath
+from ada_controllers.state import JointPath, ReferenceRefused
 from ada_dynamics.arrays import Array
 from ada_robot.trajectory.path import segment_coefficients, spline_derivatives
 

@@ -89,8 +89,7 @@ class Outputs:
             write_pose(target.pose, message.pose.position, message.pose.orientation)
             self._poses.publish(message)
         elif isinstance(target, (JointReference, JointPath)) and self._joints.get_subscription_count():
-            shown = controller.target_positions(end_of(target))
-            joints = JointState(name=list(shown), position=list(shown.values()))
+            joints = JointState(name=list(controller.joints), position=end_of(target).tolist())
             joints.header.stamp = self._clock.now().to_msg()
             self._joints.publish(joints)
 
@@ -283,21 +282,19 @@ def control_status(thread: ControlThread) -> Status:
     return Status(Level.OK, f"{controller.NAME} is active", values)
 
 
-class ControlPeriods:
-    """Timing status of the control thread."""
+def control_periods(thread: ControlThread) -> Callable[[], Status]:
+    """Return a function for the timing status of the control thread, from now on."""
+    before = thread.loop.statistics.summary()
 
-    def __init__(self, thread: ControlThread) -> None:
-        """Count the periods of a thread from now on."""
-        self._loop = thread.loop
-        self._before = self._loop.statistics.summary()
-
-    def __call__(self) -> Status:
-        """Return the status."""
-        summary = self._loop.statistics.summary()
-        new, self._before = since(self._before, summary), summary
+    def report() -> Status:
+        nonlocal before
+        summary = thread.loop.statistics.summary()
+        new, before = since(before, summary), summary
         values = period_values(summary)
         if new.slipped_s > 0.0:
             return Status(Level.WARN, f"too slow: {new.slipped_s:.3g} s given up since the last report", values)
         if new.missed > MOST_MISSED * max(new.count, 1):
             return Status(Level.WARN, f"{new.missed} periods missed since the last report", values)
         return Status(Level.OK, "in time", values)
+
+    return report

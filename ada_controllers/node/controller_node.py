@@ -15,7 +15,7 @@ from rclpy.lifecycle import TransitionCallbackReturn
 
 from ada_controllers.command_shaping import ShapingSettings
 from ada_controllers.controller import Controller
-from ada_controllers.node.control_thread import ControlPeriods, ControlThread, control_status
+from ada_controllers.node.control_thread import ControlThread, control_periods, control_status
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.inputs import PhaseInput
 from ada_controllers.node.requests import ReferenceInputs, TrajectoryAction, action_type
@@ -155,7 +155,7 @@ class ControllerNode(ManagedNode):
         thread = ControlThread(self, controller, settings, self._loop_settings.value, self._thread_ended)
         health = Diagnostics(self, model.name)
         health.add("control", lambda: control_status(thread))
-        health.add("periods", ControlPeriods(thread))
+        health.add("periods", control_periods(thread))
         phase = PhaseInput(self, settings.hardware, thread.inputs.topic, thread.robot_is)
         self._parts = [thread, health, phase, ReferenceInputs(self, thread, settings.frame_prefix)]
         kind = action_type()

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_controllers.errors import ReferenceRefused
 from ada_controllers.running.control_loop import REFERENCE, ControlLoop
-from ada_controllers.state import JointPath, JointReference, PoseReference
+from ada_controllers.state import JointPath, JointReference, PoseReference, ReferenceRefused
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
 from ada_robot.contract import Reason

@@ -27,12 +27,11 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.following import Progress, Tolerance, first_beyond, tolerances_of
 from ada_controllers.running.control_loop import REFERENCE
-from ada_controllers.state import JointReference
+from ada_controllers.state import JointReference, ReferenceRefused
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_robot.messages.incoming import JOINT_REFERENCE, POSE_REFERENCE, offered_trajectory, read_pose

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_controllers.command_shaping import bounded
+from ada_controllers.command_shaping import UNLIMITED, bounded
 from ada_controllers.controller import Controller
 from ada_controllers.running.state_filter import ReceivedState
 from ada_controllers.state import State
@@ -35,7 +35,7 @@ class CommandBlend:
         self._start = self._last = Command()
         self._then: float | None = None  # time of the last command; None before the first [s]
         self._way = self._duration = 0.0  # elapsed and total time [s]
-        self._rates: dict[Mode, Array | None] = {}
+        self._rates: dict[Mode, Array] = {}
         self._is_over = True
 
     def begin(self, controller: Controller[Any], start: Command, duration: float) -> None:
@@ -54,8 +54,8 @@ class CommandBlend:
         speed = shaping.velocity_scale * bounded([limit.velocity for limit in controller.limits])
         self._rates = {
             Mode.POSITION: speed,
-            Mode.VELOCITY: _rate(shaping.acceleration, speed),
-            Mode.EFFORT: _rate(shaping.effort_rate, speed),
+            Mode.VELOCITY: np.full_like(speed, shaping.acceleration or UNLIMITED),
+            Mode.EFFORT: np.full_like(speed, shaping.effort_rate or UNLIMITED),
         }
 
     def __call__(self, command: Command, state: State, time: float) -> Command:
@@ -69,7 +69,7 @@ class CommandBlend:
         desired, start, last = command.given(), self._start.given(), self._last.given()
         led = Command.of(
             {
-                mode: _between(start.get(mode), last.get(mode), new, weight, self._rates[mode], passed)
+                mode: _between(start.get(mode), last.get(mode), new, weight, self._rates[mode] * passed)
                 for mode, new in desired.items()
             }
         )
@@ -80,20 +80,12 @@ class CommandBlend:
         return led
 
 
-def _rate(greatest: float, like: Array) -> Array | None:
-    return np.full_like(like, greatest) if greatest else None
-
-
-def _between(
-    old: Array | None, last: Array | None, new: Array, weight: float, rate: Array | None, passed: float
-) -> Array:
-    """Interpolate between an old and a new value, limiting the change from the last one by its rate."""
-    if old is None:
+def _between(old: Array | None, last: Array | None, new: Array, weight: float, change: Array) -> Array:
+    """Interpolate between an old and a new value, limiting the change from the last one."""
+    if old is None or last is None:
         return new
     value = new if weight == 1.0 else old + weight * (new - old)
-    if rate is None or last is None:
-        return value
-    return np.clip(value, last - rate * passed, last + rate * passed)
+    return np.clip(value, last - change, last + change)
 
 
 def start_of(controller: Controller[Any], commanded: Command | None, measured: ReceivedState) -> Command:

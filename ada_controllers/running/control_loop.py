@@ -22,10 +22,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.errors import ActivationRefused, ReferenceRefused
 from ada_controllers.running.command_blend import CommandBlend, start_of, within_limits
 from ada_controllers.running.state_filter import ReceivedState, StateFilter, StateKind
-from ada_controllers.state import JointPath, Reference
+from ada_controllers.state import ActivationRefused, JointPath, Reference, ReferenceRefused
 from ada_dynamics.errors import AdaError, InputError
 from ada_robot.contract import Command
 from ada_robot.settings import setting
@@ -57,16 +56,6 @@ class RobotPhase(NamedTuple):
     def follows(self) -> bool:
         """True if the robot follows commands."""
         return self.phase == ACTIVE
-
-    @property
-    def can_begin(self) -> bool:
-        """True if the robot can become active without a reset."""
-        return self.phase in _BEFORE
-
-    @property
-    def words(self) -> str:
-        """Description of phase and reason."""
-        return f"the robot is {self.phase}" + (f": {self.reason}" if self.reason else "")
 
 
 @dataclass(frozen=True)
@@ -175,21 +164,22 @@ class ControlLoop:
     @property
     def waits(self) -> str:
         """Reason why references are refused although it is active: the robot follows no commands; otherwise ""."""
-        if self._robot is not None and not self._robot.follows:
-            return self._robot.words
-        return (
-            f"{self._restart_because}, and the controller has not been restarted yet" if self._restart_because else ""
-        )
+        robot = self._robot
+        if robot is not None and not robot.follows:
+            return f"the robot is {robot.phase}" + (f": {robot.reason}" if robot.reason else "")
+        if self._restart_because:
+            return f"{self._restart_because}, and the controller has not been restarted yet"
+        return ""
 
     @property
     def is_silent(self) -> bool:
         """True if no commands are sent although it is active.
 
-        A robot that was not active since the activation, and can become active, is commanded to hold its position,
-        because its driver may wait for a first command (`autostart: commanded` of `hardware_node`).
+        A robot that was not active since the activation, and can become active without a reset, is commanded to hold
+        its position, because its driver may wait for a first command (`autostart: commanded` of `hardware_node`).
         """
         robot = self._robot
-        return robot is not None and not robot.follows and (self._was_driven or not robot.can_begin)
+        return robot is not None and not robot.follows and (self._was_driven or robot.phase not in _BEFORE)
 
     def robot_is(self, robot: RobotPhase, time: float) -> None:
         """Process the reported phase of the robot; without reports it counts as active.

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_controllers.controller import Controller
-from ada_controllers.errors import StateRefused
-from ada_controllers.state import State
+from ada_controllers.state import State, StateRefused
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model

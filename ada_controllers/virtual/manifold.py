@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_controllers.errors import ReferenceRefused
-from ada_controllers.state import JointReference, PoseReference, Reference
+from ada_controllers.state import JointReference, PoseReference, Reference, ReferenceRefused
 from ada_controllers.virtual.law import Law
 from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.arrays import Array
@@ -270,10 +269,6 @@ class Targets:
             )
             raise ReferenceRefused(text, field="reach", value=missing, allowed=self._reach)
         return found
-
-    def near(self, positions: Array, start: Array) -> Array:
-        """Return the configuration on the constraint manifold nearest to given positions of the actuated joints."""
-        return self._nearest(start, self._residual(JointReference(positions))).q
 
     def _nearest(self, start: Array, residual: Residual, before: Array | None = None) -> ClosedTarget:
         """Return the configuration on the constraint manifold near a start with the least residual.

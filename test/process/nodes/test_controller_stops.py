@@ -102,7 +102,7 @@ def test_states_of_other_robots_do_not_stop_a_controller(ros):
     own = {**device, "topics": {"states": node.thread.inputs.topic}}
     said.publish(String(data=json.dumps({**whole, "devices": {"left": other, "right": own}})))
     ros.wait(lambda: heard, what="the own robot's phase")
-    assert [one.words for one in heard] == ["the robot is stopped: x"]
+    assert [(one.phase, one.reason) for one in heard] == [("stopped", "x")]
     node.thread.ask(lambda: take(heard[0], time.monotonic()))
     ros.wait(lambda: node.thread.control.is_silent, what="silence")
     said.publish(String(data=json.dumps({**whole, "devices": {}})))

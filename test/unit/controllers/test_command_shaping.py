@@ -11,7 +11,7 @@ from refused import refused
 
 from ada_controllers import Command, State
 from ada_controllers.command_shaping import STOPPING
-from ada_controllers.errors import CommandRefused
+from ada_controllers.state import CommandRefused
 
 
 def test_efforts_are_cut_to_their_limits_and_the_joint_is_told() -> None:

@@ -9,8 +9,8 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
 from ada_controllers.balance import carried_weight
-from ada_controllers.errors import ActivationRefused
 from ada_controllers.in_simulation import InSimulation
+from ada_controllers.state import ActivationRefused
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.catalogue import start_of

@@ -11,8 +11,8 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, State, StateRefused, make
-from ada_controllers.errors import ReferenceRefused
 from ada_controllers.in_simulation import InSimulation
+from ada_controllers.state import ReferenceRefused
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_experiments.pinocchio_model import PinocchioModel
 
@@ -125,21 +125,6 @@ def test_a_place_beyond_the_dead_point_is_refused_with_the_distance(planar_4r: a
     with refused(ReferenceRefused, field="reach", allowed=0.001):
         controller.update(state, tip_at(3.25), 0.0)
     np.testing.assert_array_equal(controller.update(state, None, 0.0).effort, kept.effort)
-
-
-@pytest.mark.parametrize("feedback", ["force", "path"])
-def test_a_target_is_shown_with_the_joints_that_have_no_motor(feedback: str) -> None:
-    model = ada.load("five_bar")
-    q = np.array(ada.close_loops(model))
-    controller = make("virtual_closed_chain", model, {"feedback": feedback, "joint_damping": [1.0]})
-    controller.reset(State(q, np.zeros(model.nv)), 0.0)
-    wanted = q.copy()
-    wanted[controller.q_index] += [0.2, -0.1]
-    controller.update(State(q, np.zeros(model.nv)), JointReference(wanted[controller.q_index]), 0.0)
-    shown = controller.target_positions(wanted[controller.q_index])
-    assert list(shown) == model.joint_names
-    expected = ada.close_loops(model, wanted, list(controller.joints))
-    np.testing.assert_allclose(list(shown.values()), expected, atol=1e-7)
 
 
 def test_a_moving_pose_is_approached_at_its_own_velocity_along_the_loops(
