@@ -24,7 +24,7 @@ from ada_dynamics.identification.consistent_fit import (
     pseudo_inertia,
     regularize,
 )
-from ada_dynamics.identification.regression import RegressionEquations, dynamics_of, free_parameters, shared_parameters
+from ada_dynamics.identification.regression import RegressionEquations, free_parameters, shared_parameters
 from ada_dynamics.identification.result import Fit, Identification, fit_of
 from ada_dynamics.identification.samples import WINDOW, motion_samples
 from ada_dynamics.model.model import Model
@@ -78,7 +78,7 @@ def identify(
         LittleExcitationWarning: the motion does not excite some combinations; the message lists them.
         PoorFitWarning: the residual is large; the message states it for each joint.
     """
-    dynamics = dynamics_of(robot)
+    dynamics = robot if isinstance(robot, Dynamics) else Dynamics(robot)
     if not prior_weight > 0.0:
         raise invalid("prior_weight", prior_weight, "a positive number")
     equations = RegressionEquations(dynamics, free_parameters(dynamics, parameters))

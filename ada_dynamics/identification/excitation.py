@@ -23,7 +23,7 @@ from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError, invalid
 from ada_dynamics.identification.base_parameters import base_parameters
-from ada_dynamics.identification.regression import RegressionEquations, dynamics_of, free_parameters, shared_parameters
+from ada_dynamics.identification.regression import RegressionEquations, free_parameters, shared_parameters
 from ada_dynamics.identification.samples import MotionSamples
 from ada_dynamics.model.model import Model
 from ada_dynamics.resources import how_to_install
@@ -124,7 +124,7 @@ def excitation(
     Raises:
         InputError: a joint has more than one coordinate or no range, or scipy is not installed.
     """
-    dynamics = dynamics_of(robot)
+    dynamics = robot if isinstance(robot, Dynamics) else Dynamics(robot)
     model = dynamics.model
     if not period > 0.0:
         raise invalid("period", period, "a positive number of seconds")

@@ -16,7 +16,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, TREE, Coordinates
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, ModelError, WrongTypeError, invalid, unknown_name
+from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
 from ada_dynamics.identification.samples import MotionSamples
 from ada_dynamics.model.model import Model
 
@@ -152,16 +152,6 @@ def _near_rest(t: Array, v: Array, reach: Array) -> NDArray[np.bool_]:
     after = np.searchsorted(times, t)
     nearest = np.minimum(times[after] - t, t - times[after - 1])
     return np.asarray((np.abs(v) < _SLOW * np.max(np.abs(v))) | (nearest < reach))
-
-
-def dynamics_of(robot: Model | Dynamics) -> Dynamics:
-    """Dynamics of the robot given by a caller."""
-    if isinstance(robot, Dynamics):
-        return robot
-    given: object = robot
-    if not isinstance(given, Model):
-        raise WrongTypeError(f"robot is {given!r:.100}; it must be a Model or a Dynamics.", field="robot", value=given)
-    return Dynamics(given)
 
 
 def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> NDArray[np.intp]:

@@ -74,10 +74,7 @@ class IkProblem:
     @classmethod
     def of(cls, robot: Model | Dynamics, tasks: Sequence[Task], limits: JointBounds) -> IkProblem:
         """Check the arguments of a caller and create the problem."""
-        given: object = robot
-        if not isinstance(given, Model | Dynamics):
-            raise WrongTypeError(f"robot is {given!r:.100}; give a Model or a Dynamics.", field="robot", value=given)
-        dynamics = given if isinstance(given, Dynamics) else Dynamics(given)
+        dynamics = robot if isinstance(robot, Dynamics) else Dynamics(robot)
         for task in tasks:
             task.validate(dynamics)
             task.weights(dynamics)
@@ -202,17 +199,6 @@ class IkProblem:
                 return np.asarray(plain)
         return np.asarray(closed_configuration(model, guess))
 
-    def close(self, q: Array) -> Array | None:
-        """Close the loops near a configuration; None if they do not close."""
-        analysis = self.dynamics.constraints.coordinates.analysis
-        if analysis is None:
-            return q
-        (plain,), (closed,) = self.close_batch(q[None])
-        if closed:
-            return np.asarray(plain)
-        found = gauss_newton(analysis.constraints, q)
-        return found.q if found.error < _OPEN else None
-
     def close_batch(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Close the loops of a batch by Newton steps; return configurations, and True where loops are closed."""
         dynamics, q = self.dynamics, np.array(q)
@@ -235,19 +221,20 @@ class IkProblem:
         return q, size <= most
 
     def integrate_batch(self, q: Array, steps: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Integrate a step for each configuration and close the loops."""
+        """Integrate a step for each configuration and close the loops; without loops, limits are met exactly."""
         at = self.dynamics.model.integrate(q, steps)
         if not self.dynamics.model.loops:
             at[:, self.limited_q] = np.clip(at[:, self.limited_q], *self._reachable(q))
         return self.close_batch(at)
 
     def integrate(self, q: Array, step: Array) -> Array | None:
-        """Integrate a step along the loop constraints and close the loops; limits are met exactly without loops."""
-        at = self.dynamics.model.integrate(q, step)
-        if self.dynamics.constraints.coordinates.analysis is None:
-            at[self.limited_q] = np.clip(at[self.limited_q], *self._reachable(q))
-            return at
-        return self.close(at)
+        """Integrate a step and close the loops; None if they do not close."""
+        (at,), (closed,) = self.integrate_batch(q[None], step[None])
+        analysis = self.dynamics.constraints.coordinates.analysis
+        if closed or analysis is None:
+            return np.asarray(at)
+        found = gauss_newton(analysis.constraints, self.dynamics.model.integrate(q, step))
+        return found.q if found.error < _OPEN else None
 
     def _reachable(self, q: Array) -> tuple[Array, Array]:
         """Joint limits, extended to the present configuration."""

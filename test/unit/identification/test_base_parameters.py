@@ -115,7 +115,7 @@ def test_a_search_finds_better_motions_for_what_is_asked(arm: ada.Dynamics) -> N
         ({"joints": ["s9"]}, {"joint": "s9"}),
         ({"parameters": "link_9.*"}, {"field": "parameter", "value": "link_9.*"}),
         ({"parameters": ()}, {"field": "parameters", "value": ()}),
-        ({"robot": "pa10"}, {"field": "robot", "value": "pa10"}),
+        ({"robot": "pa10"}, {"field": "model", "value": "pa10"}),
         (
             {"robot": ada.load("pa10", base="floating"), "joints": ["root_joint"]},
             {"joint": "root_joint", "field": "joints", "value": 7},

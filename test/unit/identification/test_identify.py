@@ -162,7 +162,7 @@ def test_a_fit_that_leaves_most_of_the_efforts_is_called_poor(arm: ada.Dynamics)
         ({"parameters": "link_8.mass"}, ada.UnknownNameError, {"field": "parameter", "value": "link_8.mass"}),
         ({"parameters": []}, ada.InputError, {"field": "parameters"}),
         ({"prior_weight": 0.0}, ada.InputError, {"field": "prior_weight", "value": 0.0}),
-        ({"robot": "pa10"}, TypeError, {"field": "robot", "value": "pa10"}),
+        ({"robot": "pa10"}, ada.InputError, {"field": "model", "value": "pa10"}),
         ({"parameters": "w2.damping"}, ada.InputError, {"field": "parameters", "value": ("w2.damping",)}),
     ],
 )

@@ -293,7 +293,7 @@ def test_arguments_that_cannot_be_meant_are_refused(arm, hand):
         ada.solve_ik(arm, task, limits=[-1, 1])
     with refused(InputError, joint="root_joint", field="limits"):
         ada.solve_ik(*_floating(), limits={"root_joint": (-1.0, 1.0)})
-    with refused(InputError, field="robot", value="pa10"):
+    with refused(InputError, field="model", value="pa10"):
         ada.solve_ik("pa10", task)
     for name, value in (
         ("max_steps", 1.5),
