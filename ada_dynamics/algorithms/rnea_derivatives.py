@@ -19,7 +19,7 @@ terms by hand. Here they are derivatives of the equations of one joint and one b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, moved, spin_matrix
@@ -84,6 +84,7 @@ class Coordinate(NamedTuple):
     Attributes:
         body: the body that the joint carries.
         axis: column of S.
+        effort: of inertia and weight.
         changes: of the motion of the subtree.
         wrenches: change of the wrench of the subtree, in axes that move with it.
         passed: the same in fixed axes, as the ancestors feel it.
@@ -93,6 +94,7 @@ class Coordinate(NamedTuple):
 
     body: Body
     axis: Motion
+    effort: Scalar
     changes: Mapping[str, Change]
     wrenches: Mapping[str, Force]
     passed: Mapping[str, Force]
@@ -178,7 +180,7 @@ def _of_coordinate(
     response: Response,
     wrench: Force,
 ) -> tuple[Any, ...]:
-    """Changes, wrenches, passed wrenches, and what is felt per change, of one coordinate."""
+    """Effort, changes, wrenches, passed wrenches, and what is felt per change, of one coordinate."""
     state = {"parent": leaves(parent), "place": REST, "relative": leaves(relative), "rate": leaves(rate)}
     changes = []
     for variable, (d_relative, d_rate) in zip(VARIABLES, along, strict=True):
@@ -190,7 +192,8 @@ def _of_coordinate(
     wrenches = tuple(response @ change for change in changes)
     passed = (wrenches[0] + axis.cross_force(wrench), *wrenches[1:])
     per_turn = response.moment.T @ axis.angular + 2.0 * cross(response.momentum, axis.linear)
-    return tuple(changes), wrenches, passed, (per_turn, wrenches[2])  # the inertia is symmetric
+    felt = (per_turn, wrenches[2])  # the inertia is symmetric
+    return axis @ wrench, tuple(changes), wrenches, passed, felt
 
 
 def _motion(x: Vector) -> Motion:
@@ -282,15 +285,20 @@ class RneaDerivatives:
 
     def entries(self, variable: str, i: int, group: Sequence[int]) -> list[Scalar]:
         """Changes of effort i with the coordinates of a group."""
+        return [self.mass_matrix[i, j] for j in group] if variable == BY_A else self._entries(variable, i, group)
+
+    def _entries(self, variable: str, i: int, group: Sequence[int]) -> list[Scalar]:
+        """The same; with accelerations only if the joint carries theirs, as the mass matrix is symmetric."""
         columns, effort = [self.coordinates[j][0] for j in group], self.coordinates[i][0]
         if any(one.body.joint.nv > 1 for one in columns) or not all(map(self._is_plain, (i, *group))):
             return [self._entry(variable, i, j) for j in group]
         total = pack([one.own[variable][0] if one is effort else 0.0 for one in columns])
-        above = [float(self._carries(effort, one)) for one in columns]
+        is_inertia = variable == BY_A
+        above = [float(self._carries(effort, one) or (one is effort and is_inertia)) for one in columns]
         if any(above):
             total = total + per_lane(above) * (effort.axis @ _packed([one.passed[variable] for one in columns]))
         below = [float(self._carries(one, effort) or one is effort) for one in columns]
-        if any(below):
+        if any(below) and not is_inertia:
             changes = leaves(_packed([one.changes[variable] for one in columns]))
             total = total + per_lane(below) * product(effort.felt, changes)
         return [extract(total, lane) for lane in range(len(group))]
@@ -306,12 +314,22 @@ class RneaDerivatives:
                     found[i] = found.get(i, ZERO) + one.body.multiplier * (one.axis @ seen)
         return found
 
+    def bias_efforts(self) -> list[Scalar]:
+        """h, where the accelerations are zero."""
+        result: list[Scalar] = []
+        for i, own in enumerate(self.coordinates):
+            passive = (self._joints[one.body.index]["passive"][i - one.body.v.start] for one in own)
+            efforts = (one.body.multiplier * (one.effort + x) for one, x in zip(own, passive, strict=True))
+            result.append(sum(efforts, ZERO))
+        return result
+
+    @cached_property
     def mass_matrix(self) -> SymmetricMatrix:
         """Changes of the efforts with the accelerations."""
         M = SymmetricMatrix(self.tree.nv)
         for group in self.groups:
             for i in range(group[-1] + 1):
-                for j, x in zip(group, self.entries(BY_A, i, group), strict=True):
+                for j, x in zip(group, self._entries(BY_A, i, group), strict=True):
                     if i <= j:
                         M.add(i, j, x)
         return M
@@ -384,9 +402,9 @@ class RneaDerivatives:
             state = (self._parents[i][:3], self._moving[i].w, self._velocities[i])
             items.append((*map(seen, map(_motion, own)), along, *state, self._responses[i], self._wrenches[i]))
         for body, item, found in zip(chain, items, _side_by_side(_of_coordinate, items), strict=True):
-            changes, wrenches, passed = (dict(zip(VARIABLES, each, strict=True)) for each in found[:3])
+            changes, wrenches, passed = (dict(zip(VARIABLES, each, strict=True)) for each in found[1:4])
             further = {variable: self._own(body, variable, j) for variable in VARIABLES}
-            made = Coordinate(body, item[0], changes, wrenches, passed, leaves(found[3]), further)
+            made = Coordinate(body, item[0], found[0], changes, wrenches, passed, leaves(found[4]), further)
             self.coordinates[body.v.start + j].append(made)
 
     def _own(self, body: Body, variable: str, j: int) -> list[Scalar]:

@@ -10,6 +10,8 @@ its zeros save work; the second half is one loop over all columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 from types import MappingProxyType
 
 from ada_dynamics.algorithms.ldl import Factors
@@ -25,26 +27,75 @@ NO_ENTRIES: Mapping[str, Entries] = MappingProxyType({})
 CHANGES = "changes"  # columns halfway through their solution
 
 
-class ResidualColumns:
+class SolvedColumns:
+    """The accelerations' changes K⁻¹(-dr) for columns dr."""
+
+    def __init__(self, n: int, factors: Factors | None, shared: Sequence[Scalar] = ()) -> None:
+        """Args: number of accelerations, the first unknowns; factors of K, if any; what columns share besides these."""
+        self.factors, self.n = factors, n
+        self._size, values = n, [*shared]
+        if factors is not None:
+            self._size, self._negative = len(factors.order), [-x for x in factors.inverse]
+            values += [*self._negative, *(x for row in factors.rows for x in row.values())]
+        self._shared = tuple(dict.fromkeys(x for x in values if isinstance(x, Expr)))
+        self._places = {x: k for k, x in enumerate(self._shared)}
+        self._functions: dict[Hashable, Function] = {}
+
+    def given(self, output: str, rows: Sequence[Vector]) -> Columns:
+        """Changes for the columns of a matrix."""
+
+        def body(own: Own, column: Vector) -> Vector:
+            return self._factors(own).backward(self._first_half(own, dict(enumerate(column))))[: self.n]
+
+        return Columns(output, self._function("whole", self._size, body), self._shared, tuple(map(tuple, rows)))
+
+    def _function(self, key: Hashable, size: int, body: Callable[[Own, Vector], Vector]) -> Function:
+        """Function of columns of some size; columns with the same key share it."""
+
+        def traced(shared: Vector, column: Vector) -> dict[str, Vector]:
+            def own(values: Vector) -> list[Scalar]:
+                return [shared[self._places[x]] if isinstance(x, Expr) else x for x in values]
+
+            return {"result": body(own, column)}
+
+        if key not in self._functions:
+            self._functions[key] = trace("column", {SHARED: max(len(self._shared), 1), COLUMN: size}, traced)
+        return self._functions[key]
+
+    def _first_half(self, own: Own, column: Mapping[int, Scalar]) -> Vector:
+        """-D⁻¹ L⁻ᵀ of a column, or the column itself without factors."""
+        dense = [column.get(i, 0.0) for i in range(self._size)]
+        if self.factors is None:
+            return dense
+        x = self._factors(own).forward(dense)
+        return [k * y for k, y in zip(own(self._negative), x, strict=True)]
+
+    def _second_half(self, output: str) -> Columns:
+        """L⁻¹ of all columns."""
+        each = self._function("second half", self._size, lambda own, x: self._factors(own).backward(x)[: self.n])
+        return Columns(output, each, self._shared, (), 0, self.n, CHANGES)
+
+    def _factors(self, own: Own) -> Factors:
+        assert self.factors is not None
+        rows = [dict(zip(row, own(list(row.values())), strict=True)) for row in self.factors.rows]
+        return self.factors._replace(rows=rows)
+
+
+class ResidualColumns(SolvedColumns):
     """∂r/∂q, ∂r/∂v and ∂r/∂a, or the accelerations' changes K⁻¹(-dr) with them."""
 
     def __init__(
         self, found: RneaDerivatives, factors: Factors | None = None, more: Mapping[str, Entries] = NO_ENTRIES
     ) -> None:
         """Args: derivatives of the joints; the factors of K, if solutions are asked for; more terms by the variable."""
-        self.found, self.factors, self.more, self.n = found, factors, more, found.tree.nv
-        self._size = self.n if factors is None else len(factors.order)
-        values = [x for one in found.coordinates for each in one for x in (*leaves(each.axis), *each.felt)]
-        if factors is not None:
-            self._negative = [-x for x in factors.inverse]
-            values += [*self._negative, *(x for row in factors.rows for x in row.values())]
-        self._shared = tuple(dict.fromkeys(x for x in values if isinstance(x, Expr)))
-        self._places = {x: k for k, x in enumerate(self._shared)}
-        self._functions: dict[Hashable, Function] = {}
+        self.found, self.more = found, more
+        coordinates = (each for one in found.coordinates for each in one)
+        super().__init__(found.tree.nv, factors, [x for one in coordinates for x in (*leaves(one.axis), *one.felt)])
 
     def by(self, variable: str) -> list[Columns]:
         """∂r/∂(variable)."""
-        return [self._related(group, variable, variable) for group in self.found.groups]
+        parts = (groupby(group, partial(self._zeros, variable)) for group in self.found.groups)
+        return [self._related(list(part), variable, variable) for group in parts for _, part in group]
 
     def solved(self, variable: str) -> list[Columns]:
         """Changes of the accelerations with a variable, q or v."""
@@ -61,6 +112,11 @@ class ResidualColumns:
             rows = [[-1.0 if i == j else 0.0 for j in group] for i in group]
             columns.append(self._columns(CHANGES, (output, group[0]), rows, body, group[0]))
         return [*columns, self._second_half(output)]
+
+    def _zeros(self, variable: str, j: int) -> list[bool]:
+        """Which vectors of a change vanish: others for translations of a free joint than for its rotations."""
+        turn, rate = self.found.coordinates[j][0].changes[variable]
+        return [all(map(is_zero, x)) for x in (turn, *rate)]
 
     def _related(self, group: Sequence[int], variable: str, output: str) -> Columns:
         found, of_group = self.found, [self.found.coordinates[j][0] for j in group]
@@ -103,34 +159,3 @@ class ResidualColumns:
         given = tuple(tuple(row) for row, number in zip(rows, numbers, strict=True) if number is None)
         each = self._function((key, *numbers), len(given), of_column)
         return Columns(output, each, self._shared, given, first, self.n)
-
-    def _function(self, key: Hashable, size: int, body: Callable[[Own, Vector], Vector]) -> Function:
-        """Function of columns of some size; columns with the same key share it."""
-
-        def traced(shared: Vector, column: Vector) -> dict[str, Vector]:
-            def own(values: Vector) -> list[Scalar]:
-                return [shared[self._places[x]] if isinstance(x, Expr) else x for x in values]
-
-            return {"result": body(own, column)}
-
-        if key not in self._functions:
-            self._functions[key] = trace("column", {SHARED: max(len(self._shared), 1), COLUMN: size}, traced)
-        return self._functions[key]
-
-    def _first_half(self, own: Own, column: Mapping[int, Scalar]) -> Vector:
-        """-D⁻¹ L⁻ᵀ of a column, or the column itself without factors."""
-        dense = [column.get(i, 0.0) for i in range(self._size)]
-        if self.factors is None:
-            return dense
-        x = self._factors(own).forward(dense)
-        return [k * y for k, y in zip(own(self._negative), x, strict=True)]
-
-    def _second_half(self, output: str) -> Columns:
-        """L⁻¹ of all columns."""
-        each = self._function("second half", self._size, lambda own, x: self._factors(own).backward(x)[: self.n])
-        return Columns(output, each, self._shared, (), 0, self.n, CHANGES)
-
-    def _factors(self, own: Own) -> Factors:
-        assert self.factors is not None
-        rows = [dict(zip(row, own(list(row.values())), strict=True)) for row in self.factors.rows]
-        return self.factors._replace(rows=rows)

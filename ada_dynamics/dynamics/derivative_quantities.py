@@ -21,13 +21,13 @@ from ada_dynamics.algorithms import aba, crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
-from ada_dynamics.algorithms.ldl import Factors, factorise
+from ada_dynamics.algorithms.ldl import Factors
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.algorithms.rnea_derivatives import RneaDerivatives
 from ada_dynamics.constraints.elimination import EliminationPlans
 from ada_dynamics.dynamics.closed_quantities import Solver, digest
-from ada_dynamics.dynamics.derivative_columns import ResidualColumns
+from ada_dynamics.dynamics.derivative_columns import ResidualColumns, SolvedColumns
 from ada_dynamics.dynamics.quantities import (
     Outputs,
     Quantity,
@@ -40,7 +40,6 @@ from ada_dynamics.dynamics.quantities import (
 )
 from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, pack, trace
 from ada_dynamics.expr.evaluation import substitute
-from ada_dynamics.expr.function import COLUMN, SHARED, Columns
 from ada_dynamics.expr.per_lane import per_lane
 from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.model.tree import WORLD, Tree, for_efforts
@@ -129,31 +128,32 @@ def _forward_derivatives(equations: Equations, given: Vectors) -> Traced:
         return _large_forward_derivatives(equations, given)
     solved, factors = equations.factorised(given)
     flat = substitute(residual_derivatives(equations.tree, equations.plan).trace(), solved.state)
-    changes = Changes(factors, n)
-    columns = [changes.columns(name, reshape(flat[name], (size, n))) for name in ("dq", "dv")]
+    changes = SolvedColumns(n, factors)
+    columns = [changes.given(name, reshape(flat[name], (size, n))) for name in ("dq", "dv")]
     efforts = [[-1.0 if i == j else 0.0 for j in range(n)] for i in range(size)]  # ∂r/∂τ
-    return Traced({}, solved.guards, [*columns, changes.columns("du", efforts)])
+    return Traced({}, solved.guards, [*columns, changes.given("du", efforts)])
 
 
 def _large_forward_derivatives(equations: Equations, given: Vectors) -> Traced:
-    """The same of a large tree."""
+    """The same of a large tree; M and h share terms with their derivatives."""
     tree, plan, n = equations.tree, equations.plan, equations.tree.nv
+    q, v, tau = given["q"], given["v"], given["tau"]
+    still = RneaDerivatives(tree, q, v, no_velocity(tree))
+    rest = [t - h for t, h in zip(tau, still.bias_efforts(), strict=True)]
+    system = kkt.system(tree, q, v, tau, plan, equations=lambda *_: (still.mass_matrix, rest))
+    closed, factors = kkt.solved(n, plan, system)
+    wrenches: dict[int, Force] = {}
     more: dict[str, dict[int, list[Scalar]]] = {}
     if plan.constraint_count:
-        solved, factors = equations.factorised(given)
-        loops = substitute(_constraint_terms_along(equations), solved.state)
+        state = {"q": q, "v": v, "a": closed.accelerations, "multipliers": closed.multipliers}
+        loops = substitute(_constraint_terms_along(equations), state)
         bodies = [int(name.removeprefix("wrench_")) for name in loops if name.startswith("wrench_")]
         wrenches = {i: _force(loops[f"wrench_{i}"]) for i in bodies}
-        found = RneaDerivatives(tree, given["q"], given["v"], solved.state["a"], wrenches)
         size = 6 * len(bodies) + plan.constraint_count
-        more = {name: _of_loops(found, bodies, reshape(loops[name], (size, n))) for name in ("dq", "dv")}
-    else:
-        solved = equations.solve(given)
-        found = RneaDerivatives(tree, given["q"], given["v"], solved.state["a"])
-        factors = factorise(found.mass_matrix())
-    columns = ResidualColumns(found, factors, more)
+        more = {name: _of_loops(still, bodies, reshape(loops[name], (size, n))) for name in ("dq", "dv")}
+    columns = ResidualColumns(RneaDerivatives(tree, q, v, closed.accelerations, wrenches), factors, more)
     by_state = [one for name in ("dq", "dv") for one in columns.solved(name)]
-    return Traced({}, solved.guards, [*by_state, *columns.by_efforts("du")])
+    return Traced({}, equations.guards(closed), [*by_state, *columns.by_efforts("du")])
 
 
 def _constraint_terms_along(equations: Equations) -> Function:
@@ -186,30 +186,6 @@ def _of_loops(found: RneaDerivatives, bodies: Sequence[int], rows: Sequence[Vect
                 for lane, j in enumerate(group):
                     own[j] = own[j] - extract(effort, lane)
     return result
-
-
-class Changes:
-    """Changes of a with many changes of the residual, a column each: [da; -dλ] = -K⁻¹ dr."""
-
-    def __init__(self, factors: Factors, motions: int) -> None:
-        """Args: the factors; number of accelerations, which are the first unknowns."""
-        entries = [*factors.inverse, *(x for row in factors.rows for x in row.values())]
-        self._shared = tuple(dict.fromkeys(x for x in entries if isinstance(x, Expr)))
-        place = {x: k for k, x in enumerate(self._shared)}
-
-        def body(shared: Vector, column: Vector) -> Outputs:
-            def own(x: Scalar) -> Scalar:
-                return shared[place[x]] if isinstance(x, Expr) else x
-
-            rows = [{i: own(x) for i, x in row.items()} for row in factors.rows]
-            copy = Factors(factors.pivots, [own(x) for x in factors.inverse], rows, factors.order)
-            return {"solution": [-y for y in copy.solve(column)[:motions]]}
-
-        self._each = trace("solution", {SHARED: max(len(self._shared), 1), COLUMN: len(factors.inverse)}, body)
-
-    def columns(self, output: str, rows: Sequence[Vector]) -> Columns:
-        """An output with the changes for each column of dr."""
-        return Columns(output, self._each, self._shared, tuple(map(tuple, rows)))
 
 
 def _forward_jvp(equations: Equations, given: Vectors) -> Traced:

@@ -25,7 +25,7 @@ def by_composites(model: ada.Model, *, solved: bool) -> dict[str, Array]:
 
     def body(q, v, a):
         found = RneaDerivatives(model.tree, q, v, a)
-        columns = ResidualColumns(found, factorise(found.mass_matrix()) if solved else None)
+        columns = ResidualColumns(found, factorise(found.mass_matrix) if solved else None)
         if not solved:
             return Traced({}, (), [one for name in VARIABLES for one in columns.by(name)])
         by_state = [one for name in (BY_Q, BY_V) for one in columns.solved(name)]
