@@ -77,7 +77,7 @@ def dead_points(dynamics: Dynamics, t: ArrayLike, q: ArrayLike, joints: Sequence
         q: configurations with closed loops, (N, nq).
         joints: driving joints; the motors by default.
     """
-    choices, poses = dynamics.constraints.coordinates, np.asarray(q, dtype=np.float64)
-    chosen = list(choices.motors if joints is None else velocities_of(dynamics.model, list(joints)))
-    found = null_space(dynamics.constraints.scaled_jacobian(poses), choices.mobility)
+    coordinates, poses = dynamics.constraints.coordinates, np.asarray(q, dtype=np.float64)
+    chosen = list(coordinates.motors if joints is None else velocities_of(dynamics.model, list(joints)))
+    found = null_space(dynamics.constraints.scaled_jacobian(poses), coordinates.mobility)
     return singularity_times(t, least_share(found.basis(), chosen) ** 2)

@@ -191,12 +191,12 @@ def singularity_distance(
         InputError: the motors do not determine the motion at any configuration, or the link cannot move.
     """
     require_link(dynamics, link)
-    choices = dynamics.constraints.coordinates
-    choices.refuse_missing(choices.motors, "motors")
-    chosen, units = row_indices(rows), np.where(np.arange(6) < 3, choices.length, 1.0)
+    coordinates = dynamics.constraints.coordinates
+    coordinates.refuse_missing(coordinates.motors, "motors")
+    chosen, units = row_indices(rows), np.where(np.arange(6) < 3, coordinates.length, 1.0)
 
     def moved(poses: Array) -> Array:
-        J = point_jacobian(dynamics, link, poses, point) * choices.units / units[:, None]
+        J = point_jacobian(dynamics, link, poses, point) * coordinates.units / units[:, None]
         return np.asarray(J[..., chosen, :])
 
     rank = _rank_of_link(dynamics, link, moved)
@@ -204,8 +204,8 @@ def singularity_distance(
     several = np.atleast_2d(poses)
     parts = []
     for i in range(0, len(several), _MATRIX_CHUNK):
-        found = null_space(dynamics.constraints.scaled_jacobian(several[i : i + _MATRIX_CHUNK]), choices.mobility)
-        parts.append(_distances(found, moved(several[i : i + _MATRIX_CHUNK]), list(choices.motors), rank))
+        found = null_space(dynamics.constraints.scaled_jacobian(several[i : i + _MATRIX_CHUNK]), coordinates.mobility)
+        parts.append(_distances(found, moved(several[i : i + _MATRIX_CHUNK]), list(coordinates.motors), rank))
     whole = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
     return SingularityDistance(*(x if poses.ndim == 2 else np.asarray(x[0]) for x in whole))
 
@@ -227,11 +227,11 @@ def _distances(found: NullSpace, J: Array, motors: list[int], rank: int) -> Sing
 
 def _rank_of_link(dynamics: Dynamics, link: str, moved: Callable[[Array], Array]) -> int:
     """Generic rank of the Jacobian of the link."""
-    choices = dynamics.constraints.coordinates
-    poses = [dynamics.model.random_state(np.random.default_rng(i))[0] for i in range(len(choices.samples))]
-    if choices.analysis is not None:
-        poses = list(choices.analysis.configurations)
-    sizes = [np.linalg.svd(moved(q) @ N, compute_uv=False) for q, N in zip(poses, choices.samples, strict=True)]
+    coordinates = dynamics.constraints.coordinates
+    poses = [dynamics.model.random_state(np.random.default_rng(i))[0] for i in range(len(coordinates.samples))]
+    if coordinates.analysis is not None:
+        poses = list(coordinates.analysis.configurations)
+    sizes = [np.linalg.svd(moved(q) @ N, compute_uv=False) for q, N in zip(poses, coordinates.samples, strict=True)]
     rank = max(int(np.sum(s > RANK)) for s in sizes)
     if not rank:
         text = f"link {link!r} (or these rows of it) of model {dynamics.model.name!r} cannot move."

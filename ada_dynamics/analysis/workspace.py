@@ -160,22 +160,22 @@ class _PoseTarget:
             if k not in self.held:
                 text = f"axis {COORDINATES[k]!r} is not among the constrained rows {self.held}; add {k} to them."
                 raise InputError(text, field="rows", value=self.held, allowed=k)
-        choices = self.dynamics.constraints.coordinates
+        coordinates = self.dynamics.constraints.coordinates
         s = np.linalg.svd(self._link_motions(self.start)[1], compute_uv=False)
-        rank, moving = int(np.sum(s > RANK * choices.length)), len(self.moving)
-        if rank < choices.mobility or moving > rank:
+        rank, moving = int(np.sum(s > RANK * coordinates.length)), len(self.moving)
+        if rank < coordinates.mobility or moving > rank:
             text = (
-                f"model {self.dynamics.model.name!r} has mobility {choices.mobility}, but the rows {self.held} of link "
-                f"{self.link!r} have rank {rank} and {moving} nonzero rows. Constrain as many rows as the mobility: "
-                "rows=[...] of 0 to 5, linear x, y, z, angular x, y, z."
+                f"model {self.dynamics.model.name!r} has mobility {coordinates.mobility}, but the rows {self.held} of "
+                f"link {self.link!r} have rank {rank} and {moving} nonzero rows. Constrain as many rows as the "
+                "mobility: rows=[...] of 0 to 5, linear x, y, z, angular x, y, z."
             )
-            raise InputError(text, link=self.link, field="rows", value=rank, allowed=choices.mobility)
+            raise InputError(text, link=self.link, field="rows", value=rank, allowed=coordinates.mobility)
 
     def _jacobian(self, q: Array) -> Array:
         """Jacobian of the constrained rows, in characteristic lengths."""
-        choices = self.dynamics.constraints.coordinates
-        units = np.where(np.arange(6) < 3, 1.0, choices.length)
-        J = point_jacobian(self.dynamics, self.link, q, self.point) * choices.units * units[:, None]
+        coordinates = self.dynamics.constraints.coordinates
+        units = np.where(np.arange(6) < 3, 1.0, coordinates.length)
+        J = point_jacobian(self.dynamics, self.link, q, self.point) * coordinates.units * units[:, None]
         return np.asarray(J[..., self.held, :])
 
     def _residual(self, q: Array, targets: Array) -> Array:
@@ -198,20 +198,20 @@ class _PoseTarget:
 
     def reach(self, q: Array, targets: Array) -> Array:
         """Configurations at the targets by Newton steps from q, (N, nq); NaN if they fail or change the branch."""
-        model, choices = self.dynamics.model, self.dynamics.constraints.coordinates
+        model, coordinates = self.dynamics.model, self.dynamics.constraints.coordinates
         at, left = q.copy(), np.arange(len(q))
         found = np.full(q.shape, np.nan)
         for _ in range(_STEPS):
             residual = np.concatenate(
                 [self.dynamics.constraints.violation(at[left]), self._residual(at[left], targets[left])], axis=-1
             )
-            done = np.max(np.abs(residual), axis=-1) < CLOSED * choices.length
+            done = np.max(np.abs(residual), axis=-1) < CLOSED * coordinates.length
             found[left[done]] = at[left[done]]
             left, residual = left[~done], residual[~done]
             if not len(left):
                 break
             A = np.concatenate([self.dynamics.constraints.scaled_jacobian(at[left]), self._jacobian(at[left])], axis=-2)
-            at[left] = model.integrate(at[left], _damped_steps(A, residual) * choices.units)
+            at[left] = model.integrate(at[left], _damped_steps(A, residual) * coordinates.units)
         moved = np.flatnonzero(np.isfinite(found).all(axis=-1))
         found[moved[~self._is_same_branch(q[moved], found[moved])]] = np.nan
         return found
@@ -232,8 +232,8 @@ class _PoseTarget:
 
     def _link_motions(self, q: Array) -> tuple[Array, Array]:
         """Null-space basis N, and J_x N of the nonzero rows."""
-        choices = self.dynamics.constraints.coordinates
-        N = null_space(self.dynamics.constraints.scaled_jacobian(q), choices.mobility).basis()
+        coordinates = self.dynamics.constraints.coordinates
+        N = null_space(self.dynamics.constraints.scaled_jacobian(q), coordinates.mobility).basis()
         return N, (self._jacobian(q) @ N)[..., self.moving, :]
 
     def is_near_singular(self, q: Array) -> NDArray[np.bool_]:

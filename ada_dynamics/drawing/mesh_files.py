@@ -69,7 +69,7 @@ class RobotMeshes:
         """Mesh of a shape, or None if it is not available."""
         address = shape.mesh or ""
         self._asked.add(address)
-        addresses = self._addresses.setdefault(shape.beside, AddressResolver(shape.beside))
+        addresses = self._addresses.setdefault(shape.description_file, AddressResolver(shape.description_file))
         path = addresses.file(address)
         if path is None:
             self.missing[address] = addresses.searched(address)

@@ -190,11 +190,11 @@ class _TrajectorySearch:
         self.size = int(np.prod(self.shape))
         self.times = np.arange(_PER_HARMONIC * harmonics) * period / (_PER_HARMONIC * harmonics)
         self.fine = np.arange(_FINE * harmonics) * period / (_FINE * harmonics)
-        here = np.zeros((1, equations.dynamics.model.nv))
-        fastest, strongest = here.copy(), here.copy()
+        at_rest = np.zeros((1, equations.dynamics.model.nv))
+        fastest, strongest = at_rest.copy(), at_rest.copy()
         columns = [equations.dynamics.model.v_index(name).start for name in joints]
         fastest[:, columns], strongest[:, columns] = bounds.speed, bounds.acceleration
-        at = MotionSamples(np.zeros(1), pose[None], fastest, strongest, here, np.zeros(1))
+        at = MotionSamples(np.zeros(1), pose[None], fastest, strongest, at_rest, np.zeros(1))
         reference, _ = equations.of(equations.reference(at))
         base = base_parameters(reference, equations.names, shared_parameters(equations.dynamics.model))
         self.columns = list(base.leading)

@@ -103,8 +103,8 @@ def _smooth_rows(model: Model, t: Array, q: Array, tau: Array, rows: NDArray[np.
     kernels = np.linalg.solve(weighted @ powers, weighted)  # maps values in the window to coefficients
     shape = kernels @ (q[window] - q[rows, None])
     if model.has_manifold_coordinates:
-        beside = [q[rows] + (x ** np.arange(DEGREE + 1)) @ shape for x in (-_QUATERNION_STEP, 0.0, _QUATERNION_STEP)]
-        before, at, after = (_normalized(model, x) for x in beside)
+        points = [q[rows] + (x ** np.arange(DEGREE + 1)) @ shape for x in (-_QUATERNION_STEP, 0.0, _QUATERNION_STEP)]
+        before, at, after = (_normalized(model, x) for x in points)
         back, on = model.difference(at, before), model.difference(at, after)
         rate, bend = (on - back) / (2.0 * _QUATERNION_STEP), (on + back) / _QUATERNION_STEP**2
     else:

@@ -120,9 +120,9 @@ class IkProblem:
         """Basis U N of the velocities that satisfy the loop constraints, (..., nv, mobility)."""
         if not self.dynamics.model.loops:
             return np.broadcast_to(self._free_basis, (*q.shape[:-1], *self._free_basis.shape))
-        choices = self.dynamics.constraints.coordinates
-        basis = null_space(self.dynamics.constraints.scaled_jacobian(q), choices.mobility).basis()
-        return np.asarray(choices.units[:, None] * basis)
+        coordinates = self.dynamics.constraints.coordinates
+        basis = null_space(self.dynamics.constraints.scaled_jacobian(q), coordinates.mobility).basis()
+        return np.asarray(coordinates.units[:, None] * basis)
 
     def evaluate(self, q: Array) -> Evaluation:
         """Residuals of all tasks and the limit violation."""
@@ -133,10 +133,10 @@ class IkProblem:
         ]
         return Evaluation(q, left, weighted, self.limit_violation(q))
 
-    def is_satisfied(self, here: Evaluation, tolerance: float) -> NDArray[np.bool_]:
+    def is_satisfied(self, found: Evaluation, tolerance: float) -> NDArray[np.bool_]:
         """Return True where every task of the first level is satisfied within the limits."""
-        satisfied = here.limit_violation <= WITHIN
-        for weights, left in zip(self._weights[0], here.residuals[0], strict=True):
+        satisfied = found.limit_violation <= WITHIN
+        for weights, left in zip(self._weights[0], found.residuals[0], strict=True):
             satisfied = satisfied & (np.abs(left[..., weights > 0.0]) <= tolerance).all(axis=-1)
         return np.asarray(satisfied)
 
@@ -211,11 +211,11 @@ class IkProblem:
             was_closed = size <= most
             back = np.linalg.pinv(dynamics.constraints.scaled_jacobian(q), rcond=_RANK) @ gaps[..., None]
             moved = dynamics.model.integrate(q, -dynamics.constraints.coordinates.units * back[..., 0])
-            gaps_there = dynamics.constraints.violation(moved)
-            there = np.max(np.abs(gaps_there), axis=-1, initial=0.0)
+            gaps_moved = dynamics.constraints.violation(moved)
+            size_moved = np.max(np.abs(gaps_moved), axis=-1, initial=0.0)
             # Near a singular configuration a further step can increase a violation.
-            taken = ~was_closed | (there < size)
-            q[taken], gaps[taken], size[taken] = moved[taken], gaps_there[taken], there[taken]
+            taken = ~was_closed | (size_moved < size)
+            q[taken], gaps[taken], size[taken] = moved[taken], gaps_moved[taken], size_moved[taken]
             if was_closed.all():
                 break
         return q, size <= most

@@ -122,14 +122,14 @@ class _Descent(NamedTuple):
 
 
 def _descend(problem: IkProblem, q: Array, tolerance: float, max_steps: int) -> _Descent:
-    here, damping = problem.evaluate(q), INITIAL_DAMPING
+    current, damping = problem.evaluate(q), INITIAL_DAMPING
     only = len(problem.levels) == 1
     for step in range(max_steps):
-        if only and problem.is_satisfied(here, tolerance):
-            return _Descent(here.q, step, True)
-        q, cost = here.q, here.costs
+        if only and problem.is_satisfied(current, tolerance):
+            return _Descent(current.q, step, True)
+        q, cost = current.q, current.costs
         along = problem.velocity_basis(q)
-        levels = list(zip(problem.jacobians(q, along), here.weighted, strict=True))
+        levels = list(zip(problem.jacobians(q, along), current.weighted, strict=True))
         limits = LinearBounds(problem.limit_jacobian(q, along), *problem.limit_distances(q))
         rise = 2.0
         while True:
@@ -138,17 +138,17 @@ def _descend(problem: IkProblem, q: Array, tolerance: float, max_steps: int) -> 
             if size < MIN_STEP:
                 return _Descent(q, step, True)
             candidate = problem.integrate(q, along @ z * min(1.0, MAX_STEP / size))
-            there = None if candidate is None else problem.evaluate(candidate)
-            if there is not None and is_better(there.costs, cost):
-                kept = min(max(float(sum(cost) - sum(there.costs)) / _predicted_decrease(levels, z), 0.0), 1.0)
+            trial = None if candidate is None else problem.evaluate(candidate)
+            if trial is not None and is_better(trial.costs, cost):
+                kept = min(max(float(sum(cost) - sum(trial.costs)) / _predicted_decrease(levels, z), 0.0), 1.0)
                 damping = max(damping * max(1.0 - (2.0 * kept - 1.0) ** 3, 0.1), MIN_DAMPING)
-                here = there
+                current = trial
                 break
             damping *= rise
             rise *= 2.0
             if damping > MAX_DAMPING:
                 return _Descent(q, step, True)
-    return _Descent(here.q, max_steps, False)
+    return _Descent(current.q, max_steps, False)
 
 
 def damped_step(levels: Sequence[tuple[Array, Array]], limits: LinearBounds, damping: float) -> Array:
@@ -414,12 +414,12 @@ class _NormalEquations:
         self.A = np.zeros((count, rows, self.along.shape[-1]))
         self.b = np.zeros((count, rows))
 
-    def update(self, problem: IkProblem, rows: NDArray[np.intp], here: Evaluation) -> None:
+    def update(self, problem: IkProblem, rows: NDArray[np.intp], current: Evaluation) -> None:
         """Update the goals whose configuration has changed."""
         if len(rows):
-            self.along[rows] = problem.velocity_basis(here.q)
-            (self.A[rows],) = problem.jacobians(here.q, self.along[rows])
-            (self.b[rows],) = here.weighted
+            self.along[rows] = problem.velocity_basis(current.q)
+            (self.A[rows],) = problem.jacobians(current.q, self.along[rows])
+            (self.b[rows],) = current.weighted
 
     def steps(self, problem: IkProblem, rows: NDArray[np.intp], q: Array, damping: Array) -> Array:
         """Damped steps within limits."""
@@ -439,13 +439,13 @@ def _descend_batch(problem: IkProblem, q: Array, tolerance: float, max_steps: in
     damping, rise, taken = np.full(count, INITIAL_DAMPING), np.full(count, 2.0), np.zeros(count, dtype=np.intp)
     equations, cost = _NormalEquations(problem, count), np.zeros((2, count))
     active, part = np.arange(count), problem
-    moved, here = active, problem.evaluate(q)
+    moved, current = active, problem.evaluate(q)
     for _ in range(_TRIALS * max_steps):
         if len(moved):
-            cost[:, moved] = here.costs
-            continues = ~part.is_satisfied(here, tolerance) & (taken[moved] < max_steps)
+            cost[:, moved] = current.costs
+            continues = ~part.is_satisfied(current, tolerance) & (taken[moved] < max_steps)
             active = np.setdiff1d(active, moved[~continues], assume_unique=True)
-            equations.update(problem.subset(moved[continues]), moved[continues], here.subset(continues))
+            equations.update(problem.subset(moved[continues]), moved[continues], current.subset(continues))
         if not len(active):
             break
         z = equations.steps(problem, active, q[active], damping[active])
@@ -455,8 +455,8 @@ def _descend_batch(problem: IkProblem, q: Array, tolerance: float, max_steps: in
         part = problem.subset(active)
         direction = (equations.along[active] @ (z * np.minimum(1.0, MAX_STEP / size)[:, None])[..., None])[..., 0]
         candidates, closes = part.integrate_batch(q[active], direction)
-        there = part.evaluate(candidates)
-        new, old = np.array(there.costs), cost[:, active]
+        trial = part.evaluate(candidates)
+        new, old = np.array(trial.costs), cost[:, active]
         better = closes & is_better(list(new), list(old))
         A, b = equations.A[active], equations.b[active]
         predicted = (b * b).sum(axis=-1) - ((b - (A @ z[..., None])[..., 0]) ** 2).sum(axis=-1)
@@ -464,8 +464,8 @@ def _descend_batch(problem: IkProblem, q: Array, tolerance: float, max_steps: in
         less = np.maximum(damping[active] * np.maximum(1.0 - (2.0 * kept - 1.0) ** 3, 0.1), MIN_DAMPING)
         damping[active] = np.where(better, less, damping[active] * rise[active])
         rise[active] = np.where(better, 2.0, 2.0 * rise[active])
-        moved, here, part = active[better], there.subset(better), problem.subset(active[better])
-        q[moved] = here.q
+        moved, current, part = active[better], trial.subset(better), problem.subset(active[better])
+        q[moved] = current.q
         taken[moved] += 1
         active = active[better | (damping[active] <= MAX_DAMPING)]
     return q, taken

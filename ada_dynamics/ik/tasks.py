@@ -182,7 +182,7 @@ class PositionTask(LinkTask):
 
     def goal_pose(self) -> Array:
         """Goal positions as poses, (..., 4, 4)."""
-        return _as_poses(ways=_array("goal", self.goal, (3,), stacked=True))
+        return _as_poses(positions=_array("goal", self.goal, (3,), stacked=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +194,7 @@ class OrientationTask(LinkTask):
 
     def goal_pose(self) -> Array:
         """Goal rotations as poses, (..., 4, 4)."""
-        return _as_poses(turns=_array("goal", self.goal, (3, 3), stacked=True))
+        return _as_poses(rotations=_array("goal", self.goal, (3, 3), stacked=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,12 +252,12 @@ class PostureTask(Task):
         return velocities_of(dynamics.model, dynamics.model.joint_names if self.joints is None else self.joints)
 
 
-def _as_poses(ways: Array | None = None, turns: Array | None = None) -> Array:
+def _as_poses(positions: Array | None = None, rotations: Array | None = None) -> Array:
     """Poses with the given positions or rotations."""
-    given = ways[..., None] if ways is not None else turns
+    given = positions[..., None] if positions is not None else rotations
     assert given is not None
     poses = np.tile(np.eye(4), (*given.shape[:-2], 1, 1))
-    poses[..., :3, 3 if ways is not None else slice(0, 3)] = ways if ways is not None else turns
+    poses[..., :3, 3 if positions is not None else slice(0, 3)] = positions if positions is not None else rotations
     return poses
 
 

@@ -75,7 +75,7 @@ class Shape:
     rotation: Array = field(default_factory=lambda: UNIT)  # orientation in the link frame
     rgba: tuple[float, ...] = PLAIN  # red, green, blue and opacity, from 0 to 1
     mesh: str | None = None  # path or URI of the mesh file as written in the description
-    beside: str | None = None  # path of the description, for relative paths; None if it was given as text
+    description_file: str | None = None  # file to which relative paths refer; None for a description given as text
     friction: float | None = None  # Coulomb friction coefficient on the ground; None where the description has none
     margin: float = 0.0  # distance from the ground at which contact begins [m]
 

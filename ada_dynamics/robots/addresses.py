@@ -138,7 +138,7 @@ def parse_address(address: str) -> Address:
     if scheme in ("package", "model"):
         name, _, path = rest.lstrip("/").partition("/")  # package:///NAME/... is accepted
         if rest.startswith("/") and name and not path:
-            return Address(None, unquote(name))  # a file beside the description
+            return Address(None, unquote(name))  # a file in the folder of the description
         return _in_package(unquote(name), path)
     if scheme == "file":
         path = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
@@ -255,15 +255,16 @@ def with_lasting_addresses(text: str, model: Model, place: Path | None) -> tuple
     Returns:
         The text and the number of changed addresses.
     """
-    there = AddressResolver(place)
-    here: dict[str, AddressResolver] = {}
+    resolver = AddressResolver(place)
+    resolvers: dict[str, AddressResolver] = {}
     changed: dict[str, str] = {}
     for link in model.links.values():
         for shape in (*link.visuals, *link.collisions):
-            if shape.mesh is None or shape.beside is None or shape.mesh in changed:
+            if shape.mesh is None or shape.description_file is None or shape.mesh in changed:
                 continue
-            file = here.setdefault(shape.beside, AddressResolver(shape.beside)).file(shape.mesh)
-            if file is not None and there.file(shape.mesh) != file:
+            own = resolvers.setdefault(shape.description_file, AddressResolver(shape.description_file))
+            file = own.file(shape.mesh)
+            if file is not None and resolver.file(shape.mesh) != file:
                 changed[shape.mesh] = file.absolute().as_uri()
     for old, new in changed.items():
         for before, after in ('""', "''", "><"):

@@ -122,10 +122,10 @@ def find_robot(
     robot = read_document(document.data, document.name, mimic, loops)
     refuse_base(document, robot, base)
     if document.path is not None:  # addresses of meshes are relative to the file
-        beside = str(document.path.absolute())
+        file = str(document.path.absolute())
         for link in robot.links:
-            link.visuals = [replace(s, beside=beside) if s.mesh else s for s in link.visuals]
-            link.collisions = [replace(s, beside=beside) if s.mesh else s for s in link.collisions]
+            link.visuals = [replace(s, description_file=file) if s.mesh else s for s in link.visuals]
+            link.collisions = [replace(s, description_file=file) if s.mesh else s for s in link.collisions]
     return document, robot
 
 

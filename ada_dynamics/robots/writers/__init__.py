@@ -138,9 +138,9 @@ def texts_for(model: Model, target: Path, spelling: str) -> Rendered:
     if spelling == "sidecar" and ending in _SIDECAR_ENDINGS:
         return Rendered({target.name: to_json(model) if ending == ".json" else to_yaml(model)})
     rendered = render(model, spelling)
-    (_, main), *beside = rendered.texts.items()
+    (_, main), *others = rendered.texts.items()
     main, changed = with_lasting_addresses(main, model, target)
     stem = target.name[: -len(ending)] if ending else target.name
-    texts = {target.name: main, **{stem + own_ending: text for own_ending, text in beside}}
+    texts = {target.name: main, **{stem + own_ending: text for own_ending, text in others}}
     moved = f"{changed} meshes have file:// addresses, as their relative addresses are invalid from {target}."
     return Rendered(texts, [*rendered.notes, *([moved] if changed else [])])

@@ -150,7 +150,7 @@ def test_a_mesh_is_still_found_after_edits_recordings_and_writing_elsewhere(pack
     model = load(robot)
     copy = model_from_text(model_to_text(model))
     (shape,) = copy.links["l"].visuals
-    assert AddressResolver(shape.beside).file(shape.mesh).samefile(mesh)
+    assert AddressResolver(shape.description_file).file(shape.mesh).samefile(mesh)
     (tmp_path / "far").mkdir()
     (shape,) = load(write(model, tmp_path / "far" / "r.urdf")[0]).links["l"].visuals
     assert shape.mesh == mesh.as_uri()
