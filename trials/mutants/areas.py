@@ -61,7 +61,8 @@ AREAS = {
     "model": _library("model", *_of("algorithms", "ada_thin_links joint_types springs"), "dynamics/test_helical"),
     "algorithms": _library(
         "algorithms",
-        *_of("dynamics", "along_loops closed_derivatives compiled_quantities dynamics geometry_derivatives helical"),
+        *_of("dynamics", "along_loops closed_derivatives dynamics geometry_derivatives helical"),
+        "dynamics/test_quantities_against_pinocchio",
         *_of("simulation", "contact stops"),
         "analysis/test_balance",
         "hybrid/test_hybrid",

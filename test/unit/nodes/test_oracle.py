@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle: two engines agree, a wrong one is found, and states come from messages."""
+"""The oracle: two engines agree, a wrong one is found, states come from messages; what is no pinocchio is refused."""
+
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ pytest.importorskip("pinocchio")
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_tools.nodes.oracle import Oracle, state_of_joints
+from ada_tools.nodes.oracle import Oracle, pinocchio, state_of_joints
 
 # Both sides are rounding away from the truth; the lightest links turn by thousands of rad/s².
 TOLERANCE = 1e-9
@@ -94,3 +96,14 @@ def test_a_robot_with_ball_joints_is_refused():
     model = ada.load("delta")
     with refused(InputError, field="joint_states"):
         Oracle(model, model.source)
+
+
+@pytest.mark.parametrize("text", ["raise AttributeError('_ARRAY_API not found')", "import nose_", "x = 1"])
+def test_a_pinocchio_that_is_no_dynamics_library_is_refused_whatever_its_import_raises(text, tmp_path, monkeypatch):
+    (tmp_path / "pinocchio.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.split(".")[0] == "pinocchio"]:
+        monkeypatch.delitem(sys.modules, name)
+    with refused(InputError, field="pinocchio"):
+        pinocchio()
+    sys.modules.pop("pinocchio", None)
