@@ -14,21 +14,26 @@ ROBOTS = ("arm", "floating", "linkage", "mixed")
 ROWS = ("t", "q", "v", "a", "tau")
 
 
+def mixed(base: str) -> ada.Model:
+    """Joints of all kinds in a row, with names that have to be quoted in tables."""
+    builder = ada.Builder("mixed")
+    builder.link("foot", mass=1.0, inertia=(0.1, 0.2, 0.15))
+    before = "foot"
+    for kind in ("prismatic", "spherical", "fixed", "universal", "cylindrical", "planar", "continuous"):
+        builder.link(f"of {kind}", mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.diag((0.1, 0.2, 0.15)))
+        axes = {"axis2": (0, 1, 0), "axis": (1, 0, 0)} if kind == "universal" else {}
+        builder.joint(f"joint, {kind}", kind, before, f"of {kind}", xyz=(0.0, 0.1, 0.2), **axes)
+        before = f"of {kind}"
+    return builder.build(base)
+
+
 @cache
 def robot(name: str) -> ada.Model:
     """An arm of 3 joints, the same afloat, a four-bar linkage, joints of all kinds of coordinates."""
     if name == "linkage":
         return ada.load("four_bar")
     if name == "mixed":
-        builder = ada.Builder("mixed")
-        builder.link("foot", mass=1.0)
-        before = "foot"
-        for kind in ("prismatic", "spherical", "universal", "cylindrical", "planar", "continuous"):
-            builder.link(f"of {kind}", mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.diag((0.1, 0.2, 0.15)))
-            axes = {"axis2": (0, 1, 0), "axis": (1, 0, 0)} if kind == "universal" else {}
-            builder.joint(f"joint, {kind}", kind, before, f"of {kind}", xyz=(0.0, 0.1, 0.2), **axes)
-            before = f"of {kind}"
-        return builder.build()
+        return mixed("fixed")
     builder = ada.Builder(name)
     builder.link("base", mass=2.0, com=(0.0, 0.0, 0.1), inertia=np.diag((0.02, 0.03, 0.025)))
     for i in range(3):

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from log_examples import mixed
 from standing_box import Row
 
 import ada_dynamics as ada
@@ -18,25 +19,10 @@ ROBOTS = ("pa10", "hoap2", "four_bar", "parallel_gripper", "mixed")
 STAMP = 1_700_000_123_000_000_789  # [ns]
 
 
-def robot(name):
-    """A robot of the catalogue, or one with joints of all kinds whose root is afloat in Euler angles."""
-    if name != "mixed":
-        return ada.load(name)
-    builder = ada.Builder("mixed")
-    builder.link("foot", mass=1.0, inertia=(0.1, 0.2, 0.15))
-    before = "foot"
-    for kind in ("prismatic", "spherical", "fixed", "universal", "cylindrical", "planar", "continuous"):
-        builder.link(f"of_{kind}", mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.diag((0.1, 0.2, 0.15)))
-        axes = {"axis2": (0, 1, 0), "axis": (1, 0, 0)} if kind == "universal" else {}
-        builder.joint(f"joint_{kind}", kind, before, f"of_{kind}", xyz=(0.0, 0.1, 0.2), **axes)
-        before = f"of_{kind}"
-    return builder.build("floating_euler")
-
-
 @cache
 def made(name, world_frame="odom"):
     """A model, its messages, and a random state of it, whose loops are open."""
-    model = robot(name)
+    model = mixed("floating_euler") if name == "mixed" else ada.load(name)
     rng = np.random.default_rng(0)
     q, v = model.random_state(rng)
     dynamics = ada.Dynamics(model)
