@@ -127,18 +127,6 @@ def contact_points(dynamics: Dynamics, q: ArrayLike, contact_frames: ContactFram
     return found
 
 
-def support_polygon(points: ArrayLike) -> Array:
-    """Convex hull of the points in contact from above, (x, y), counter-clockwise.
-
-    Args:
-        points: points in the world frame, (k, 3).
-
-    Returns:
-        (n, 2); (0, 2) without contact, (1, 2) for a point, (2, 2) for a line segment.
-    """
-    return convex_hull(np.asarray(points, dtype=np.float64).reshape(-1, 3)[:, :2])
-
-
 def support_margins(zmp: ArrayLike, points: Mapping[str, ArrayLike], loaded: Mapping[str, ArrayLike]) -> Array:
     """Signed distance of the zero-moment point to the border of the support polygon.
 
@@ -175,9 +163,9 @@ class GroundBalance(NamedTuple):
     forces: dict[str, Array]
 
     def polygon(self, row: int) -> Array:
-        """Support polygon of one row; see `support_polygon`."""
+        """Support polygon of one row, the convex hull of its contacts from above, as `convex_hull`."""
         touching = [self.points[name][row] for name, force in self.forces.items() if force[row] > 0.0]
-        return support_polygon(np.array(touching))
+        return convex_hull(np.array(touching).reshape(-1, 3)[:, :2])
 
 
 def balance_of(motion: Any, *, contact_frames: ContactFrames | None = None, height: float = 0.0) -> GroundBalance:

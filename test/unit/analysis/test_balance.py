@@ -16,7 +16,6 @@ from ada_dynamics.analysis.balance import (
     ground_wrench,
     margins,
     support_margins,
-    support_polygon,
     zmp_of_motion,
     zmp_of_wrenches,
 )
@@ -161,7 +160,7 @@ def test_questions_without_ground_are_refused(box):
     with refused(InputError, field="contacts", value="box"):
         balance_of(Log(box.model, [0.0], [box.model.neutral()], [rest]))
     with refused(InputError, field="points", value=(1, 2)):
-        support_polygon([[np.nan, 0.0, 0.0]])
+        convex_hull([[np.nan, 0.0]])
 
 
 @pytest.mark.fuzz
