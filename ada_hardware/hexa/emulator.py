@@ -26,7 +26,7 @@ from ada_dynamics.robots.mechanisms.parallel_robots import LEGS
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.emulator import Emulator, TimedReply
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
-from ada_hardware.hexa.kinematics import NoPose
+from ada_hardware.hexa.kinematics import HOME, NoPose
 from ada_hardware.hexa.packets import (
     CommandPacket,
     TableRequest,
@@ -177,6 +177,9 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             plate_mass=settings.plate_mass,
             substep=settings.substep,
         )
+        # compile now: the table would be silent at its first command, and its watchdog would act
+        angles = self.plant.kinematics.inverse(HOME)
+        self.plant.kinematics.jacobians(self.plant.kinematics.forward(angles).pose, angles)
         self.ignored = 0
         self._zero: float | None = None  # start time of the periods
         self._done = 0  # periods since then
