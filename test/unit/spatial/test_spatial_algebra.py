@@ -346,7 +346,7 @@ def coupling(matrix: Array) -> CrossInertia:
     return CrossInertia(*(Mat3.of(matrix[i : i + 3, j : j + 3].tolist()) for i in (0, 3) for j in (0, 3)))
 
 
-def dense(operator: CrossInertia) -> list[list[Any]]:
+def dense(operator: Any) -> list[list[Any]]:
     return by_columns(lambda m: operator @ m, motion)
 
 
