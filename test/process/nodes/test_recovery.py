@@ -162,8 +162,10 @@ def shared_memory(pid):
     return {path for path in found if "_port" not in path.name}
 
 
-def check_turns(nodes, seed, turns):
-    """So many starts, stops and restarts in random order, and all nodes stopped afterwards."""
+@pytest.mark.parametrize(
+    ("seed", "turns"), [pytest.param(5, 4, marks=pytest.mark.slow), pytest.param(50, 50, marks=pytest.mark.soak)]
+)
+def test_nodes_start_and_stop_in_any_order_without_a_trace_and_begin_where_they_should(nodes, seed, turns):
     rng = random.Random(seed)
     for _ in range(turns):
         name = rng.choice(list(OPTIONS))
@@ -174,16 +176,6 @@ def check_turns(nodes, seed, turns):
             nodes.start(name)
     for name in rng.sample(sorted(nodes.running), len(nodes.running)):
         nodes.stop(name)
-
-
-@pytest.mark.slow
-def test_nodes_start_and_stop_in_any_order_without_a_trace_and_begin_where_they_should(nodes):
-    check_turns(nodes, seed=5, turns=4)
-
-
-@pytest.mark.soak
-def test_fifty_starts_and_stops_in_any_order_leave_no_trace(nodes):
-    check_turns(nodes, seed=50, turns=50)
 
 
 @pytest.mark.slow
