@@ -41,7 +41,7 @@ DEAD_BAND = 1.0  # [N] with a moving target
 TURNING = 50.0  # [N m/rad] rotational stiffness
 
 
-class WallSettings(NamedTuple):
+class ArmAtWallSettings(NamedTuple):
     """Settings of the scenario."""
 
     pose: Annotated[tuple[float, ...], "rad"]
@@ -67,7 +67,7 @@ class ArmAtWall:
         surface: x coordinate of the wall [m].
     """
 
-    def __init__(self, model: Model, chosen: WallSettings) -> None:
+    def __init__(self, model: Model, chosen: ArmAtWallSettings) -> None:
         """Create the dynamics."""
         self.model, self.chosen = model, chosen
         self.dynamics, self.start = Dynamics(model), np.array(chosen.pose)
@@ -77,7 +77,7 @@ class ArmAtWall:
 @experiment("compliance_on_wall")
 def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Press with several depths, be led away, and look for the stiffest wall on both sides of the limit."""
-    use = ArmAtWall(build_model(scenario), read_settings(scenario, WallSettings))
+    use = ArmAtWall(build_model(scenario), read_settings(scenario, ArmAtWallSettings))
     chosen = use.chosen
     progress(0.0, "pressing against the wall")
     log, loop = _press(use, "displaced")
