@@ -57,12 +57,12 @@ GROUPS = {
         "check": "ada_tools.commands.check",
         "view": "ada_tools.commands.view",
     },
-    "compute": {
+    "convert and identify": {
         "convert": "ada_tools.commands.convert",
         "identify": "ada_tools.commands.identify",
         "export": "ada_tools.commands.export",
     },
-    "simulate": {"sim": "ada_tools.commands.sim", "record": "ada_tools.commands.record"},
+    "simulate and record": {"sim": "ada_tools.commands.sim", "record": "ada_tools.commands.record"},
     "ROS 2": {"up": "ada_tools.commands.up"},
     "devices": {"hw": "ada_tools.commands.hw"},
     "research": {

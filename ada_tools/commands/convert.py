@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a robot with closed loops in another format.
+"""Write a robot description, with its loops, in another format.
 
 Reads a robot of any format (URDF, xacro, MJCF, SDFormat; loops in any spelling, or in a separate file) and
 writes it in another format. Nothing is dropped: features that the target cannot express are reported as errors.
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("robot", metavar="IN", help="file of the robot, name from `ada list`, or - for stdin")
     parser.add_argument("out", metavar="OUT", nargs="?", type=Path, help="file to write (default: standard output)")
-    parser.add_argument("--to", required=True, choices=list(SPELLINGS), metavar="SPELLING", help="see below")
+    parser.add_argument("--to", required=True, choices=list(SPELLINGS), metavar="SPELLING", help="format, see below")
     add_robot_arguments(parser)
     parser.epilog = "spellings:\n" + "\n".join(f"  {name:<12}{one.summary}" for name, one in SPELLINGS.items())
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving robots in the browser, which can be selected and pushed.
+"""Show moving robots in the browser; drag them with the mouse.
 
-The page shows ten simulated robots of the catalogue. Requires the extra `view`.
+The page has a list of ten simulated robots of the catalogue. It requires the extra `view`.
 
 Examples:
   ada demo                          start with the Stewart platform
@@ -21,9 +21,9 @@ from ada_tools.commands.view import add_page_arguments, page_options
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "robot", nargs="?", choices=list(DEMOS), default=next(iter(DEMOS)), help="first robot (default stewart)"
-    )
+    names = list(DEMOS)
+    shown = f"robot that is shown first (default {names[0]}): {', '.join(names)}"
+    parser.add_argument("robot", nargs="?", choices=names, default=names[0], metavar="ROBOT", help=shown)
     add_page_arguments(parser)
     parser.add_argument("--duration", type=seconds, metavar="S", help="end after S seconds (default: at Ctrl-C)")
 

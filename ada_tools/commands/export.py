@@ -25,6 +25,8 @@ from ada_dynamics.transmission import Transmission, export_transmission
 from ada_dynamics.transmission.code import TARGETS
 from ada_tools.commands.common import add_robot_arguments, robot_of
 
+ALGORITHMS = ("auto", "aba", "crba", "lagrange", "order_n")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quantity", choices=QUANTITIES, help="quantity of the dynamics (default: forward)")
     parser.add_argument("--link", help="link of a pose or jacobian")
     parser.add_argument("--name", help="name of the C function and its files (default: the quantity, or transmission)")
-    parser.add_argument("--algorithm", choices=("auto", "aba", "crba", "lagrange", "order_n"), default="auto")
+    parser.add_argument("--algorithm", choices=ALGORITHMS, default="auto", help="of the dynamics (default: auto)")
     parser.add_argument("--motors", nargs="+", metavar="JOINT", help="motors of a transmission")
     parser.add_argument("--joints", nargs="+", metavar="JOINT", help="joints that the transmission moves")
     parser.add_argument("--to", choices=TARGETS, help="form of the transmission (default: c)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masses, inertias and losses from a recorded motion.
+"""Identify masses, inertias and losses from a recorded motion.
 
 Weighted least squares over physically consistent parameters: positive masses, valid inertias, dissipative
 losses. Velocities and accelerations are derived from the recorded positions by a zero-phase filter; the last

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inspect or convert a recorded motion.
 
-Recordings are .mcap files, written during a simulation. They open in
-Foxglove, PlotJuggler and rerun, too. A truncated file (killed run, full disk) is read up to its last complete row.
+Recordings are .mcap files, written during a simulation (`ada sim --record`). They open in Foxglove, PlotJuggler and
+rerun, too. A truncated file (killed run, full disk) is read up to its last complete row.
 
 Examples:
   ada record info run.mcap                 robot, duration, energy, events

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulate a robot under gravity.
 
-Motors are off; the motion is printed or shown in the browser. Robots with closed loops start in a closed
-configuration; loops remain closed and the energy constant. Robots with boxes or spheres as feet, such as khr1, stand
-on the ground.
+Motors are off; the motion is printed or shown in the browser, where robots can be pushed. Robots with closed loops
+start in a closed configuration, and their loops remain closed. Robots with boxes or spheres as feet, such as khr1,
+stand on the ground.
 
 Examples:
   ada sim pa10                              free fall of the arm

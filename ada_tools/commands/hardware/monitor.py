@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Show joint positions or wrench, alarms and communication of a device.
 
-Robots: joint positions, alarms, period and message counts. Sensors: wrench, rate and losses. A
-robot remains inactive with its brakes on. A device has one host: one that another program uses is refused, with the
-name of the program. Ctrl-C ends it.
+Robots: joint positions, alarms, period and message counts. Sensors: wrench, rate and losses. A robot remains inactive
+with its brakes on. A device has one host: a device that another program uses is refused, with the name of that
+program. Ctrl-C ends the display.
 
 Examples:
   ada hw monitor pa10 --emulator
