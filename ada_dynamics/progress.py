@@ -83,8 +83,8 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Show the final figures if any were shown, and end the line."""
-        if self._shown_at > self._began:
+        """Show the final figures if any were shown, and end the line; in a file, once."""
+        if self._shown_at > self._began and (self._is_terminal or self._shown_share < 1.0):
             self._show(self._clock(), is_last=True)
 
     def _show(self, now: float, is_last: bool = False) -> None:

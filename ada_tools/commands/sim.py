@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulate a robot under gravity.
 
-Motors are off; the motion is printed or shown in the browser, where robots can be pushed. Robots with closed loops
+Motors are off; the motion is printed or shown in the browser, where the mouse pulls the robot. Robots with closed loops
 start in a closed configuration, and their loops remain closed. Robots with boxes or spheres as feet, such as khr1,
-stand on the ground.
+start on the ground.
 
 Examples:
   ada sim pa10                              free fall of the arm
-  ada sim pa10 --view                       in the browser: pause, push it, plots
+  ada sim pa10 --view                       in the browser: pause, pull it, plots
   ada sim pa10 --headless --duration 10     10 s, as numbers
   ada sim pa10 --headless --plot fall.png   joint angles and energies as a picture
   ada sim khr1 --headless --plot legs.png --joints left_knee right_knee

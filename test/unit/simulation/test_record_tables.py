@@ -135,6 +135,7 @@ def test_progress_is_one_line_of_a_terminal_drawn_ten_times_a_second_and_a_few_l
     for seconds, least, most in ((3.0, 2, 4), (20.0, 9, 11), (1000.0, 95, 101)):
         lines = shown(io.StringIO(), seconds).splitlines()
         assert least <= len(lines) <= most and not any("\r" in line or "\x1b" in line for line in lines)
+        assert sum("100 %" in line for line in lines) == 1
 
 
 def test_a_terminal_that_has_gone_does_not_end_the_run():
