@@ -27,7 +27,7 @@ _RIDGE = 1e-15  # regularization relative to the largest diagonal entry, for dep
 _RANK = 1e-6  # relative to the largest singular value: smaller ones belong to the null space
 
 
-class Level(NamedTuple):
+class LeastSquares(NamedTuple):
     """Least-squares problem |A x - b|² + damping |x|², or a batch of them along a first axis."""
 
     A: Array
@@ -48,14 +48,14 @@ class LinearBounds(NamedTuple):
         return LinearBounds(self.C @ Z, self.lower - at, self.upper - at)
 
 
-def solve_levels(levels: Sequence[Level], limits: LinearBounds) -> Array | None:
+def solve_levels(levels: Sequence[LeastSquares], limits: LinearBounds) -> Array | None:
     """Solve each level in the null space of the levels before; None if no x satisfies the bounds."""
     if len(levels) == 1:
         return solve_level(levels[0], limits)
     x, Z = np.zeros(limits.C.shape[1]), np.eye(limits.C.shape[1])
     for k, level in enumerate(levels):
         A = level.A @ Z
-        step = solve_level(Level(A, level.b - level.A @ x, level.damping), limits.within(x, Z))
+        step = solve_level(LeastSquares(A, level.b - level.A @ x, level.damping), limits.within(x, Z))
         if step is None:  # infeasible by rounding only after the first level
             return x if k else None
         x = x + Z @ step
@@ -66,7 +66,7 @@ def solve_levels(levels: Sequence[Level], limits: LinearBounds) -> Array | None:
     return x
 
 
-def solve_level(level: Level, limits: LinearBounds) -> Array | None:
+def solve_level(level: LeastSquares, limits: LinearBounds) -> Array | None:
     """Solve one level within bounds; None if no x satisfies them."""
     A, b, damping = level
     H = A.T @ A
@@ -84,7 +84,7 @@ def solve_level(level: Level, limits: LinearBounds) -> Array | None:
     return None if y is None else np.asarray(np.linalg.solve(L.T, y))
 
 
-def solve_level_batch(level: Level, limits: LinearBounds) -> tuple[Array, NDArray[np.bool_]]:
+def solve_level_batch(level: LeastSquares, limits: LinearBounds) -> tuple[Array, NDArray[np.bool_]]:
     """Solve a batch of levels within bounds.
 
     Args:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError, invalid
-from ada_dynamics.ik.least_squares import Level, LinearBounds, solve_level_batch, solve_levels
+from ada_dynamics.ik.least_squares import LeastSquares, LinearBounds, solve_level_batch, solve_levels
 from ada_dynamics.ik.problem import WITHIN, Evaluation, IkProblem, JointBounds, task_list
 from ada_dynamics.ik.tasks import METRES, RADIANS, Task
 from ada_dynamics.model.model import Model
@@ -153,7 +153,7 @@ def _descend(problem: IkProblem, q: Array, tolerance: float, max_steps: int) -> 
 
 def damped_step(levels: Sequence[tuple[Array, Array]], limits: LinearBounds, damping: float) -> Array:
     """Step within limits; if no step is feasible, one that increases no violation."""
-    damped = [Level(A, b, damping * float(b @ b) + REGULARIZATION) for A, b in levels]
+    damped = [LeastSquares(A, b, damping * float(b @ b) + REGULARIZATION) for A, b in levels]
     found = solve_levels(damped, limits)
     if found is None:
         widened = LinearBounds(limits.C, np.minimum(limits.lower, 0.0), np.maximum(limits.upper, 0.0))
@@ -300,7 +300,7 @@ def velocity(
     lower, upper = _step_bounds(problem, at, dt, velocity_limits)
     moving = LinearBounds(np.concatenate([along, problem.angle_jacobian(at, along)]), lower, upper)
     left = [gain * x for x in problem.evaluate(at).weighted]
-    levels = [Level(A, b, damping) for A, b in zip(problem.jacobians(at, along), left, strict=True)]
+    levels = [LeastSquares(A, b, damping) for A, b in zip(problem.jacobians(at, along), left, strict=True)]
     z = solve_levels(levels, moving)
     is_feasible = z is not None
     if z is None:
@@ -427,7 +427,7 @@ class _NormalEquations:
         moving = problem.limit_jacobian(q, self.along[rows])
         lower, upper = problem.limit_distances(q)
         damped = damping * (b * b).sum(axis=-1) + REGULARIZATION
-        z, found = solve_level_batch(Level(A, b, damped), LinearBounds(moving, lower, upper))
+        z, found = solve_level_batch(LeastSquares(A, b, damped), LinearBounds(moving, lower, upper))
         for k in np.flatnonzero(~found):
             z[k] = damped_step([(A[k], b[k])], LinearBounds(moving[k], lower[k], upper[k]), float(damping[k]))
         return z

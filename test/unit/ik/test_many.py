@@ -9,7 +9,7 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics import ik
 from ada_dynamics.errors import InputError
-from ada_dynamics.ik.least_squares import Level, LinearBounds, solve_level, solve_level_batch
+from ada_dynamics.ik.least_squares import LeastSquares, LinearBounds, solve_level, solve_level_batch
 from ada_dynamics.ik.problem import IkProblem
 from ada_dynamics.robots import mechanisms
 
@@ -30,8 +30,10 @@ def test_steps_of_many_are_those_of_each(seed):
     A, b, C = rng.normal(size=(50, 6, 7)), 3.0 * rng.normal(size=(50, 6)), rng.normal(size=(50, 9, 7))
     damping, lower, upper = rng.uniform(1e-6, 1.0, 50), -rng.uniform(0.0, 0.5, (50, 9)), rng.uniform(0.0, 0.5, (50, 9))
     lower[:, 0], upper[:, 1] = -np.inf, np.inf
-    many, found = solve_level_batch(Level(A, b, damping), LinearBounds(C, lower, upper))
-    each = [solve_level(Level(A[k], b[k], damping[k]), LinearBounds(C[k], lower[k], upper[k])) for k in range(50)]
+    many, found = solve_level_batch(LeastSquares(A, b, damping), LinearBounds(C, lower, upper))
+    each = [
+        solve_level(LeastSquares(A[k], b[k], damping[k]), LinearBounds(C[k], lower[k], upper[k])) for k in range(50)
+    ]
     assert found.sum() > 25, "hardly any is found at once"
     at_a_side = np.abs(np.einsum("nij,nj->ni", C, many) - upper).min(axis=-1) < 1e-9
     assert (found & at_a_side).any(), "no limit is met: the test shows nothing"

@@ -11,7 +11,7 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_dynamics import ik
 from ada_dynamics.errors import InputError
-from ada_dynamics.ik.least_squares import Level, LinearBounds, solve_level, solve_levels
+from ada_dynamics.ik.least_squares import LeastSquares, LinearBounds, solve_level, solve_levels
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.orientation import pose_of
 
@@ -327,7 +327,7 @@ def test_a_start_beyond_the_limits_is_brought_within(arm, hand):
 def test_a_box_gives_what_scipy_gives(seed):
     rng = np.random.default_rng(seed)
     A, b, half = rng.normal(size=(6, 9)), 3.0 * rng.normal(size=6), rng.uniform(0.05, 0.5, 9)
-    x = solve_level(Level(A, b, 1e-4), LinearBounds(np.eye(9), -half, half))
+    x = solve_level(LeastSquares(A, b, 1e-4), LinearBounds(np.eye(9), -half, half))
     stacked = np.vstack([A, 1e-2 * np.eye(9)]), np.concatenate([b, np.zeros(9)])
     theirs = optimize.lsq_linear(*stacked, (-half, half), tol=1e-14).x
     assert np.abs(np.abs(x) - half).min() < 1e-12, "no limit is met: the test shows nothing"
@@ -342,7 +342,7 @@ def test_limits_in_any_direction_hold_and_multipliers_push_inwards(seed):
     A, b, C = rng.normal(size=(4, 6)), 4.0 * rng.normal(size=4), rng.normal(size=(12, 6))
     middle = C @ rng.normal(size=6)
     limits = LinearBounds(C, middle - 0.3, middle + 0.3)
-    x = solve_level(Level(A, b, 1e-3), limits)
+    x = solve_level(LeastSquares(A, b, 1e-3), limits)
     at, slope = C @ x, A.T @ (A @ x - b) + 1e-3 * x
     assert (at > limits.lower - 1e-10).all() and (at < limits.upper + 1e-10).all()
     sides = np.concatenate([C[at < limits.lower + 1e-9], -C[at > limits.upper - 1e-9]])
@@ -353,13 +353,13 @@ def test_limits_in_any_direction_hold_and_multipliers_push_inwards(seed):
 def test_limits_that_exclude_each_other_are_told():
     C = np.array([[1.0, 0.0], [1.0, 0.0]])
     limits = LinearBounds(C, np.array([1.0, -np.inf]), np.array([np.inf, 0.5]))
-    assert solve_level(Level(np.eye(2), np.zeros(2), 1e-6), limits) is None
-    assert solve_levels([Level(np.eye(2), np.zeros(2), 1e-6)], limits) is None
+    assert solve_level(LeastSquares(np.eye(2), np.zeros(2), 1e-6), limits) is None
+    assert solve_levels([LeastSquares(np.eye(2), np.zeros(2), 1e-6)], limits) is None
 
 
 def test_a_lower_level_takes_only_what_a_higher_one_leaves():
-    first = Level(np.array([[1.0, 1.0, 0.0]]), np.array([1.0]), 1e-12)
-    second = Level(np.eye(3), np.array([3.0, 0.0, 5.0]), 1e-12)
+    first = LeastSquares(np.array([[1.0, 1.0, 0.0]]), np.array([1.0]), 1e-12)
+    second = LeastSquares(np.eye(3), np.array([3.0, 0.0, 5.0]), 1e-12)
     free = LinearBounds(np.eye(3), np.full(3, -np.inf), np.full(3, np.inf))
     # On x + y = 1 the point nearest to (3, 0) is (2, -1).
     assert np.abs(solve_levels([first, second], free) - (2.0, -1.0, 5.0)).max() < 1e-9
