@@ -125,7 +125,8 @@ class ClosedDynamics:
         name = min(names, key=costs.__getitem__)
         near = [other for other in names if costs[other] <= (1.0 + TURNED_SAVES) * costs[name]]
         turned = analyse_turned(analysis)
-        if any(loop.is_turned for loop in turned.constraints.tree.loops):
+        # with redundant constraints the multipliers of least norm are those of the child sides
+        if not analysis.is_redundant and any(loop.is_turned for loop in turned.constraints.tree.loops):
             turned_plans = make_plans(turned)
             others = traced(turned, turned_plans, [x for x in near if x in turned_plans.candidates])
             other_costs = self.kernels.costs(others)
