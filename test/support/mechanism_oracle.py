@@ -238,14 +238,23 @@ class Oracle(LoopConstraints):
 
 
 def least_efforts(oracle: Oracle, q: Array, v: Array, a: Array) -> Array:
-    """The shortest efforts of the motors with the power of what the tree needs, along every motion of the loops."""
+    """The shortest efforts of the motors with the power of what the tree needs; a floating base takes the rest."""
     model, J = oracle.model, np.asarray(oracle.jacobian(q))
     _, s, Vt = np.linalg.svd(J)
     motions = Vt[int(np.sum(s > RANK * s[0])) :]
-    motors = [k for name in model.actuated for k in range(model.nv)[model.v_index(name)]]
-    wanted = np.asarray(oracle.tree.mass_matrix(q) @ a + oracle.tree.bias(q, v))
-    efforts = np.zeros(model.nv)
-    efforts[motors] = np.linalg.pinv(motions[:, motors]) @ (motions @ wanted)
+    chosen = [k for name in model.actuated for k in range(model.nv)[model.v_index(name)]]
+    base = [k for k in chosen if model.joint_of_velocity(k) == model.floating_joint]
+    motors = [k for k in chosen if k not in base]
+    A, B, wanted = (
+        motions[:, motors],
+        motions[:, base],
+        motions @ (oracle.tree.mass_matrix(q) @ a + oracle.tree.bias(q, v)),
+    )
+    inverse, efforts = np.linalg.pinv(A, RANK), np.zeros(model.nv)
+    left = wanted - A @ (inverse @ wanted)
+    if np.max(np.abs(left), initial=0.0) > 1e-8 * np.max(np.abs(wanted), initial=1.0):
+        efforts[base] = np.linalg.pinv(B - A @ (inverse @ B), RANK) @ left
+    efforts[motors] = inverse @ (wanted - B @ efforts[base])
     return efforts
 
 
