@@ -285,7 +285,9 @@ def copy(body: Body, target: str, source: str, numbers: int) -> None:
 
 
 class _Parts:
-    """Code in segments. For W states some segments each are a part, a function that fits into the instruction cache.
+    """Code in segments. Some segments each are a part, a function that fits into the instruction cache.
+
+    One state has one part up to `Limits.registers` operations. The compile time of a longer function is quadratic.
 
     Results and operands of columns are stored as soon as they are computed.
     """
@@ -316,11 +318,9 @@ class _Parts:
     def code(self) -> Code:
         """All parts, and one that calls the loops over columns."""
         count = len(self.segments.nodes)
-        step = (
-            count
-            if self.lanes.width == 1
-            else max(1, count * self.target.limits.part // max(1, sum(map(len, self.segments.nodes))))
-        )
+        total, limits = sum(map(len, self.segments.nodes)), self.target.limits
+        is_one = self.lanes.width == 1 and total <= limits.registers
+        step = count if is_one else max(1, count * limits.part // max(1, total))
         starts = range(0, count, step)
         names = [f"{LANES}_{start}" for start in starts]
         found = [self._part(range(k, min(k + step, count)), name) for k, name in zip(starts, names, strict=True)]
