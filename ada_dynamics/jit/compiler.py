@@ -84,6 +84,9 @@ def _optimised(text: str, target: Target, level: int, effort: int = 2) -> tuple[
     process = _Process.get()
     llvm = process.llvm
     machine = process.machine(target, effort)
+    if not target.is_gpu:
+        # Functions begin on cache lines: loops that call a kernel run up to a fifth slower at other addresses.
+        text = text.replace(" #0 {", " #0 align 64 {")
     try:
         module = llvm.parse_assembly(with_constants(text))
     except RuntimeError as error:
