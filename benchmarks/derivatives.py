@@ -26,7 +26,7 @@ from benchmarks.timing import Contender, Schedule, Timings, batch_by_address, me
 CALL, NATIVE, BATCH, FORWARD, VJP = "ada call", "ada native", "ada batch", "forward", "vjp"
 JVP, HVP = "jvp", "hvp"
 ROLLOUT, GRADIENT, BOTH = "motion", "its gradient", "both"
-MANY, FEW, REPEATS = 512, 16, 5
+MANY, FEW, REPEATS = 512, 16, 64  # so many repeats that the call itself does not count
 INTEGRATORS: tuple[IntegratorName, ...] = ("rk4", "semi_implicit")
 ROWS, HOLD = 50, 20  # of efforts, and steps for which each acts
 States = tuple[Array, Array, Array]

@@ -208,6 +208,25 @@ reaches the peak at each of these sizes, so that fetching is not what limits the
 
 {peak(figures)}
 
+Long code consists of parts, functions between which values are in memory; short code is one function. The number of
+operations decides (`Limits` in `ada_dynamics/jit/target.py`). Here both forms were made: native code, µs, the
+fastest of five copies of the code, because two pages of a copy may displace each other in the instruction cache, which
+makes up to 5 % of the copies up to twice as slow. The choice is in bold; times to compile are those of both codes.
+
+| kernel | one state: one function | parts | batch: one function | parts | compile s: one function | parts |
+|---|---|---|---|---|---|---|
+| PA-10, forward | **0.107** | 0.146 | **0.020** | 0.021 | 0.11 | 0.10 |
+| Stewart, forward | **0.290** | 0.313 | **0.055** | 0.057 | 0.31 | 0.27 |
+| 6-RUS, forward | **0.331** | 0.345 | **0.063** | 0.065 | 0.39 | 0.33 |
+| chain of 16, forward | **0.462** | 0.467 | **0.078** | 0.082 | 0.45 | 0.34 |
+| humanoid, forward | **0.411** | 0.529 | 0.141 | **0.113** | 0.97 | 0.54 |
+| chain of 32, forward | **1.10** | 1.09 | 0.193 | **0.170** | 1.02 | 0.76 |
+| humanoid on two feet, forward | **1.14** | 1.16 | 0.189 | **0.160** | 1.08 | 0.87 |
+| PA-10, derivatives | **0.328** | – | 0.130 | **0.117** | 0.43 | 0.46 |
+| Stewart, derivatives | 1.79 | **1.75** | 1.22 | **1.18** | 2.61 | 1.21 |
+| chain of 16, derivatives | 2.12 | **2.00** | 1.02 | **0.897** | 3.26 | 1.96 |
+| humanoid, derivatives | 4.15 | **4.01** | 2.13 | **2.13** | 4.94 | 2.93 |
+
 ## Simulation
 
 A four-bar linkage swings freely for 10 s in steps of 1 ms (in a compiled loop for this package and MuJoCo, the dynamics

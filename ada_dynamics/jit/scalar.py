@@ -238,7 +238,7 @@ class Code(NamedTuple):
 def block_code(function: Function, target: Target, checked: bool) -> Code:
     """Code for a block of W states; `function` has no lanes of one state."""
     lanes = Lanes(target.lanes)
-    if len(function.nodes()) > 1.5 * target.limits.part:
+    if len(function.nodes()) > 1.4 * target.limits.part:
         return _Parts(function, target, lanes, checked).code()
     text, called, widths = kernel(function, target, lanes, checked)
     return Code(text, [LANES], 0, called, widths)
