@@ -142,7 +142,7 @@ class ResidualColumns(SolvedColumns):
             return self._first_half(own, result)
 
         rows = [*passed, *changes, *entries.values(), *further.values()]
-        return self._columns(output, group[0], rows, body, group[0])
+        return self._columns(output, (group[0], *entries, *further), rows, body, group[0])
 
     def _columns(
         self, output: str, key: Hashable, rows: Sequence[Vector], body: Callable[[Own, Vector], Vector], first: int

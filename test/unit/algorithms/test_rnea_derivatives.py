@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,6 +69,20 @@ def test_loads_free_bodies_and_mimics(model: ada.Model) -> None:
     inverse = np.linalg.inv(of_residual["du"])
     expected = {"dq": -inverse @ of_residual["dq"], "dv": -inverse @ of_residual["dv"], "du": inverse}
     close(by_composites(model, solved=True), expected, 1e-10)
+
+
+def test_changes_of_different_rows_are_added_to_these() -> None:
+    model, more = random_tree(3, ["revolute"] * 3), {BY_Q: {0: [1.0, 2.0, 4.0]}, BY_V: {2: [8.0, 16.0, 32.0]}}
+
+    def body(q, v, a):
+        columns = [ResidualColumns(RneaDerivatives(model.tree, q, v, a), None, added) for added in ({}, more)]
+        names = [(f"{name}_{k}", name, one) for k, one in enumerate(columns) for name in (BY_Q, BY_V)]
+        return Traced({}, (), [replace(x, output=key) for key, name, one in names for x in one.by(name)])
+
+    state = dict(zip("qva", (x.tolist() for x in state_of(model)), strict=True))
+    found = evaluate(trace("added", dict.fromkeys("qva", 3), body), **state)
+    assert np.allclose(found["dq_1"] - found["dq_0"], [[1.0, 2.0, 4.0], [0.0] * 3, [0.0] * 3], atol=1e-13)
+    assert np.allclose(found["dv_1"] - found["dv_0"], [[0.0] * 3, [0.0] * 3, [8.0, 16.0, 32.0]], atol=1e-13)
 
 
 def in_extended_precision(model: ada.Model, q: Array, v: Array, a: Array) -> dict[str, Array]:
