@@ -94,8 +94,7 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
     for name in dict.fromkeys(name for row in rows for name in row["late [ms]"]):
         late = max(row["late [ms]"][name]["p99"] for row in rows if name in row["late [ms]"])
         lines.append(f"{name}: {late:.3g} ms late at p99")
-    expected, found = (sum(row["rows"]["simulation"][i] for row in rows) for i in (0, 1))
-    lines.append(f"rows of the simulation: {found} of {expected}")
+    lines.append(f"states of the simulation: {sum(row['states'] for row in rows)}")
     for what in dict.fromkeys(what for row in rows for what in row["simulation"]):
         worst = max(row["simulation"].get(what, np.inf) for row in rows)
         lines.append(f"four-bar: {what} {worst:.2e} after {rows[-1]['state']['t']:.0f} s")

@@ -3,7 +3,6 @@
 
 import io
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_dynamics.simulation.log import Log
 from ada_hardware.emulation.process import EmulatorProcess
+from ada_robot.messages.incoming import read_state
 from ada_robot.timing.deadlines import DeadlineLoop
 from ada_tools.bringup import Plan, plan
 from ada_tools.bringup.processes import ParameterValue, params_text
@@ -32,7 +31,6 @@ _RATES = 0.06 * np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0])  # [rad/s], no t
 _WIDTH = 0.2  # [rad]
 _SHARES = ("p50", "p99", "p99.9", "max")
 _ERROR = b"\2"  # diagnostic_msgs/DiagnosticStatus
-RATE = 250.0  # [Hz] of rows of the simulation
 ENERGY = -np.sqrt(2.0) * GRAVITY  # [J] of the four-bar where it was let go before the first slice, at 135 degrees
 BOUNDS = {"energy [J]": 1e-8, "gap [m]": 1e-14}  # of the four-bar, for a day
 Tell = Callable[[str], object]
@@ -44,10 +42,10 @@ def path(phase: float) -> Array:
 
 
 def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int, tell: Tell) -> dict[str, Any]:
-    """Start everything, let it work, end it, read what was recorded, judge; the row of the slice.
+    """Start everything, let it work, end it, judge; the row of the slice.
 
     Args:
-        folder: empty; gets recordings and what the nodes say.
+        folder: empty; gets recordings of the arm and what the nodes say.
         seconds: whole pieces of the path, or one shorter one, counted from when the arm follows.
         state: that the slice before has left.
         priority: of the nodes' loops, real-time, where the system allows it; 0: none.
@@ -73,7 +71,7 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
         raise KeyboardInterrupt
     if not work.began:
         raise AdaError(f"the arm did not follow, within {PATIENCE:g} s; the nodes said:\n{said.getvalue()[-3000:]}")
-    loop = _read_simulation(folder / "loop.mcap")
+    loop = work.loop
     delays = [f"{name}: {one['p99']:.2g} ms late at p99" for name, one in work.late.items() if one["p99"] > LATE]
     delays += [*work.reported, *work.delays]
     delays += [f"{one.process.name} ended with {one.code}" for one in starter.children if one.code]
@@ -81,15 +79,15 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
     late = (1e3 * one for one in (slept.late_p50, slept.late_p99, slept.late_p999, slept.late_max))
     sleeper = dict(zip(_SHARES, late, strict=True))
     is_busy = sleeper["p99.9"] > BUSY
-    problems += [*loop["problems"], *watch.problems(growths), *([] if is_busy else delays)]
-    t, q, v = loop["last"] or (0.0, state["q"], state["v"])
+    problems += [*loop.problems, *watch.problems(growths), *([] if is_busy else delays)]
+    t, q, v = loop.last or (0.0, state["q"], state["v"])
     return {
         "date": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         "seconds": work.seconds,
         "processes": {name: {what: one._asdict() for what, one in found.items()} for name, found in growths.items()},
         "late [ms]": {"a thread that only sleeps": sleeper, **work.late},
-        "rows": {"simulation": loop["rows"]},
-        "simulation": loop["figures"],
+        "states": loop.states,
+        "simulation": loop.figures,
         "off the path [rad]": work.furthest,
         "by the machine": delays if is_busy else [],
         "problems": problems,
@@ -117,26 +115,45 @@ def _plan(folder: Path, url: str, state: dict[str, Any], priority: int) -> Plan:
     quiet = {"view": "false", "rviz": "false", "params_file": str(file)}
     words = {"backend": "real", "url": url, "activate": "true", "controller": "joint_trajectory", "variant": VARIANT}
     one = plan("pa10_bringup", {**words, **quiet, "namespace": "arm"})
-    other = plan("closed_chain", {**quiet, "namespace": "loop", "record": str(folder / "loop.mcap")})
+    other = plan("closed_chain", {**quiet, "namespace": "loop"})
     return Plan("soak", one.values, (*one.processes, *other.processes))
 
 
-def _read_simulation(path: Path) -> dict[str, Any]:
-    """Rows expected and found, figures of the motion, its last state, and problems; rows may be lost, if counted."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of a recording that was cut short
-            log = Log.load(path)
-    except (AdaError, UserWarning) as problem:
-        return {"rows": (0, 0), "figures": {}, "last": None, "problems": [f"{path.name}: {problem}"]}
-    rows, lost = (round(log.t[-1] * RATE) + 1, len(log)), log.info.get("lost", 0)
-    energy, gap = rhombus(log.q, log.v)
-    figures = {"energy [J]": float(np.abs(energy - ENERGY).max()), "gap [m]": float(gap.max())}
-    broken = [one for one, bound in BOUNDS.items() if not figures[one] <= bound]
-    problems = [f"four-bar: {one} is {figures[one]:.2g}, above {BOUNDS[one]:g}" for one in broken]
-    if rows[0] != rows[1] + lost:
-        problems.append(f"{path.name}: {rows[1]} rows and {lost} that it says are lost, instead of {rows[0]}")
-    return {"rows": rows, "figures": figures, "last": (log.t[-1], log.q[-1], log.v[-1]), "problems": problems}
+class _FourBar:
+    """Energy and loop gap of the simulated four-bar, from the states that its node publishes.
+
+    Attributes:
+        states: how many have been read.
+        figures: largest difference of the energy, and largest gap.
+        last: time, positions and velocities; None before the first state.
+    """
+
+    def __init__(self, node: Any) -> None:
+        from std_msgs.msg import Float64MultiArray
+
+        from ada_robot.ros.inbox import Inbox
+        from ada_robot.ros.qos import streams
+
+        self._inbox = Inbox(node, Float64MultiArray, "/loop/dynamics_node/state", streams(1000))
+        self.states, self.figures = 0, dict.fromkeys(BOUNDS, 0.0)
+        self.last: tuple[float, list[float], list[float]] | None = None
+
+    def look(self) -> None:
+        """Read what has come since the last call."""
+        for message in self._inbox.fetch():
+            dimensions = message.layout.dim
+            t, q, v, _ = read_state([one.label for one in dimensions], [one.size for one in dimensions], message.data)
+            (energy,), (gap,) = rhombus(q[None], v[None])
+            for name, value in zip(BOUNDS, (abs(energy - ENERGY), gap), strict=True):
+                self.figures[name] = max(self.figures[name], float(value))
+            self.states, self.last = self.states + 1, (t, q.tolist(), v.tolist())
+
+    @property
+    def problems(self) -> list[str]:
+        """What is beyond its bound."""
+        broken = [one for one, bound in BOUNDS.items() if not self.figures[one] <= bound]
+        found = [f"four-bar: {one} is {self.figures[one]:.2g}, above {BOUNDS[one]:g}" for one in broken]
+        return found if self.states else ["four-bar: no state came"]
 
 
 class _Work:
@@ -162,6 +179,7 @@ class _Work:
         self._node = rclpy.create_node("soak", namespace="arm")
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
+        self.loop = _FourBar(self._node)
         self.late: dict[str, dict[str, float]] = {}  # of loops, as they report it last
         self.reported: dict[str, None] = {}  # errors in /diagnostics
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, 50)
@@ -173,6 +191,7 @@ class _Work:
     def tick(self) -> bool:
         """One look; True at the end."""
         now = time.monotonic()
+        self.loop.look()
         if not self.began:
             self._executor.spin_once(timeout_sec=TICK)
             if self._hears and self._topic.get_subscription_count() and self._is_driven():
