@@ -41,7 +41,7 @@ class PlantLoop(DeadlineLoop):
         plant: Plant,
         publish: Callable[[Snapshot], object],
         *,
-        listen: Callable[[], object] | None = None,
+        listen: Callable[[], object] = lambda: None,
         every: int = 1,
         real_time_factor: float = 1.0,
         paused: bool = False,
@@ -112,8 +112,7 @@ class PlantLoop(DeadlineLoop):
         def act() -> Snapshot:
             if not self.is_paused:
                 raise InputError("the simulation is running; pause it first (service ~/pause with data: true).")
-            if self._listen is not None:
-                self._listen()
+            self._listen()
             self._advance(count, self._clock.now_ns())
             if self._left != self.every:
                 self._publish_state()
@@ -135,8 +134,7 @@ class PlantLoop(DeadlineLoop):
 
     # --- in the physics thread ----------------------------------------------------------------------------------
     def _take_steps(self, due: int) -> None:
-        if self._listen is not None:
-            self._listen()
+        self._listen()
         if self.is_paused or self.plant.failure is not None:
             self._rest()
             return
