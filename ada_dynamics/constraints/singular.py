@@ -173,7 +173,8 @@ def _with_third_derivative(system: LoopSystem, at: Whitened, rank: int, kept: in
     moved = held + across @ ((turn[:count] @ right) / sizes[:count])
     z = moved + at.y - U @ (U.T @ at.y) - across @ (across.T @ at.y)
     a = np.asarray(np.linalg.solve(at.L.T, z), dtype=np.float64)
-    return a, np.asarray(Vt.T @ ((U.T @ (at.y - z)) / s), dtype=np.float64)
+    x = np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0]
+    return a, np.asarray(x, dtype=np.float64)
 
 
 def stiffened(system: LoopSystem) -> LoopSystem:

@@ -56,6 +56,7 @@ TURNED_SAVES = 0.1
 UNASSEMBLED = ("guess", "axis")  # fields of errors of loops that do not close from the neutral configuration
 AT_ONCE = 1024  # states of a batch whose matrices are in memory at the same time
 _ROUNDING = 1e-16
+_BEHIND = 1e-3  # distance from a singular configuration behind it [rad, m]
 LATE, ALL = "late", "all constraints"  # the robust orders
 FAST, ROBUST, RANK_REVEALING = TIERS = "fast", "robust", "rank-revealing"
 
@@ -307,14 +308,24 @@ class ClosedDynamics:
         found, flags = self.solve(name, *state), self.unique
         for i, at in found.decompositions.items():
             if at.is_singular:
-                q, rank = np.atleast_2d(state[0])[i], self.analysis.rank - at.lost_rank
-                flags = unique_in_all([flags, unique_at(self.analysis.constraints, q, rank)])
+                q, v = (np.atleast_2d(x)[i] for x in state[:2])
+                flags = unique_in_all([flags, *self._unique_near(q, v, at)])
         if self.analysis.is_redundant:
             (J, _), _ = run(self.constraint_kernel("constraint_terms"), *state[:2])
             U = np.linalg.svd(J / self.weights[:, None], full_matrices=True)[0][..., : self.analysis.rank]
             along = np.einsum("...cr,...c->...r", U, found.multipliers * self.weights)
             found = found._replace(multipliers=np.einsum("...cr,...r->...c", U, along) / self.weights)
         return found, flags
+
+    def _unique_near(self, q: Array, v: Array, at: singular.SvdSolution) -> list[UniqueComponents]:
+        """Unique components in a singular configuration and, if the mechanism moves, just behind it.
+
+        There the infinite forces of lost constraints have arms that are not zero; their moments are finite.
+        """
+        rank, places = self.analysis.rank - at.lost_rank, [q]
+        if at.lost_rank and not at.is_at_rest:
+            places.append(self.model.integrate(q, _BEHIND * v / np.max(np.abs(v))))
+        return [unique_at(self.analysis.constraints, place, rank) for place in places]
 
     def _last_tier(self, found: Iterable[singular.SvdSolution]) -> str:
         """Tier of the rank-revealing solver, which in regular configurations counts as robust."""

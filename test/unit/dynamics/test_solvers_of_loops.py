@@ -209,6 +209,9 @@ def test_where_branches_cross_the_motion_is_the_limit_along_its_branch(quiet: No
         power = limit_on_branch(oracle, way, lambda q, t: _power(oracle, q, 2.0 * t, tau))
         a = dynamics.forward(FLAT, 2.0 * way, tau)
         near(way * power, dynamics.inverse(FLAT, 2.0 * way, a), 1e-7)
+        wrenches = dynamics.joint_wrenches(FLAT, 2.0 * way, tau)
+        for name, effort in zip(model.joint_names, tau, strict=True):  # infinite forces without arms have moments
+            assert wrenches[name][4] == pytest.approx(effort, abs=1e-9) or not wrenches.unique[name][4]
 
 
 def _power(oracle: Oracle, q: Array, v: Array, tau: Array) -> Array:
