@@ -245,11 +245,8 @@ def least_efforts(oracle: Oracle, q: Array, v: Array, a: Array) -> Array:
     chosen = [k for name in model.actuated for k in range(model.nv)[model.v_index(name)]]
     base = [k for k in chosen if model.joint_of_velocity(k) == model.floating_joint]
     motors = [k for k in chosen if k not in base]
-    A, B, wanted = (
-        motions[:, motors],
-        motions[:, base],
-        motions @ (oracle.tree.mass_matrix(q) @ a + oracle.tree.bias(q, v)),
-    )
+    A, B = motions[:, motors], motions[:, base]
+    wanted = motions @ (oracle.tree.mass_matrix(q) @ a + oracle.tree.bias(q, v))
     inverse, efforts = np.linalg.pinv(A, RANK), np.zeros(model.nv)
     left = wanted - A @ (inverse @ wanted)
     if np.max(np.abs(left), initial=0.0) > 1e-8 * np.max(np.abs(wanted), initial=1.0):
