@@ -8,6 +8,7 @@ forces are uniquely determined.
 Examples:
   ada info pa10
   ada info robot.urdf --base floating
+  ada info robot.urdf --mimic free --json
   ada info stewart
   ada info robot.urdf --loops robot.loops.yaml
 """
@@ -15,43 +16,81 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from ada_dynamics.arrays import Array
+import numpy as np
+from numpy.typing import NDArray
+
 from ada_dynamics.constraints.report import ConstraintReport, constraint_report
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.check import check
 from ada_dynamics.robots.load import load
-from ada_tools.commands.common import add_robot_arguments, axis_text, mappings, source_of, start_pose, table
+from ada_tools.commands.common import add_robot_arguments, axis_text, mappings, print_json, source_of, start_pose, table
 
 _DEEPEST = 60  # maximum indentation in characters
+_MOST_ROWS = 400  # maximum lines of a table or tree in text
 _SHOWN = 12  # maximum number of names per line
-_LIMITS = ("lower", "upper", "velocity", "effort")
-_LOSSES = ("damping", "friction", "armature", "stiffness", "rest")
 COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("robot", metavar="FILE|NAME", help="file of a robot, name from `ada list`, or - for stdin")
+    parser.add_argument(
+        "--mimic", choices=("keep", "free"), default="keep", help="treatment of <mimic> (default: keep)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     add_robot_arguments(parser, start="zero, or from the catalogue")
 
 
 def run(options: argparse.Namespace) -> int:
     """Load the robot and print its description."""
     source, arguments = source_of(options.robot), mappings(options)
-    model = load(source, options.base, mappings=arguments, loops=options.loops)
+    model = load(source, options.base, mimic=options.mimic, mappings=arguments, loops=options.loops)
     report = check(source, options.base, arguments, options.loops)
-    loops = loops_section(model, start_pose(options, model))
-    lines = [*_summary(model), "", *tree_lines(model), "", *_limit_table(model)]
-    lines += ["", "loops", *loops] if loops else []
+    loops, loop_lines = loops_section(model, start_pose(options, model))
+    if options.json:
+        print_json({**describe(model), "check": report.to_dict()["counts"], "loops": loops})
+        return 0
+    lines = [*_summary(model), "", *_shortened(tree_lines(model)), "", *_shortened(_limit_table(model))]
+    lines += ["", "loops", *_shortened(loop_lines)] if loop_lines else []
     lines += ["", str(report).splitlines()[0] + ("" if not report.findings else f"; see: ada check {options.robot}")]
     print("\n".join(lines))
     return 0
 
 
-# --- tree, masses and limits ------------------------------------------------------------------------------------------
+# --- plain data -------------------------------------------------------------------------------------------------
+_LIMITS = ("lower", "upper", "velocity", "effort")
+_LOSSES = ("damping", "friction", "armature", "stiffness", "rest")
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Model as plain data."""
+    return {
+        **{key: getattr(model, key) for key in ("name", "root", "nq", "nv", "total_mass", "gravity")},
+        "links": [
+            {"name": link.name, "mass": link.mass, "com": link.com, "inertia": link.inertia}
+            for link in model.links.values()
+        ],
+        "joints": [_joint_data(model, joint) for joint in model.joints.values()],
+    }
+
+
+def _joint_data(model: Model, joint: Joint) -> dict[str, Any]:
+    has_own = joint.name in model.joint_names
+    q, v = model.q_index(joint.name) if has_own else None, model.v_index(joint.name) if has_own else None
+    return {
+        **{"name": joint.name, "type": joint.kind, "parent": joint.parent, "child": joint.child, "axis": joint.axis},
+        **{"q": q and [q.start, q.stop], "v": v and [v.start, v.stop]},
+        **{key: getattr(joint.limits, key) for key in _LIMITS},
+        **{key: getattr(joint, key) for key in _LOSSES},
+        "mimic": None if joint.mimic is None else vars(joint.mimic),
+    }
+
+
+# --- text -------------------------------------------------------------------------------------------------------
 def _summary(model: Model) -> list[str]:
     moving = sum(1 for joint in model.joints.values() if joint.kind != "fixed")
     mimics = sum(1 for joint in model.joints.values() if joint.mimic is not None)
@@ -113,21 +152,75 @@ def _limit_table(model: Model) -> list[str]:
     return [*table(["joint", "type", *columns], rows), units] if rows else ["no joint moves"]
 
 
+def _shortened(lines: list[str]) -> list[str]:
+    if len(lines) <= _MOST_ROWS:
+        return lines
+    return [*lines[:_MOST_ROWS], f"... {len(lines) - _MOST_ROWS} more lines; --json has all of them"]
+
+
 # --- loops ------------------------------------------------------------------------------------------------------
-def loops_section(model: Model, guess: Array | None = None) -> list[str]:
+def loops_section(model: Model, guess: NDArray[np.float64] | None = None) -> tuple[dict[str, Any], list[str]]:
     """Loops, mobility, redundancy, motors and unique joint forces; loops are closed from the guess."""
+    if not model.loops:
+        return {}, []
+    listed = {"loops": [_loop_data(model, loop) for loop in model.loops.values()]}
     lines = [_loop_text(model, loop) for loop in model.loops.values()]
-    if not lines:
-        return []
     try:
-        return [*lines, *_constraint_text(constraint_report(model, guess))]
+        seen = constraint_report(model, guess)
     except (AdaError, ArithmeticError) as problem:  # the loops themselves are still shown
-        return [*lines, str(problem)]
+        return {**listed, "problem": str(problem)}, [*lines, str(problem)]
+    return {**listed, **_constraint_data(seen)}, [*lines, *_constraint_text(seen)]
+
+
+def _loop_data(model: Model, loop: LoopJoint) -> dict[str, Any]:
+    return {
+        **{"name": loop.name, "type": loop.kind, "parent": loop.parent, "child": loop.child},
+        "axis": loop.axis if loop.type.axes else None,
+        "parent_xyz": loop.parent_xyz,
+        "child_xyz": loop.child_xyz,
+        "conditions": _conditions(model, loop),
+    }
+
+
+def _conditions(model: Model, loop: LoopJoint) -> list[str]:
+    inside = next(one for one in model.tree.loops if one.name == loop.name)
+    return [str(kind) for kind in inside.rows]
+
+
+def _constraint_data(seen: ConstraintReport) -> dict[str, Any]:
+    analysis, motors = seen.analysis, seen.motors
+    return {
+        "velocities": analysis.constraints.model.nv,
+        "independent_conditions": analysis.rank,
+        "mobility": analysis.mobility,
+        "mobility_in_pose": seen.state.mobility,
+        "held_joints": list(seen.held),
+        "redundant": analysis.redundant_names(),
+        "start": {"closes": seen.start_is_closed, "gap": seen.start_violation, "q": seen.start},
+        "pose": {
+            "q": seen.q,
+            "gap": seen.state.largest_violation,
+            "moved": seen.moved,
+            "sigma": seen.state.sigma,
+            "is_singular": seen.state.is_singular,
+        },
+        "motors": {
+            "joints": list(motors.joints),
+            "are_named": motors.are_named,
+            "velocities": motors.velocities,
+            "driven_motions": motors.driven,
+            "over_actuated_by": motors.surplus,
+            "under_actuated_by": motors.missing,
+        },
+        "unique_components": {
+            joint: dict(zip(COMPONENTS, map(bool, flags), strict=True)) for joint, flags in seen.unique.items()
+        },
+    }
 
 
 def _loop_text(model: Model, loop: LoopJoint) -> str:
     about = f" {axis_text(loop.axis)}" if loop.type.axes else ""
-    count = next(len(one.rows) for one in model.tree.loops if one.name == loop.name)
+    count = len(_conditions(model, loop))
     return f"{loop.name} ({loop.kind}{about}): {loop.parent} -> {loop.child}, {count} constraints"
 
 

@@ -74,6 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--joints", nargs="+", metavar="NAME", help="joints of --plot, at most 8 (default: largest motion)"
     )
+    parser.add_argument(
+        "--snapshots", type=Path, metavar="FILE", help="write a picture of several configurations over time"
+    )
     parser.add_argument("--animate", type=Path, metavar="FILE", help="write an animation (gif, mp4)")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write an .mcap file during the simulation")
 
@@ -103,10 +106,7 @@ def run(options: argparse.Namespace) -> int:
     )
     words = "\n".join([*scene.notes, _set_up(sim, scene.why)])
     if options.view:
-        from ada_tools.browser.live import live
-
-        live(sim, on_start=lambda _: print(words), **page_options(options))  # words of a started page only
-        return 0
+        return _live(sim, options, words)
     if not options.json:
         print(words)
     started = time.perf_counter()
@@ -137,18 +137,19 @@ def _set_up(sim: Simulation, why: str) -> str:
 
 def _check_outputs(options: argparse.Namespace, model: Model) -> None:
     """Check the output options before the computation."""
-    files = {f"--{name}": getattr(options, name) for name in ("plot", "animate", "record")}
+    files = {f"--{name}": getattr(options, name) for name in ("plot", "snapshots", "animate", "record")}
     others = [f"--{name}" for name in ("headless", "json") if getattr(options, name)]
     others += [option for option, path in files.items() if path is not None]
     if options.view and others:
         raise InputError(f"--view with {', '.join(others)}: the browser view cannot be combined with these.")
     if options.joints is not None and options.plot is None:
         raise InputError("--joints requires --plot FILE.")
-    if options.plot:
+    if options.plot or options.snapshots:
         from ada_dynamics.drawing import plots
 
         plots.check_joints(model, options.joints)
-        plots.check_suffix(options.plot)
+        for path in filter(None, (options.plot, options.snapshots)):
+            plots.check_suffix(path)
     if options.animate:
         from ada_dynamics.drawing.animate import check_tools
 
@@ -160,6 +161,14 @@ def _check_outputs(options: argparse.Namespace, model: Model) -> None:
     check_files(files)
 
 
+def _live(sim: Simulation, options: argparse.Namespace, words: str) -> int:
+    from ada_tools.browser.live import live
+
+    ground = None if sim.contact is None else 0.0
+    live(sim, ground=ground, on_start=lambda _: print(words), **page_options(options))  # words of a started page only
+    return 0
+
+
 def _write_pictures(log: Log, options: argparse.Namespace) -> None:
     if options.plot:
         from ada_dynamics.drawing.plots import figure_of, panels_for
@@ -168,6 +177,10 @@ def _write_pictures(log: Log, options: argparse.Namespace) -> None:
         figure_of(panels, options.plot)
         for note in dict.fromkeys(panel.note for panel in panels if panel.note and options.joints is None):
             print(f"ada: note: {options.plot} shows {note}; --joints chooses others", file=sys.stderr)
+    if options.snapshots:
+        from ada_dynamics.drawing.snapshots import plot_snapshots
+
+        plot_snapshots(log, options.snapshots)
     if options.animate:
         from ada_dynamics.drawing.animate import animate
 

@@ -24,7 +24,7 @@ FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="this machine has no /dev/full")
 
 
-@pytest.mark.parametrize("option", ["--plot", "--animate", "--record"])
+@pytest.mark.parametrize("option", ["--plot", "--snapshots", "--animate", "--record"])
 @pytest.mark.parametrize("place", ["nowhere/fall.{}", "folder", "fall.foo"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(ada, tmp_path, option, place):
     pytest.importorskip("matplotlib")

@@ -70,8 +70,8 @@ def test_a_humanoid_stands_on_the_ground_that_it_would_fall_through_without(ada)
 def test_pictures_films_and_recordings_are_written_by_one_command(ada, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("mcap")
-    files = [tmp_path / name for name in ("plot.png", "film.gif", "run.mcap")]
-    flags = ("--plot", "--animate", "--record")
+    files = [tmp_path / name for name in ("plot.png", "poses.png", "film.gif", "run.mcap")]
+    flags = ("--plot", "--snapshots", "--animate", "--record")
     given = [x for pair in zip(flags, files, strict=True) for x in pair]
     code, _, _ = ada("sim", "closed_4r", "--headless", "--duration", "0.3", *given)
     assert code == 0

@@ -48,7 +48,7 @@ def test_every_command_explains_itself_with_examples(command, capsys):
         ["nonsense"],
         ["check"],
         ["info", "pa10", "--base", "flying"],
-        ["info", "--loops"],
+        ["info", "--mimic"],
         ["sim", "pa10", "--duration", "0"],
         ["up", "pa10", "--duration", "nan"],
     ],
@@ -133,12 +133,13 @@ def test_info_indents_branches_and_not_chains():
     ]
 
 
-def test_info_shows_sizes_and_unlimited_joints(ada, write):
-    code, out, _ = ada("info", "--base", "floating", write(ARM.format(1)))
+def test_info_prints_json_without_infinities(ada, write):
+    code, out, _ = ada("info", "--json", "--base", "floating", write(ARM.format(1)))
+    data = json.loads(out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
     assert code == 0
-    assert "nq = 8, nv = 7" in out
-    (pivot,) = [line.split() for line in out.splitlines() if line.startswith("pivot")]
-    assert pivot[1:3] == ["continuous", "-"]
+    assert (data["nq"], data["nv"]) == (8, 7)
+    assert [j["q"] for j in data["joints"]] == [[0, 7], [7, 8]]
+    assert data["joints"][1]["lower"] is None
 
 
 def test_list_names_the_catalogue(ada):
@@ -153,6 +154,8 @@ def test_list_names_the_catalogue(ada):
             groups[line.removesuffix(":")] = names = []
     assert groups["arms"][:3] == ["pa10", "pa10_7c", "pa10_thesis"]
     assert groups["parallel robots"] == ["delta", "hexa", "stewart"]
+    listed = json.loads(ada("list", "--json")[1])
+    assert {e["name"]: e["group"] for e in listed} == {name: key for key, own in groups.items() for name in own}
 
 
 def test_control_c_ends_without_a_traceback(ada, monkeypatch):
@@ -188,7 +191,7 @@ def process(*arguments: str, **options) -> subprocess.Popen[bytes]:
 
 
 def test_a_reader_that_goes_away_is_no_error():
-    one = process("info", "pa10")
+    one = process("info", "pa10", "--json")
     assert one.stdout is not None and one.stderr is not None
     one.stdout.close()
     assert one.wait(60) in {0, 141}

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from ada_dynamics import load
-from ada_dynamics.constraints.report import constraint_report
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.writers import write
 
 URDF = """<robot name="four_bar"><link name="base"/>
@@ -106,39 +104,36 @@ MOTIONS = {
 
 
 def loops_of(ada, *arguments):
-    code, out, err = ada("info", *arguments)
+    code, out, err = ada("info", *arguments, "--json")
     assert (code, err) == (0, "")
-    return out.partition("\nloops\n")[2]
+    return json.loads(out)["loops"]
 
 
 @pytest.mark.parametrize("name", MOTIONS)
 def test_mobility_and_motors_are_those_that_the_mechanism_is_known_for(ada, name):
-    mobility, count = MOTIONS[name]
-    model = load(name)
-    report = constraint_report(model, start_of(name, model))
-    motors = report.motors
-    assert (report.analysis.mobility, motors.velocities) == (mobility, count)
-    assert (motors.surplus, motors.missing) == (max(0, count - mobility), max(0, mobility - count))
-    assert report.start_is_closed and report.state.largest_violation < 1e-12 and not report.state.is_singular
-    assert mobility == model.nv - report.analysis.rank
-    said = loops_of(ada, name)
-    assert f"mobility {mobility}: {model.nv} velocities" in said and f"\n{count} motors (" in said
+    data = loops_of(ada, name)
+    mobility, motors = MOTIONS[name]
+    assert (data["mobility"], data["motors"]["velocities"]) == (mobility, motors)
+    assert data["motors"]["over_actuated_by"] == max(0, motors - mobility)
+    assert data["motors"]["under_actuated_by"] == max(0, mobility - motors)
+    assert data["start"]["closes"]
+    assert data["pose"]["gap"] < 1e-12
+    assert data["mobility"] == data["velocities"] - data["independent_conditions"]
+    assert not data["pose"]["is_singular"]
 
 
 def test_a_planar_linkage_has_unique_forces_in_its_plane_only(ada):
-    table = loops_of(ada, "four_bar").split("\n\n")[0].splitlines()
-    assert [line.split() for line in table[-5:]] == [
-        ["joint", "fx", "fy", "fz", "nx", "ny", "nz"],
-        *([joint, "+", ".", "+", ".", "+", "."] for joint in ("joint_1", "joint_2", "joint_3", "closing")),
-    ]
+    unique = loops_of(ada, "four_bar")["unique_components"]
+    in_plane = {"fx": True, "fy": False, "fz": True, "nx": False, "ny": True, "nz": False}
+    assert unique == dict.fromkeys(("joint_1", "joint_2", "joint_3", "closing"), in_plane)
 
 
 def test_the_zero_pose_is_said_to_be_open_by_its_gap(ada, tmp_path):
     file = write(mechanisms.four_bar().model, tmp_path / "robot.urdf", "loop_joint")[0]
-    assert "the initial configuration has closure error 3 at loop closing" in loops_of(ada, file)
-    report = constraint_report(load(file))
-    assert report.start_violation["closing"] == pytest.approx(3.0, abs=1e-12)
-    assert report.state.largest_violation < 1e-12
+    data = loops_of(ada, file)
+    assert not data["start"]["closes"]
+    assert data["start"]["gap"]["closing"] == pytest.approx(3.0, abs=1e-12)
+    assert data["pose"]["gap"] < 1e-12
 
 
 def test_a_start_pose_chooses_the_way_of_assembly(ada, tmp_path):
@@ -146,10 +141,11 @@ def test_a_start_pose_chooses_the_way_of_assembly(ada, tmp_path):
     model, parallel = mechanisms.four_bar(lengths)
     (file,) = write(model, tmp_path / "robot.urdf", "loop_joint")
     for q in (parallel, mechanisms.four_bar(lengths, crossed=True).q):
-        assert "the initial configuration closes all loops" in loops_of(ada, file, "--start", *q)
-        np.testing.assert_allclose(constraint_report(load(file), q).q, q, atol=1e-12)
+        found = loops_of(ada, file, "--start", *q)
+        assert found["start"]["closes"]
+        np.testing.assert_allclose(found["pose"]["q"], q, atol=1e-12)
 
 
 def test_a_tree_has_no_loops_and_a_start_pose_of_the_wrong_length_is_refused(ada):
-    assert loops_of(ada, "pa10") == ""
+    assert loops_of(ada, "pa10") == {}
     assert ada("info", "four_bar", "--start", "1")[0] == 2
