@@ -60,8 +60,6 @@ class InSimulation:
         self.sim: Simulation | None = None
         self._times: list[float] = []
         self._rows: list[dict[str, Array]] = []
-        self._v_index = controller.v_index
-        self._nv = controller.model.nv
         self._commanded: Array = np.zeros(0)  # last position setpoints of the servos
 
     def simulation(self, model: Model, q: Array | None = None, v: Array | None = None, **options: Any) -> Simulation:
@@ -103,21 +101,17 @@ class InSimulation:
         # copies, because the law may reuse its arrays
         self._rows.append({name: np.array(values) for name, values in {**controller.signals(), **commanded}.items()})
         efforts = np.zeros(self._nv)
-        if command.position is None and command.velocity is None:
-            if command.effort is not None:
-                efforts[self._v_index] = command.effort
+        position, velocity, effort = command.position, command.velocity, command.effort
+        if position is None and velocity is None:
+            if effort is not None:
+                efforts[self._v_index] = effort
             return efforts
-        self._command_servos(command.position, command.velocity, command.effort)
-        return efforts
-
-    def _command_servos(self, position: Array | None, velocity: Array | None, effort: Array | None) -> None:
-        assert self.sim is not None
-        bank = self.sim.servos
-        rows = bank.rows(self.controller.joints)
         if position is None:  # integrate the velocity from the last command
             position = self._commanded + velocity * self.period  # type: ignore[operator]
-        self._commanded = position
-        bank.hold(position, 0.0 if velocity is None else velocity, 0.0 if effort is None else effort, rows)
+        self._commanded, servos = position, self.sim.servos
+        rows = servos.rows(controller.joints)
+        servos.hold(position, 0.0 if velocity is None else velocity, 0.0 if effort is None else effort, rows)
+        return efforts
 
 
 def by_joint_names(model: Model, simulated: Model) -> Callable[[Array, Array], State]:

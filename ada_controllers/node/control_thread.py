@@ -52,10 +52,6 @@ class Outputs:
         self._poses = node.create_publisher(PoseStamped, f"~/{TARGET}", qos.STATES)
         self._joints = node.create_publisher(JointState, f"~/{JOINT_TARGET}", qos.STATES)
         self._frame = settings.frame_prefix + controller.model.root
-        self.follow()
-
-    def follow(self) -> None:
-        """Reset the message layout, after a change of the controller."""
         self._state_sizes: dict[str, int] = {}
         self._state_layout: Message | None = None
         self._published_at = -np.inf
@@ -192,7 +188,6 @@ class ControlThread:
             keeps = keep and self.following.is_followed
             self.control.switch(controller, self._steady.now(), keep=keep)
             self.following.renew(keep=keeps)
-            self._out.follow()
 
         self.ask(act)
 

@@ -144,22 +144,20 @@ class TrajectoryAction:
         self.settings = settings
         self._goal: _Goal | None = None
         self._servers: dict[str, ActionServer] = {}
-        self._serve(f"~/{ACTION}", "")
+        self.serve()
         self.serve(thread.control.controller.NAME)
         self._timer = node.create_timer(1.0 / WATCH_RATE, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def close(self) -> None:
         """Abort the goal and destroy the servers."""
-        self._end(self._kind.Result.INVALID_GOAL, "the node is no longer configured", abort=True)
+        self._end(self._kind.Result.INVALID_GOAL, "the node is no longer configured")
         self._node.destroy_timer(self._timer)
         for server in self._servers.values():
             server.destroy()
 
-    def serve(self, controller: str) -> None:
-        """Offer the action below the name of a controller as well."""
-        self._serve(f"{controller}/{ACTION}", controller)
-
-    def _serve(self, name: str, controller: str) -> None:
+    def serve(self, controller: str = "") -> None:
+        """Offer the action below the name of the node, or of a controller."""
+        name = f"{controller or '~'}/{ACTION}"
         if name in self._servers:
             return
         self._servers[name] = ActionServer(
@@ -193,7 +191,7 @@ class TrajectoryAction:
         return GoalResponse.ACCEPT if is_accepted else GoalResponse.REJECT
 
     def _accept(self, handle: Any) -> None:
-        self._end(self._kind.Result.INVALID_GOAL, "replaced by a newer goal", abort=True)
+        self._end(self._kind.Result.INVALID_GOAL, "replaced by a newer goal")
         goal, settings = handle.request, self.settings
         joints = self._thread.control.controller.joints
         asked = goal.goal_time_tolerance.sec + 1e-9 * goal.goal_time_tolerance.nanosec
@@ -212,12 +210,12 @@ class TrajectoryAction:
             way = tolerances_of(goal.path_tolerance, joints, settings.path_tolerance)
             self._thread.ask(lambda: self._thread.following.keep_to(way))
         except AdaError as problem:
-            self._end(self._kind.Result.INVALID_GOAL, str(problem), abort=True)
+            self._end(self._kind.Result.INVALID_GOAL, str(problem))
 
-    def _end(self, code: int, text: str, *, abort: bool = False, state: str = "succeed") -> None:
+    def _end(self, code: int, text: str, state: str = "abort") -> None:
         goal, self._goal = self._goal, None
         if goal is not None and not goal.outcome.done():
-            goal.outcome.set_result(("abort" if abort else state, code, text))
+            goal.outcome.set_result((state, code, text))
 
     # --- during execution -------------------------------------------------------------------------------------------
     def _watch(self) -> None:
@@ -229,31 +227,31 @@ class TrajectoryAction:
             if progress is not None:
                 self._look(goal, progress)
         except AdaError as problem:
-            self._end(self._kind.Result.INVALID_GOAL, str(problem), abort=True)
+            self._end(self._kind.Result.INVALID_GOAL, str(problem))
 
     def _look(self, goal: _Goal, progress: Progress) -> None:
         result, control = self._kind.Result, self._thread.control
         if progress.lost:
-            self._end(result.INVALID_GOAL, f"the trajectory is no longer followed: {progress.lost}", abort=True)
+            self._end(result.INVALID_GOAL, f"the trajectory is no longer followed: {progress.lost}")
             return
         if goal.handle.is_cancel_requested:
             self._hold()
-            self._end(result.SUCCESSFUL, "cancelled: the joints come to rest", state="canceled")
+            self._end(result.SUCCESSFUL, "cancelled: the joints come to rest", "canceled")
             return
         self._send_feedback(goal, progress)
         if progress.left:
             self._hold()
-            self._end(result.PATH_TOLERANCE_VIOLATED, f"{progress.left} on the way", abort=True)
+            self._end(result.PATH_TOLERANCE_VIOLATED, f"{progress.left} on the way")
             return
         if not progress.is_over:
             return
         beyond = first_beyond(goal.end, control.controller.joints, progress.desired, progress.actual)
         if not beyond:
-            self._end(result.SUCCESSFUL, "")
+            self._end(result.SUCCESSFUL, "", "succeed")
             return
         goal.over_since = progress.time if goal.over_since is None else goal.over_since
         if progress.time - goal.over_since > goal.patience:
-            self._end(result.GOAL_TOLERANCE_VIOLATED, f"{beyond} {goal.patience:g} s after the end", abort=True)
+            self._end(result.GOAL_TOLERANCE_VIOLATED, f"{beyond} {goal.patience:g} s after the end")
 
     def _hold(self) -> None:
         self._thread.ask(self._thread.following.stop)

@@ -98,11 +98,11 @@ def start_of(controller: Controller[Any], commanded: Command | None, measured: R
     """
     last = commanded or Command()
     if controller.KIND == "effort":
-        # an effort sent with a position is feedforward only
-        is_all = last.effort is not None and last.position is None and last.velocity is None
-        return within_limits(
-            controller, Command(effort=last.effort if is_all else _measured_effort(controller, measured))
-        )
+        effort = last.effort
+        if effort is None or last.position is not None or last.velocity is not None:  # feedforward only
+            effort = None if measured.effort is None else measured.effort[controller.v_index]
+        is_known = effort is not None and bool(np.isfinite(effort).all())
+        return within_limits(controller, Command(effort=effort if is_known else None))
     q, v = measured.state.q[controller.q_index], measured.state.v[controller.v_index]
     return within_limits(
         controller,
@@ -118,10 +118,3 @@ def within_limits(controller: Controller[Any], command: Command) -> Command:
     """Clip a command to the limits of the robot, which measured values may exceed."""
     limits = Limits(controller.limits)
     return Command.of({mode: np.clip(values, *limits.span(mode)) for mode, values in command.given().items()})
-
-
-def _measured_effort(controller: Controller[Any], measured: ReceivedState) -> Array | None:
-    if measured.effort is None:
-        return None
-    effort = measured.effort[controller.v_index]
-    return effort if bool(np.isfinite(effort).all()) else None

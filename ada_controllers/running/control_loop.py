@@ -319,18 +319,17 @@ class ControlLoop:
             ReferenceRefused: if it is invalid, or the loop is not active; the present reference remains.
         """
         self.require_active()
-        if not callable(reference):
-            try:
-                self.controller.check(reference)
-                assert self.latest is not None  # required by the activation
-                self.controller.check_from(reference, self.latest.stamp)
-            except ReferenceRefused as problem:
-                self.refuse(REFERENCE, str(problem))
-                raise
         if callable(reference):
             self._source, self._offered = reference, None
-        else:
-            self._source, self._offered = None, reference
+            return
+        try:
+            self.controller.check(reference)
+            assert self.latest is not None  # required by the activation
+            self.controller.check_from(reference, self.latest.stamp)
+        except ReferenceRefused as problem:
+            self.refuse(REFERENCE, str(problem))
+            raise
+        self._source, self._offered = None, reference
 
     def require_active(self) -> None:
         """Refuse references while the controller, or the robot, is not active.
@@ -338,17 +337,17 @@ class ControlLoop:
         Raises:
             ReferenceRefused: if it is not.
         """
-        name, value = self.controller.NAME, self._robot.phase if self._robot else None
+        name = self.controller.NAME
         if not self.is_active:
             text = f"{name} is not active ({self.reason}) and accepts no references."
+            problem = ReferenceRefused(text, field="is_active", value=False, allowed=True)
         elif self.waits:
             text = f"{self.waits}; {name} accepts references when it is active."
+            problem = ReferenceRefused(text, field="phase", value=self._robot.phase if self._robot else None)
         else:
             return
-        self.refuse(REFERENCE, text)
-        if not self.is_active:
-            raise ReferenceRefused(text, field="is_active", value=False, allowed=True)
-        raise ReferenceRefused(text, field="phase", value=value)
+        self.refuse(REFERENCE, str(problem))
+        raise problem
 
     def brake(self) -> None:
         """Drop the reference: a controller with a plan decelerates to rest, the rest hold their present reference."""
@@ -370,7 +369,12 @@ class ControlLoop:
         timeout = self.settings.state_timeout
         # a stall of this thread may have stalled the publisher, too: count only a part of it
         self._silence += min(self._passed(measured, time), _STALL_SHARE * timeout)
-        kind = self._judge(measured, time)
+        kind = None
+        if measured is not None:
+            jump, gap = self.settings.max_position_jump, self.settings.max_gap
+            kind = self._filter.judge(self.controller, measured, time, timeout, jump, gap)
+            if kind is StateKind.REFUSED:
+                self.refuse(self._filter.reason, self._filter.text)
         if not self.is_active:
             return None
         if kind is StateKind.DISCONTINUOUS:
@@ -402,17 +406,6 @@ class ControlLoop:
         by_states, self._stamp = stamp - self._stamp if stamp > self._stamp else 0.0, stamp
         chosen = self.settings.timeout_clock
         return by_states if chosen == STATES or (chosen == AUTO and self.is_simulated) else passed
-
-    def _judge(self, measured: ReceivedState | None, time: float) -> StateKind | None:
-        if measured is None:
-            return None
-        states, settings = self._filter, self.settings
-        kind = states.judge(
-            self.controller, measured, time, settings.state_timeout, settings.max_position_jump, settings.max_gap
-        )
-        if kind is StateKind.REFUSED:
-            self.refuse(states.reason, states.text)
-        return kind
 
     def _run(self, measured: ReceivedState) -> Command:
         controller, (state, stamp, _, _) = self.controller, measured

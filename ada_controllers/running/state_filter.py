@@ -17,7 +17,6 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_robot.limits import CLOCKS, LATE
 
-_MOST_NAMED = 8  # maximum number of missing joints listed in a message
 _ROUNDED = 1.0 + 1e-9  # tolerance for rounded differences of stamps
 
 
@@ -63,7 +62,6 @@ class StateFilter:
         self.latest_at = -math.inf
         self.reason = self.text = self.break_text = ""
         single = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
-        self._single = single
         self._q = np.array([model.q_index(name).start for name in single], dtype=np.intp)
         self._v = np.array([model.v_index(name).start for name in single], dtype=np.intp)
 
@@ -186,10 +184,6 @@ class JointStateReader:
             raise InputError("duplicate joint names; name each joint once.", field="name", value=names)
         missing = [name for name in self._names if name not in place]
         if missing:
-            more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-            text = (
-                f"missing joints {', '.join(missing[:_MOST_NAMED])}{more}; one message must contain all joints of the "
-                "controller's model."
-            )
+            text = f"missing joints {', '.join(missing)}; one message must contain all joints of the model."
             raise InputError(text, field="name", joint=missing[0], value=missing)
         return np.array([place[name] for name in self._names], dtype=np.intp)
