@@ -254,8 +254,7 @@ class LinearizedSteps:
         dU = np.zeros((N, m, directions))
         dU[:, :nv, 2 * nv :] = np.eye(nv)
         x, u = (_side_by_side(one, d) for one, d in ((X, self._directions(X)), (U, dU)))
-        kernels = lambda: self.system.step_kernels(self.method.is_direct, _tangent_quantity)  # noqa: E731
-        executor = KernelExecutor(kernels, self.method, x, u, self.h, origin=float(T[0]))
+        executor = KernelExecutor(self.system, self.method, x, u, self.h, float(T[0]), transform=_tangent_quantity)
         if executor.take_steps(0, steps) < steps:
             self.raise_failure(X, U, steps, T, begin)
         after = executor.x
@@ -323,7 +322,7 @@ class StepMatrices:
             steps: number of steps.
             changes: of the states, (N, n, m), which are replaced; the last nv ones change the torques instead.
         """
-        executor = KernelExecutor(lambda: self._system.step_kernels(False), self._method, X.T, U.T, self._h)
+        executor = KernelExecutor(self._system, self._method, X.T, U.T, self._h)
         points = executor.points(steps)
         executor.use_points(points)
         if executor.take_steps(0, steps) < steps:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.batch import COLUMNS
@@ -41,7 +42,6 @@ ONE_PASSAGE = 5e-3  # [s] between singular steps that belong to the same passage
 NO_ROWS = np.zeros((0, 0))
 FIRST_LENGTH = 1e-3  # [s], first trial step of an adaptive method
 Rate = Callable[[Array, float], Array]  # ẋ of a state at a time
-StepKernels = tuple[Kernel, Kernel | None]  # rate and projection of x, u and t; or a whole step, and None
 
 
 class IntegrationError(AdaError, ArithmeticError):
@@ -80,26 +80,28 @@ class KernelExecutor:
 
     def __init__(
         self,
-        kernels: Callable[[], StepKernels],
+        system: System,
         method: Method,
         x: Array,
         u: Array,
         h: float = 0.0,
         origin: float = 0.0,
         tolerance: float = 0.0,
+        transform: Callable[[Quantity], Quantity] | None = None,
     ) -> None:
         """Initialize the executor.
 
         Args:
-            kernels: function that returns the kernels of a step when they are needed, see `System.step_kernels`.
+            system: system that is integrated.
             method: integration method.
             x: state (n,), or states as columns (n, N).
             u: input (m,), or inputs as columns (m, N).
             h: step length [s].
             origin: start of the grid of time [s].
             tolerance: tolerance of an adaptive method.
+            transform: transformation of the quantities of a step, see `System.step_kernels`.
         """
-        self._kernels, self.method = kernels, method
+        self.system, self.method, self._transform = system, method, transform
         self._compiled = compiled_integrators() if reason_for_fallback() is None else None
         self.is_native = self._compiled is not None  # whether compiled loops call the kernels
         self._loop: Callable[[int], int] | None = None  # function of the address of its state that returns a status
@@ -170,7 +172,7 @@ class KernelExecutor:
     def _connected_loop(self) -> Callable[[int], int]:
         """Return the compiled loop after its kernels are connected."""
         symbol = COLUMNS if self._many else SINGLE
-        rate, settle = self._kernels()
+        rate, settle = self.system.step_kernels(self.method.is_direct, self._transform)
         self.s.rate = rate.native_address(symbol)
         self.s.settle = None if settle is None else settle.native_address(symbol)
         name = "direct" if self.method.is_direct else "adaptive" if self.method.is_adaptive else "fixed"
@@ -214,11 +216,9 @@ class Integrator(KernelExecutor):
             tolerance: tolerance of an adaptive method.
         """
         u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
-        kernels = lambda: system.step_kernels(method.is_direct)  # noqa: E731
-        super().__init__(kernels, method, np.zeros(system.size), u, tolerance=tolerance)
+        super().__init__(system, method, np.zeros(system.size), u, tolerance=tolerance)
         self.is_native &= system.is_compiled
-        self.system, self.tolerance = system, tolerance
-        self.counts = Counts()
+        self.tolerance, self.counts = tolerance, Counts()
         self._is_adaptive = method.is_adaptive
         self._last_singular = -np.inf
         self._start, self._is_singular = 0.0, False  # time and status of the current step on NumPy arrays

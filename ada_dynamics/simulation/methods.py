@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -74,20 +75,15 @@ def _tableau(name: IntegratorName, order: int, text: str, stable_to: float, node
 
     Rows end with a semicolon. The nodes are the row sums by default.
     """
-    rows = [[_number(word) for word in row.split()] for row in text.split(";")]
+    rows = [[float(Fraction(word)) for word in row.split()] for row in text.split(";")]
     is_pair = len(rows[-1]) == len(rows[-2])
     stages = len(rows) - 2 * is_pair
     A = np.zeros((stages, stages))
     for i, row in enumerate(rows[: stages - 1]):
         A[i + 1, : i + 1] = row
-    c = np.array([_number(word) for word in nodes.split()]) if nodes else A.sum(axis=1)
+    c = np.array([float(Fraction(word)) for word in nodes.split()]) if nodes else A.sum(axis=1)
     errors = np.array(rows[stages:]) if is_pair else None
     return Method(name, order, A, np.array(rows[stages - 1]), c, errors, stable_to, roots)
-
-
-def _number(word: str) -> float:
-    above, _, below = word.partition("/")
-    return float(above) / float(below or 1)
 
 
 _RK4 = """

@@ -74,8 +74,7 @@ class _Blocks:
             u[system.equations.chosen] = chosen.T
         executor = self._executors.get(len(states))
         if executor is None:
-            kernels = lambda: system.step_kernels(context.method.is_direct)  # noqa: E731
-            executor = self._executors[len(states)] = KernelExecutor(kernels, context.method, x, u, context.step)
+            executor = self._executors[len(states)] = KernelExecutor(system, context.method, x, u, context.step)
         executor.s.origin = context.origin
         rows, done = executor.rows(steps // every), 0
         while True:

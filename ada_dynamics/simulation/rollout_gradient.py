@@ -102,9 +102,9 @@ class AdjointExecutor(KernelExecutor):
             hold: number of steps that use one row of u.
             origin: start of the grid of time [s].
         """
-        super().__init__(lambda: system.step_kernels(method.is_direct), method, x, u[0], h, origin)
+        super().__init__(system, method, x, u[0], h, origin)
         assert self._compiled is not None  # `require_derivatives`
-        self._system, s = system, self.s
+        s = self.s
         self.inputs = padded(u.shape[1], self._compiled.lanes)
         self._table = np.concatenate([method.table(), backward_table(method.A, method.b, method.c)])
         self._work = np.zeros((method.stages + 7) * self._x.size + self.inputs)
@@ -137,7 +137,7 @@ class AdjointExecutor(KernelExecutor):
     def _backward(self) -> Callable[[int], int]:
         """Compiled loop, a function of the address of its state."""
         assert self._compiled is not None
-        rate, settle = self._system.step_kernels(self.method.is_direct, adjoint_quantity)
+        rate, settle = self.system.step_kernels(self.method.is_direct, adjoint_quantity)
         self.s.pull = rate.native_address(SINGLE)
         self.s.pull_settle = None if settle is None else settle.native_address(SINGLE)
         return self._compiled.backward_direct if self.method.is_direct else self._compiled.backward_fixed

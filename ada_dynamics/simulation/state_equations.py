@@ -22,7 +22,7 @@ from ada_dynamics.algorithms.energy import scaled_velocities
 from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo, Stop, joint_loads, servo_efforts, without_friction
 from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.dynamics.closed_quantities import Solver, projected, speeds
-from ada_dynamics.dynamics.quantities import body_wrenches, force_first, position_guards
+from ada_dynamics.dynamics.quantities import Quantity, body_wrenches, force_first, position_guards
 from ada_dynamics.expr import Traced
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.tree import Tree, for_efforts
@@ -34,7 +34,7 @@ from ada_dynamics.spatial.vector import ZERO, Scalar
 # The closure error of a first-order step is of order h²; one projection would leave a visible error of order h⁴.
 SETTLED = 2
 
-ForwardFor = Callable[[Vector], Callable[..., Any]]  # accelerations, for combinations of redundant constraints
+ForwardFor = Callable[[Vector], Quantity]  # accelerations, for combinations of redundant constraints
 SolverFor = Callable[[Vector], Solver]  # constraint solver, for these combinations
 
 
@@ -76,7 +76,7 @@ class StateEquations:
     Attributes:
         tree: the mechanism; the accelerations of a solver exclude the friction of its joints.
         loads: loads on the mechanism.
-        forward: returns the function of q, v, tau and wrenches for the accelerations.
+        forward: returns the accelerations of q, v, tau and wrenches.
         solver: returns the constraint solver; None without loops.
         combination_size: size of the combinations of redundant constraints in u, 0 if they do not vary.
     """
@@ -176,7 +176,7 @@ class StateEquations:
         q, v = self.split(x)
         applied = self.applied_loads(q, v, u, t[0])
         wrenches = {"wrenches": applied.flat(self.tree)} if applied.wrenches else {}
-        found = self.forward(u[self.chosen])(q=q, v=v, tau=applied.tau, **wrenches)
+        found: Any = self.forward(u[self.chosen]).body(q=q, v=v, tau=applied.tau, **wrenches)
         traced = found if isinstance(found, Traced) else Traced(found)
         # quaternions are not normalized within a step; their rate is that of the four numbers
         return Traced({"rate": [*position_rates(self.tree, x[: self.tree.nq], v), *traced.outputs["a"]]}, traced.guards)

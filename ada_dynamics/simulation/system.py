@@ -21,9 +21,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, closed_quantities, quantities
 from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.dynamics.closed import LATE
-from ada_dynamics.dynamics.computation import kernels_of, options_of
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.dynamics import forward_on_bodies
-from ada_dynamics.dynamics.quantities import Quantity, order_tag
+from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import AdaError, InputError, SingularConfigurationWarning
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.jit import Kernel
@@ -57,7 +57,7 @@ class System:
         plans = closed.plans.combined if closed else {}
         size = next((plan.weights + 1 for plan in plans.values()), 0)
         tree = _with_friction(tree_of(dynamics), model)
-        self.equations = StateEquations(tree, loads, self._forward, self.solver if closed else None, size)
+        self.equations = StateEquations(tree, loads, self._accelerations, self.solver if closed else None, size)
         self.size = model.nq + model.nv
 
     # --- kernels ------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class System:
         if is_direct:
             name = f"implicit_step_{self._solver_name}_{tag}"
             return _quantity(name, {**xu, "t": 1}, "next", size, own.implicit_step), None
-        rate = _quantity(f"state_rate_{self._name()}_{tag}", {**xu, "t": 1}, "rate", size, own.rate)
+        rate = _quantity(f"rate_of_{self._accelerations(self._any).name}_{tag}", {**xu, "t": 1}, "rate", size, own.rate)
         if own.solver is None and all(type(one.joint).nearest is JointType.nearest for one in own.tree.bodies):
             return rate, None  # all states are admissible
         # the position of the combinations in u depends on the loads
@@ -121,26 +121,31 @@ class System:
     @cached_property
     def servo_efforts(self) -> Kernel | None:
         """Torques of all servos as a function of x and u; None without servos."""
-        own, inputs = self.equations, {"x": self.size, "u": self.equations.input_size}
-        name = f"servo_efforts_{own.loads.digest()}"
-        found = _quantity(name, inputs, "tau", (self.model.nv,), own.torques)
-        return self.kernel_of(found) if own.loads.servos else None
+        if not self.equations.loads.servos:
+            return None
+        inputs = {"x": self.size, "u": self.equations.input_size}
+        return self._kernel("servo_efforts", inputs, "tau", (self.model.nv,), self.equations.torques)
 
     @cached_property
     def contacts(self) -> Kernel | None:
         """Wrenches of all contacts as a function of q and v; None without contacts."""
-        own, inputs = self.equations, {"q": self.model.nq, "v": self.model.nv}
-        name, shape = f"contact_wrenches_{own.loads.digest()}", (len(own.loads.contacts), 6)
-        found = _quantity(name, inputs, "contact", shape, own.contact_wrenches)
-        return self.kernel_of(found) if own.loads.contacts else None
+        shape = (len(self.equations.loads.contacts), 6)
+        inputs = {"q": self.model.nq, "v": self.model.nv}
+        wrenches = self.equations.contact_wrenches
+        return self._kernel("contact_wrenches", inputs, "contact", shape, wrenches) if shape[0] else None
 
     @cached_property
     def step_contacts(self) -> Kernel:
         """Wrenches of all contacts during a semi-implicit step, of q, v, the velocity after the step, and h."""
-        own, nv = self.equations, self.model.nv
-        name, shape = f"step_contact_wrenches_{own.loads.digest()}", (len(own.loads.contacts), 6)
+        shape, nv = (len(self.equations.loads.contacts), 6), self.model.nv
         inputs = {"q": self.model.nq, "v": nv, "after": nv, "h": 1}
-        return self.kernel_of(_quantity(name, inputs, "contact", shape, own.step_contact_wrenches))
+        return self._kernel("step_contact_wrenches", inputs, "contact", shape, self.equations.step_contact_wrenches)
+
+    def _kernel(
+        self, name: str, inputs: dict[str, int], output: str, shape: tuple[int, ...], body: Callable[..., Traced]
+    ) -> Kernel:
+        """Return the kernel of a quantity of the loads."""
+        return self.kernel_of(_quantity(f"{name}_{self.equations.loads.digest()}", inputs, output, shape, body))
 
     def kernel_of(self, quantity: Quantity) -> Kernel:
         """Return the kernel of a quantity, cached with those of the dynamics."""
@@ -163,8 +168,13 @@ class System:
         closed = self.kernels.closed
         if closed is None:
             return "open"
-        solver = self.solver((0.0,) * self.equations.combination_size)
+        solver = self.solver(self._any)
         return f"{solver.tag}_{closed_quantities.digest(closed.tree, closed.plans, solver.plan)}"
+
+    @property
+    def _any(self) -> tuple[float, ...]:
+        """Placeholder for combinations of redundant constraints, on which no name depends."""
+        return (0.0,) * self.equations.combination_size
 
     @property
     def _candidate(self) -> str:
@@ -178,32 +188,18 @@ class System:
         return System(self.model, self.dynamics, self.equations.loads, LATE)
 
     @property
-    def _is_assembled(self) -> bool:
-        """True if accelerations are computed by an assembly algorithm, which has no combinations of constraints."""
-        return self._candidate in closed_quantities.ASSEMBLIES
-
-    def _name(self) -> str:
-        closed, wrenches = self.kernels.closed, "_external" if self._wrenches else ""
-        if closed is not None and self._is_assembled:
-            return closed.quantity(self._candidate, self._wrenches, multipliers=False).name
-        if closed is not None:
-            return f"{self._solver_name}{wrenches}"
-        return f"{options_of(self.dynamics)['algorithm']}{order_tag(self.kernels.order)}"
-
-    @property
     def _wrenches(self) -> bool:
         loads = self.equations.loads
         return bool(loads.contacts or loads.applied or loads.pushes)
 
-    def _forward(self, chosen: Sequence[Any]) -> Any:
-        """Return the accelerations over generic scalars."""
-        closed = self.kernels.closed
-        if closed is not None and self._is_assembled:
-            return closed.quantity(self._candidate, self._wrenches, multipliers=False).body
-        if closed is not None:
-            return closed_quantities.forward(closed.tree, closed.plans, self.solver(chosen), self._wrenches).body
-        tree, kernels = tree_of(self.dynamics), self.kernels
-        return quantities.forward(tree, kernels.algorithm, self._wrenches, kernels.order).body
+    def _accelerations(self, chosen: Sequence[Any]) -> Quantity:
+        """Return the accelerations, for given combinations of redundant constraints where they vary."""
+        closed, kernels = self.kernels.closed, self.kernels
+        if closed is None:
+            return quantities.forward(tree_of(self.dynamics), kernels.algorithm, self._wrenches, kernels.order)
+        if self._candidate in closed_quantities.ASSEMBLIES:  # an assembly algorithm has no combinations
+            return closed.quantity(self._candidate, self._wrenches, multipliers=False)
+        return closed_quantities.forward(closed.tree, closed.plans, self.solver(chosen), self._wrenches)
 
     # --- robust evaluation --------------------------------------------------------------------------------------
     def robust_rate(self, x: Array, u: Array, t: float) -> tuple[Array, bool]:
