@@ -33,7 +33,7 @@ from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.simulation.context import SimulationContext, closed_states
 from ada_dynamics.simulation.integrator import Integrator, KernelExecutor
-from ada_dynamics.simulation.methods import METHODS, Method
+from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.options import finite_array, whole_steps
 from ada_dynamics.simulation.state_equations import Loads
 from ada_dynamics.simulation.system import System
@@ -190,8 +190,18 @@ class LinearizedSteps:
         self.system, self.method, self.h = system, context.method, context.step
         self.model, self.tree = system.model, system.equations.tree
         self._depends_on_time = context.law is not None
-        serves = StepMatrices.serve(system, self.method)
-        self._matrices = StepMatrices(system, self.method, self.h) if serves else None
+        # matrices are faster; they exclude loads and the projection onto loops
+        is_free = system.equations.loads == Loads() and not self.tree.loops and not self.method.is_direct
+        self._has_matrices = is_free and moving_pairs(self.tree) <= WRITTEN_OUT_UP_TO
+        bodies = [body for body in self.tree.bodies if body.is_independent]
+        self._turning = [body for body in bodies if not is_plain(body)]
+        self._plain: list[tuple[slice, slice]] = []  # q and v of joints with q̇ = v, neighbours together
+        for body in filter(is_plain, bodies):
+            q, v = self._plain[-1] if self._plain else (body.q, body.v)
+            if (q.stop, v.stop) == (body.q.start, body.v.start):
+                self._plain[-1] = slice(q.start, body.q.stop), slice(v.start, body.v.stop)
+            else:
+                self._plain.append((body.q, body.v))
 
     def derivatives(self, X: Array, tau: Array, steps: int, T: Array) -> tuple[Array, Array, Array]:
         """Linearize steps of each state, from the times T on: d⁺ = A d + B dτ with d = [d_q; d_v].
@@ -207,7 +217,7 @@ class LinearizedSteps:
             return X, A, B
         U = self.inputs(X, tau)
         advance, together = self._advance_directions, max(1, BLOCK_SIZE // (3 * self.model.nv))
-        if self._matrices is not None and len(X) * self.model.nv**2 > MATRICES_FROM:
+        if self._has_matrices and len(X) * self.model.nv**2 > MATRICES_FROM:
             advance = self._advance_matrices
             together = max(8, BLOCK_NUMBERS // (3 * self.model.nv * self.system.size))
         elif self._depends_on_time and np.ptp(T):
@@ -243,9 +253,16 @@ class LinearizedSteps:
 
     def _advance_matrices(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> tuple[Array, Array]:
         """Return the states after some steps and their derivatives in each direction, (N, n, 3 nv)."""
-        assert self._matrices is not None
-        found = self._matrices.advance(X, U, steps, self._directions(X))
-        return found or self.raise_failure(X, U, steps, T, begin)
+        executor = KernelExecutor(self.system, self.method, X.T, U.T, self.h)
+        points = executor.points(steps)
+        executor.use_points(points)
+        if executor.take_steps(0, steps) < steps:
+            self.raise_failure(X, U, steps, T, begin)
+        changes = self._directions(X)
+        work = np.empty((self.method.stages + 2, *changes.shape))
+        for own in points[..., : len(X)].swapaxes(-1, -2):
+            self._step_by_matrices(own, U, changes, work)
+        return executor.x.T, changes
 
     def _advance_directions(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> tuple[Array, Array]:
         """Return the same for any steps."""
@@ -287,74 +304,30 @@ class LinearizedSteps:
             break
         raise SingularConfigurationError(f"{where} of model {self.model.name!r} has no derivatives: {why}")
 
-
-# --- by matrices ------------------------------------------------------------------------------------------------------
-class StepMatrices:
-    """Derivatives of explicit steps of a simulation without loops, and without loads besides the torques."""
-
-    def __init__(self, system: System, method: Method, h: float) -> None:
-        """Initialize the matrices of steps of the length h [s]."""
-        self._system, self._method, self._h = system, method, h
-        self._tree, self._nq, self._nv = system.equations.tree, system.model.nq, system.model.nv
-        bodies = [body for body in self._tree.bodies if body.is_independent]
-        self._turning = [body for body in bodies if not is_plain(body)]
-        self._plain: list[tuple[slice, slice]] = []  # q and v of joints with q̇ = v, neighbours together
-        for body in filter(is_plain, bodies):
-            q, v = self._plain[-1] if self._plain else (body.q, body.v)
-            if (q.stop, v.stop) == (body.q.start, body.v.start):
-                self._plain[-1] = slice(q.start, body.q.stop), slice(v.start, body.v.stop)
-            else:
-                self._plain.append((body.q, body.v))
-
-    @staticmethod
-    def serve(system: System, method: Method) -> bool:
-        """Return True if matrices are faster, which exclude loads and the projection onto loops."""
-        own = system.equations
-        is_plain = own.loads == Loads() and not own.tree.loops and not method.is_direct
-        return is_plain and moving_pairs(own.tree) <= WRITTEN_OUT_UP_TO
-
-    def advance(self, X: Array, U: Array, steps: int, changes: Array) -> tuple[Array, Array] | None:
-        """Return the states after some steps and changes (N, n, m) of them; None if a kernel fails.
-
-        Args:
-            X: states, a row each.
-            U: inputs, a row each.
-            steps: number of steps.
-            changes: of the states, (N, n, m), which are replaced; the last nv ones change the torques instead.
-        """
-        executor = KernelExecutor(self._system, self._method, X.T, U.T, self._h)
-        points = executor.points(steps)
-        executor.use_points(points)
-        if executor.take_steps(0, steps) < steps:
-            return None
-        work = np.empty((self._method.stages + 2, *changes.shape))
-        for own in points[..., : len(X)].swapaxes(-1, -2):
-            self._step(own, U, changes, work)
-        return executor.x.T, changes
-
-    def _step(self, points: Array, U: Array, changes: Array, work: Array) -> None:
+    # --- by matrices --------------------------------------------------------------------------------------------------
+    def _step_by_matrices(self, points: Array, U: Array, changes: Array, work: Array) -> None:
         """Replace changes by those after a step with these points of its stages and the state before its projection.
 
         `work` is memory for the changes of the rates of all stages, and for two more.
         """
-        method, nv, (stages, N, n) = self._method, self._nv, points[:-1].shape
+        nv, (stages, N, n) = self.model.nv, points[:-1].shape
         q, maps = self._maps(points.reshape(-1, n))
-        at = q[: stages * N], points[:-1, :, self._nq :].reshape(-1, nv), np.tile(U[:, :nv], (stages, 1))
-        dq, dv, du = self._system.dynamics.forward_derivatives(*at)
+        at = q[: stages * N], points[:-1, :, self.model.nq :].reshape(-1, nv), np.tile(U[:, :nv], (stages, 1))
+        dq, dv, du = self.system.dynamics.forward_derivatives(*at)
         by_state = np.concatenate([dq, dv], axis=-1).reshape(stages, N, nv, 2 * nv)
         du, (*rates, here, scratch) = du.reshape(stages, N, nv, nv), work
         for i, rate in enumerate(rates):
             here[...] = changes
-            _add(here, self._h * method.A[i], rates, scratch)
+            _add(here, self.h * self.method.A[i], rates, scratch)
             self._rate({name: block[i] for name, block in maps.items()}, by_state[i], here, rate)
-            rate[:, self._nq :, -nv:] += du[i]
-        _add(changes, self._h * method.b, rates, scratch)
+            rate[:, self.model.nq :, -nv:] += du[i]
+        _add(changes, self.h * self.method.b, rates, scratch)
         for body in self._turning:
             changes[:, body.q] = maps[f"settled_{body.index}"][-1] @ changes[:, body.q]
 
     def _rate(self, maps: Maps, by_state: Array, changes: Array, found: Array) -> None:
         """Compute changes of ẋ = [q̇; a] with those of x."""
-        nq, nv = self._nq, self._nv
+        nq, nv = self.model.nq, self.model.nv
         speeds, moved = changes[:, nq:], np.empty((len(changes), 2 * nv, changes.shape[-1]))
         moved[:, nv:] = speeds
         for q, v in self._plain:
@@ -367,14 +340,14 @@ class StepMatrices:
 
     def _maps(self, X: Array) -> tuple[Array, Maps]:
         """Return q on its manifold of rows of points, and the results of `_coordinate_maps` by stage."""
-        q, maps = X[:, : self._nq].copy(), dict[str, Array]()
+        q, maps = X[:, : self.model.nq].copy(), dict[str, Array]()
         if self._turning:
-            quantity = _coordinate_maps(self._tree, self._turning)
-            found = self._system.kernel_of(quantity).batch(q, np.ascontiguousarray(X[:, self._nq :]))
+            quantity = _coordinate_maps(self.tree, self._turning)
+            found = self.system.kernel_of(quantity).batch(q, np.ascontiguousarray(X[:, self.model.nq :]))
             maps = dict(zip(quantity.shapes, found, strict=True))
             for body in self._turning:
                 q[:, body.q] = maps.pop(f"near_{body.index}")
-        stages = self._method.stages + 1
+        stages = self.method.stages + 1
         return q, {name: block.reshape(stages, -1, *block.shape[1:]) for name, block in maps.items()}
 
 
