@@ -65,22 +65,13 @@ class SimulationContext:
         return float(finite_array("t", self.t if t is None else t, ()))
 
     @property
-    def q(self) -> Array:
-        """Current configuration."""
-        return self.integrator.x[: self.system.model.nq]
-
-    @property
-    def v(self) -> Array:
-        """Current velocity."""
-        return self.integrator.x[self.system.model.nq :]
-
-    @property
     def tau(self) -> Array:
         """Current joint torques of controllers and servos."""
         efforts = self.system.servo_efforts
         if efforts is None:
             return self.inputs.tau.copy()
-        return np.asarray(self.inputs.tau + efforts.single(self.integrator.x, self.inputs.at(self.t, self.q, self.v)))
+        x, nq = self.integrator.x, self.system.model.nq
+        return np.asarray(self.inputs.tau + efforts.single(x, self.inputs.at(self.t, x[:nq], x[nq:])))
 
     def restart(self, x: Array, t: float) -> None:
         """Continue from a state without history."""

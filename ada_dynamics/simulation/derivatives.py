@@ -14,7 +14,7 @@ vector lane. Batches of explicit steps without loops and loads are differentiate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +43,7 @@ BLOCK_SIZE = 512  # states times directions per block
 BLOCK_NUMBERS = 2**15  # in the derivatives of the states of a block, by matrices
 MATRICES_FROM = 2000  # states times squared velocities from which matrices are faster (measured)
 Maps = Mapping[str, Array]
+Result = TypeVar("Result")
 
 
 def is_plain(body: Body) -> bool:
@@ -103,15 +104,22 @@ def step_derivatives(
     times = np.broadcast_to(finite_array("t", context.t if t is None else t, (), (len(X),)), len(X))
     # The states are checked, and used as they are, for exact derivatives of the steps.
     closed_states(model, context.system.dynamics, X[:, : model.nq], X[:, model.nq :])
-    try:
-        found = LinearizedSteps(context, context.system).derivatives(X, T, count, times)
-    except SingularConfigurationError:
-        robust = context.system.robust()  # fails only in singular configurations
-        if robust is None:
-            raise
-        found = LinearizedSteps(context, robust).derivatives(X, T, count, times)
+    found = by_robust_system(
+        context.system, lambda system: LinearizedSteps(context, system).derivatives(X, T, count, times)
+    )
     after, A, B = found if is_batch else (x[0] for x in found)
     return StepDerivatives(after[..., : model.nq], after[..., model.nq :], A, B)
+
+
+def by_robust_system(system: System, compute: Callable[[System], Result]) -> Result:
+    """Return a result of a system, or of one that fails only in singular configurations where the first one fails."""
+    try:
+        return compute(system)
+    except SingularConfigurationError:
+        robust = system.robust()
+        if robust is None:
+            raise
+        return compute(robust)
 
 
 def require_derivatives(context: SimulationContext) -> None:
@@ -215,7 +223,7 @@ class LinearizedSteps:
                 X, A_now, B_now = self.derivatives(X, tau, 1, T + step * self.h)
                 A, B = A_now @ A, A_now @ B + B_now
             return X, A, B
-        U = self.inputs(X, tau)
+        U = self.system.input_rows(X, tau, self.h)
         advance, together = self._advance_directions, max(1, BLOCK_SIZE // (3 * self.model.nv))
         if self._has_matrices and len(X) * self.model.nv**2 > MATRICES_FROM:
             advance = self._advance_matrices
@@ -232,15 +240,6 @@ class LinearizedSteps:
         for q, v, rates in position_rate_blocks(self.tree, after):
             moved[:, v] = changes[:, q] if rates is None else velocities_of(rates) @ changes[:, q]
         return after, moved[..., : 2 * nv], moved[..., 2 * nv :]
-
-    def inputs(self, X: Array, tau: Array) -> Array:
-        """Return rows of u, with combinations of redundant constraints for the states X."""
-        U = np.tile(self.system.inputs(tau[0], h=self.h), (len(tau), 1))
-        U[:, : self.model.nv] = tau
-        chosen = self.system.chosen(X)
-        if chosen is not None:
-            U[:, self.system.equations.chosen] = chosen
-        return U
 
     def _directions(self, X: Array) -> Array:
         """Return changes of states, (N, n, 3 nv): with each velocity d_q, each d_v, and each torque (zeros)."""

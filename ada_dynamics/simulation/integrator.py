@@ -435,7 +435,7 @@ class Integrator(KernelExecutor):
 
     # --- errors -------------------------------------------------------------------------------------------------
     def _too_small(self, t: float) -> IntegrationError:
-        why = f"no step length meets the tolerance {self.tolerance:g}; the solution is discontinuous or unbounded."
+        why = f"no step length meets the tolerance {self.tolerance:g}; the solution is discontinuous or unbounded"
         return self._error(self.x, t, why)
 
     def _failure(self, x: Array, t: float, why: str = "accelerations are not finite") -> IntegrationError:
@@ -444,26 +444,20 @@ class Integrator(KernelExecutor):
             q = np.array(self.system.equations.nearest(x[:nq].tolist()), dtype=float)
             problems = self.system.model.position_problems(q)
             if problems:
-                return self._error(x, t, f"{'; '.join(problems)}.")
-        speed = float(np.max(np.abs(x[nq:]), initial=0.0))
+                return self._error(x, t, "; ".join(problems))
         other = "" if self.method.is_direct else " or integrator='semi_implicit'"
-        return self._error(
-            x,
-            t,
-            f"{why.rstrip('.')}. The fastest joint is {self._fastest_joint(x)!r} with {speed:.3g} rad/s or m/s. The "
-            "step may be too long for this velocity or the stiffest spring, contact or controller; use a shorter "
-            f"one{other}.",
-        )
+        advice = f"velocity or the stiffest spring, contact or controller; use a shorter one{other}."
+        return self._error(x, t, why.rstrip("."), f" The step may be too long for this {advice}")
 
-    def _error(self, x: Array, t: float, why: str) -> IntegrationError:
-        where = f"model {self.system.model.name!r}: the integration fails at t = {t:.9g} s"
-        problem = IntegrationError(f"{where}: {why}", joint=self._fastest_joint(x))
+    def _error(self, x: Array, t: float, why: str, advice: str = "") -> IntegrationError:
+        """Return an error that names the joint with the largest velocity, or one whose velocity is NaN."""
+        model, v = self.system.model, x[self.system.model.nq :]
+        speeds = np.where(np.isfinite(v), np.abs(v), np.inf)
+        joint = model.joint_of_velocity(int(np.argmax(speeds))) if len(v) else None
+        problem = IntegrationError(
+            f"model {model.name!r}: the integration fails at t = {t:.9g} s: {why}. The fastest joint is {joint!r} with "
+            f"{np.max(speeds, initial=0.0):.3g} rad/s or m/s.{advice}",
+            joint=joint,
+        )
         problem.time = t
         return problem
-
-    def _fastest_joint(self, x: Array) -> str | None:
-        """Return the joint with the largest velocity, or one whose velocity is NaN; None without velocities."""
-        v = x[self.system.model.nq :]
-        if not len(v):
-            return None
-        return self.system.model.joint_of_velocity(int(np.argmax(np.where(np.isfinite(v), np.abs(v), np.inf))))

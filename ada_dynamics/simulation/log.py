@@ -17,7 +17,7 @@ from ada_dynamics.analysis.sampled_signals import hermite
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import ContactFrame, link_wrenches
 from ada_dynamics.display import NotebookDisplay
-from ada_dynamics.errors import InputError, SingularConfigurationWarning
+from ada_dynamics.errors import InputError, SingularConfigurationWarning, invalid
 from ada_dynamics.simulation.log_rows import EventRecord, LogBuffer, LogRows, selected
 
 if TYPE_CHECKING:
@@ -78,9 +78,7 @@ class Log(NotebookDisplay, LogRows):
     def __getitem__(self, rows: slice) -> Log:
         """Return the log of a range of rows, `log[i:j]`, with the events and singular times in this range."""
         if not isinstance(rows, slice):
-            raise InputError(
-                f"log[{rows!r:.50}]: the index must be a slice, log[i:j]; single rows are log.q[i], log.v[i]."
-            )
+            raise InputError(f"log[{rows!r:.50}]: use a slice, log[i:j]; single rows are log.q[i], log.v[i].")
         t = self.t[rows]
         first, last = (float(np.min(t)), float(np.max(t))) if len(t) else (np.inf, -np.inf)
         return Log(
@@ -285,11 +283,8 @@ class Log(NotebookDisplay, LogRows):
         writers = {".mcap": self.to_mcap, ".npz": self.to_npz, ".csv": self.to_csv}
         ending = ".mcap" if path is None else Path(path).suffix.lower() or ".mcap"
         if ending not in writers:
-            raise InputError(
-                f"the log cannot be saved as {path}: the file extension must be one of {', '.join(writers)}.",
-                field="path",
-                value=ending,
-                allowed=tuple(writers),
+            raise invalid(
+                "path", str(path), f"a file with one of the extensions {', '.join(writers)}", allowed=tuple(writers)
             )
         return writers[ending](path)
 

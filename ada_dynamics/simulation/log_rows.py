@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import ContactFrame
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.model.model import Model
 
 if TYPE_CHECKING:
@@ -93,13 +93,9 @@ class LogRows:
     def _rows(self, name: str, values: ArrayLike, width: int) -> Array:
         rows = np.ascontiguousarray(values, dtype=np.float64)
         if rows.shape != (len(self.t), width):
-            raise InputError(
-                f"{name} has shape {rows.shape}; {len(self.t)} rows of model {self.model.name!r} need "
-                f"({len(self.t)}, {width}).",
-                field=name,
-                value=rows.shape,
-                allowed=(len(self.t), width),
-            )
+            wanted = (len(self.t), width)
+            required = f"{wanted} for {len(self.t)} rows of model {self.model.name!r}"
+            raise invalid(name, rows.shape, required, "the shape of ", allowed=wanted)
         return rows
 
     def __len__(self) -> int:

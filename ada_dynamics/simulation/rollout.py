@@ -66,12 +66,7 @@ class _Blocks:
         """Advance the states in vector lanes; a step that a kernel rejects for one state is taken state by state."""
         context, system = self._context, self._context.system
         x = states[:, 0].T.copy()
-        u = np.empty((system.equations.input_size, len(tau)))
-        u[:] = system.inputs(tau[0], h=context.step)[:, None]
-        u[: system.model.nv] = tau.T
-        chosen = system.chosen(x.T)
-        if chosen is not None:  # combinations of redundant constraints for each state
-            u[system.equations.chosen] = chosen.T
+        u = system.input_rows(x.T, tau, context.step).T
         executor = self._executors.get(len(states))
         if executor is None:
             executor = self._executors[len(states)] = KernelExecutor(system, context.method, x, u, context.step)

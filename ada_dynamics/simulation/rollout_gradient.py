@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.arguments import as_array
 from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.expr import Function, gradient
 from ada_dynamics.jit.integrator import backward_table
 from ada_dynamics.jit.scalar import SINGLE
-from ada_dynamics.simulation.context import SimulationContext, closed_states
+from ada_dynamics.simulation.context import SimulationContext, checked_start, closed_states
 from ada_dynamics.simulation.derivatives import (
     LinearizedSteps,
+    by_robust_system,
     derived_quantity,
     position_rate_blocks,
     require_derivatives,
@@ -58,20 +57,11 @@ def rollout_vjp(
     model, count = context.system.model, whole_steps("hold", hold)
     require_derivatives(context)
     context.refuse_terminal_events()
-    velocity = np.zeros(model.nv) if v is None else v
-    start = (as_array("q", q, model.nq, model), as_array("v", velocity, model.nv, model))
-    if any(x.ndim != 1 for x in start):
-        shapes = f"({model.nq},) and ({model.nv},)"
-        raise InputError(f"q or v has several rows; a trajectory starts from one state: {shapes}.", field="q")
-    efforts = finite_array("tau", tau, ("R", model.nv))
+    efforts, start = finite_array("tau", tau, ("R", model.nv)), checked_start(model, q, v)
     x = closed_states(model, context.system.dynamics, start[0][None], start[1][None])[0]
-    try:
-        found = RecordedTrajectory(context, context.system, x, efforts, count, context.time(t))
-    except SingularConfigurationError:
-        robust = context.system.robust()  # fails only in singular configurations
-        if robust is None:
-            raise
-        found = RecordedTrajectory(context, robust, x, efforts, count, context.time(t))
+    found = by_robust_system(
+        context.system, lambda system: RecordedTrajectory(context, system, x, efforts, count, context.time(t))
+    )
     return Rollout(found.t, found.states[:, : model.nq].copy(), found.states[:, model.nq :].copy()), found.gradient
 
 
@@ -166,7 +156,7 @@ class RecordedTrajectory:
         self._chosen = equations.chosen  # combinations of constraints in u, which may change with every step
         self._rows_each = hold if equations.combination_size else 1
         self._hold = hold // self._rows_each
-        self._u = self._steps.inputs(start[None], tau[:1]).repeat(len(tau) * self._rows_each, axis=0)
+        self._u = system.input_rows(start[None], tau[:1], self._h).repeat(len(tau) * self._rows_each, axis=0)
         self._u[:, : self.nv] = tau.repeat(self._rows_each, axis=0)
         self._executor = AdjointExecutor(system, context.method, start, self._u, context.step, self._hold, t)
         steps = len(self._u) * self._hold
@@ -249,7 +239,7 @@ class RecordedTrajectory:
                 return
             row, x = done // self._hold, executor.x
             now = self._u[row]
-            better = self._steps.inputs(x[None], now[None, : self.nv])[0, self._chosen]
+            better = self.system.input_rows(x[None], now[None, : self.nv], self._h)[0, self._chosen]
             if np.array_equal(better, now[self._chosen], equal_nan=True):
                 time = np.array([self._origin + done * self._h])
                 self._steps.raise_failure(x[None].copy(), now[None], 1, time, 0)

@@ -52,7 +52,8 @@ class RunLoop:
         self._waiting: list[tuple[Array, Array, Array]] = []  # times, states, inputs
         self._rows_waiting = 0
         self._events: list[EventRecord] = []
-        self._values = [event.value(context.t, context.q, context.v) for event in context.events]
+        q, v = np.split(self.integrator.x, [context.system.model.nq])
+        self._values = [event.value(context.t, q, v) for event in context.events]
         self._counted = len(self.integrator.counts.singular)
         self._steps_before = self.integrator.counts.steps
         self._fallback_before = self.integrator.counts.fallback

@@ -15,7 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.geometry import finite_number
 from ada_dynamics.contact.stops import free_inertias
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import invalid, unknown_name
 from ada_dynamics.model.model import motor_joints
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.options import finite_array
@@ -47,11 +47,7 @@ class JointServos:
         for name, gains in self.joints.items():
             given: object = gains
             if not isinstance(given, Sequence) or len(given) != 2:
-                raise InputError(
-                    f"servos: joint {name!r} has {given!r:.80}; it must be (stiffness, damping).",
-                    joint=name,
-                    value=given,
-                )
+                raise invalid(f"joint {name!r}", given, "(stiffness, damping)", "servos: ", joint=name)
             for value, what in zip(gains, ("stiffness", "damping"), strict=True):
                 finite_number(value, f"servos: {what} of joint {name!r}")
 

@@ -190,12 +190,12 @@ class Simulation(NotCopyable):
     @property
     def q(self) -> Array:
         """Current configuration."""
-        return self.context.q
+        return self.context.integrator.x[: self.model.nq]
 
     @property
     def v(self) -> Array:
         """Current velocity."""
-        return self.context.v
+        return self.context.integrator.x[self.model.nq :]
 
     @property
     def tau(self) -> Array:

@@ -290,6 +290,15 @@ class System:
             u[equations.servo_inputs] = commands
         return u
 
+    def input_rows(self, X: Array, tau: Array, h: float) -> Array:
+        """Return rows of u for states and torques, with combinations of redundant constraints for the states."""
+        U = np.tile(self.inputs(tau[0], h=h), (len(X), 1))
+        U[:, : self.model.nv] = tau
+        chosen = self.chosen(X)
+        if chosen is not None:
+            U[:, self.equations.chosen] = chosen
+        return U
+
     def chosen(self, X: Array) -> Array | None:
         """Return the combinations of redundant constraints in u for rows of states; None if they do not vary."""
         closed = self.kernels.closed

@@ -22,7 +22,7 @@ import numpy as np
 from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import ContactFrame
-from ada_dynamics.errors import AdaError, ModelError, RecordingCutShortWarning, RecordingError
+from ada_dynamics.errors import ModelError, RecordingCutShortWarning, RecordingError
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
@@ -264,17 +264,13 @@ def _joint_columns(
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
-class _UnusableError(AdaError):
-    """The metadata of the file are invalid."""
-
-
 def read_log(path: Path) -> dict[str, Any]:
     """Return the arguments of `Log` from a recording, as far as it is complete; see `Log.load`.
 
     Raises:
         RecordingError: the file is not a recording of this library, or cannot be read.
     """
-    reading = _Reading()
+    reading = _Reading(path)
     try:
         with path.open("rb") as file:
             beginning = file.read(len(MCAP_MAGIC))
@@ -287,8 +283,6 @@ def read_log(path: Path) -> dict[str, Any]:
             problem = read_topics(file, (STATE, EVENTS), reading.take_metadata, reading.take_messages)
     except OSError as failure:
         raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.") from None
-    except _UnusableError as failure:
-        raise RecordingError(f"{path} contains an invalid recording: {failure}.") from None
     if reading.buffer is None or reading.columns is None:
         raise RecordingError(
             f"{path} is an MCAP file, but not a recording of this library: it has no metadata {METADATA!r}"
@@ -311,7 +305,8 @@ def read_log(path: Path) -> dict[str, Any]:
 class _Reading:
     """Collects the rows of a log; messages for viewers are skipped."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.buffer: LogBuffer | None = None
         self.columns: TableColumns | None = None
         self.ending: dict[str, Any] | None = None  # final information
@@ -326,7 +321,7 @@ class _Reading:
                 self.buffer = self.buffer or LogBuffer(now.model)
                 self.buffer.append(now.rows(np.zeros((0, now.width)), [], []))  # wrenches, also without rows
         except (ValueError, KeyError, TypeError, RecursionError, ModelError) as problem:
-            raise _UnusableError(str(problem)) from None
+            raise RecordingError(f"{self.path} contains an invalid recording: {problem}.") from None
 
     def take_messages(self, messages: Sequence[TopicMessage]) -> None:
         """Process a chunk, as a whole or not at all if it is damaged."""
@@ -337,7 +332,8 @@ class _Reading:
         width = self.columns.width
         for table in tables:
             if table.shape[1] != width:
-                raise _UnusableError(f"its rows have {table.shape[1]} columns; its metadata declare {width}")
+                text = f"its rows have {table.shape[1]} columns; its metadata declare {width}"
+                raise RecordingError(f"{self.path} contains an invalid recording: {text}.")
         events = [event_of(text) for text in texts if "event" in text]
         singular = [float(text["t"]) for text in texts if "singular" in text and "event" not in text]
         self.buffer.append(self.columns.rows(np.concatenate([np.zeros((0, width)), *tables]), events, singular))

@@ -240,7 +240,8 @@ class TopicWriter:
             raw: bytes of the message.
 
         Raises:
-            RecordingError: the file has failed before, or is closed.
+            InputError: the file is closed.
+            RecordingError: the file has failed before.
         """
         self._require_open()
         channel = self._channels.get((topic.name, topic.kind)) or self._begin(topic)
@@ -325,13 +326,15 @@ class TopicWriter:
     def __enter__(self) -> TopicWriter:
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
+    def __exit__(self, kind: object, problem: BaseException | None, _: object) -> None:
+        if problem is None:
             self.close()
         elif self.is_open:
             with suppress(RecordingError):
                 self.close()
 
     def _require_open(self) -> None:
+        if self.failure is not None:
+            raise RecordingError(self.failure)
         if not self.is_open:
-            raise RecordingError(self.failure or f"the recording {self.path} is closed.")
+            raise InputError(f"the recording {self.path} is closed.")

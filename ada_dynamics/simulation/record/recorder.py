@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.contact.contact import ContactFrame
-from ada_dynamics.errors import AdaError, InputError, RecordingError
+from ada_dynamics.errors import AdaError, InputError, RecordingError, invalid
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log_rows import LogRows, selected
@@ -53,7 +52,7 @@ Times = NDArray[np.int64]
 _CONTACT = "contact/"
 
 
-class McapRecorder:
+class McapRecorder(TopicWriter):
     """Recorder for Foxglove, PlotJuggler, rerun, ROS 2 bags and `Log.load`.
 
     Example::
@@ -92,33 +91,30 @@ class McapRecorder:
             RecordingError: the file cannot be written.
         """
         if not rate > 0.0:
-            raise InputError(
-                f"rate is {rate!r}; it must be a positive number of messages per second.", field="rate", value=rate
-            )
+            raise invalid("rate", rate, "a positive number of messages per second")
         if dynamics is None:
             from ada_dynamics.dynamics import Dynamics
 
             dynamics = Dynamics(model)
-        self.path = Path(path)
         self._dynamics = dynamics
         self._rate, self._clock = rate, clock
         self._tick = -np.inf  # period of the last row for viewers
         self._waiting = 0  # number of pending rows in the table
         self._events: list[tuple[float, str]] = []  # times [s] and texts
         self._last_chunk = self._clock()
-        self._writer = TopicWriter(self.path)
-        self._begin(TableColumns(model, contact_frames=dict(contact_frames or {}), info=dict(info or {})))
+        super().__init__(path)
+        self._begin_columns(TableColumns(model, contact_frames=dict(contact_frames or {}), info=dict(info or {})))
         robot = description(model)
         if robot is not None:
-            self._write(DESCRIPTION, messages.TEXT, 0, messages.text_message(robot))
-        self._writer.flush()
+            self._add(DESCRIPTION, messages.TEXT, 0, messages.text_message(robot))
+        super().flush()
 
-    def _begin(self, columns: TableColumns) -> None:
+    def _begin_columns(self, columns: TableColumns) -> None:
         """Write the metadata of the columns that follow."""
         self._columns = columns
         self._viewer_topics = list(_viewer_topics(columns, self._dynamics))
         self._table = np.zeros((max(1, CHUNK_BYTES // (8 * columns.width)), columns.width))
-        self._writer.metadata(METADATA, texts_of(columns))
+        self.metadata(METADATA, texts_of(columns))
 
     def append(self, rows: LogRows) -> None:
         """Add rows and events, which are written in chunks; wrenches of new links and contacts add columns.
@@ -133,7 +129,7 @@ class McapRecorder:
         contacts = tuple(dict.fromkeys([*now.contacts, *rows.contact_wrenches]))
         if (external, contacts) != (now.external, now.contacts):
             self.flush()
-            self._begin(replace(now, external=external, contacts=contacts))
+            self._begin_columns(replace(now, external=external, contacts=contacts))
         self._events += [(event.t, event_text(event)) for event in rows.events]
         self._events += [(t, to_json({"singular": True, "t": t})) for t in rows.singular]
         table = self._columns.table(rows)
@@ -154,19 +150,19 @@ class McapRecorder:
         if len(rows):
             self._write_rows(rows)
         for t, text in events:
-            self._write(EVENTS, messages.TEXT, int(_nanoseconds(np.array([t]))[0]), messages.text_message(text))
-        self._writer.flush()
+            self._add(EVENTS, messages.TEXT, int(_nanoseconds(np.array([t]))[0]), messages.text_message(text))
+        super().flush()
         self._last_chunk = self._clock()
 
     def _write_rows(self, rows: Array) -> None:
         times = _nanoseconds(rows[:, 0])
-        self._write(STATE, messages.NUMBERS, int(times[0]), messages.table_message(rows))
+        self._add(STATE, messages.NUMBERS, int(times[0]), messages.table_message(rows))
         chosen = self._for_viewers(rows)
         parts = {key: np.ascontiguousarray(part) for key, part in self._columns.split(rows[chosen]).items()}
         for name, kind, message, values in self._viewer_topics:
             with suppress(InputError):  # not computable, such as after an overflow; the states are recorded in any case
                 for at, raw in zip(times[chosen].tolist(), message.fill(times[chosen], values(parts)), strict=True):
-                    self._write(name, kind, at, raw)
+                    self._add(name, kind, at, raw)
 
     def _for_viewers(self, rows: Array) -> NDArray[np.intp]:
         """Return the rows for viewers: the first one in each period, with finite numbers."""
@@ -176,8 +172,8 @@ class McapRecorder:
         self._tick = float(ticks[-1])
         return np.flatnonzero(chosen)
 
-    def _write(self, name: str, kind: str, at: int, message: bytes) -> None:
-        self._writer.add(Topic(name, kind, messages.DEFINITIONS[kind]), at, message)
+    def _add(self, name: str, kind: str, at: int, message: bytes) -> None:
+        self.add(Topic(name, kind, messages.DEFINITIONS[kind]), at, message)
 
     def close(self, info: Mapping[str, Any] | None = None) -> None:
         """Write the end of the file with its index.
@@ -185,29 +181,20 @@ class McapRecorder:
         Args:
             info: final information about the simulation.
         """
-        if not self._writer.is_open:
+        if not self.is_open:
             return
         self.flush()
-        self._writer.metadata(METADATA_END, {"info": to_json(info or {})})
-        self._writer.close()
+        self.metadata(METADATA_END, {"info": to_json(info or {})})
+        super().close()
 
     def __enter__(self) -> McapRecorder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if problem is None:
-            self.close()
-        elif self._writer.is_open:  # keep the recording, and let the first error propagate
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        if problem is not None and self.is_open:  # keep the recording, and let the first error propagate
             with suppress(RecordingError):
                 self.close({"ended_by": f"{type(problem).__name__}: {problem}"})
-
-    def _require_open(self) -> None:
-        if self._writer.failure is not None:
-            raise RecordingError(self._writer.failure)
-        if not self._writer.is_open:
-            raise InputError(f"the recording {self.path} is closed.")
+        super().__exit__(kind, problem, trace)
 
 
 def write_mcap(log: LogRows, path: Path, rate: float, dynamics: Dynamics) -> Path:
