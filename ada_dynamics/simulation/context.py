@@ -167,9 +167,7 @@ def closed_states(model: Model, dynamics: Dynamics, q: Array, v: Array) -> Array
             field="q",
         )
     change, speed = (np.max(np.abs(x), axis=1, initial=0.0) for x in (allowed - v, v))
-    allowed_change = np.maximum(
-        OPEN, np.maximum(OPEN, TURNED_BY_GAP * left) * speed
-    )  # steps of fast motions leave more
+    allowed_change = np.maximum(OPEN, np.maximum(OPEN, TURNED_BY_GAP * left) * speed)  # fast motions leave more
     for i in np.flatnonzero(change > allowed_change):
         raise InputError(
             f"{where[i]}model {model.name!r}: the initial velocity violates the loop constraints: the projection "

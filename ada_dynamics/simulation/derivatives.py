@@ -83,12 +83,7 @@ class StepDerivatives(NamedTuple):
 
 
 def step_derivatives(
-    context: SimulationContext,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike | None,
-    steps: int,
-    t: ArrayLike | None,
+    context: SimulationContext, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, steps: int, t: ArrayLike | None
 ) -> StepDerivatives:
     """Implementation of `Simulation.step_derivatives`."""
     model, count = context.system.model, whole_steps("steps", steps)

@@ -285,14 +285,9 @@ class Inputs:
 
     # --- over time ----------------------------------------------------------------------------------------------
     @property
-    def has_wrenches(self) -> bool:
-        """True if a profile or a push applies a wrench to a link."""
-        return bool(self._profiles or self._pushes)
-
-    @property
     def is_steady(self) -> bool:
         """True if u is constant until it is changed from outside."""
-        return self._controller is None and not self.has_wrenches
+        return self._controller is None and not self._profiles and not self._pushes
 
     def at(self, t: float, q: Array, v: Array) -> Array:
         """Return u from time t on; the controller is called if it is due."""

@@ -287,15 +287,11 @@ class Integrator(KernelExecutor):
         nq = self.system.model.nq
         after, status = self.system.step.rows_status(X, U, T[:, None])
         if status:  # a kernel rejected some row
-            after = np.array([self._step_or_nan(x, u, t, h) for x, u, t in zip(X, U, T.tolist(), strict=True)])
+            for i, row in enumerate(zip(X, U, T.tolist(), strict=True)):
+                after[i] = np.nan
+                with suppress(*FAILURES):
+                    after[i] = self._semi_implicit(*row, h)[0]
         return np.asarray((after[:, nq:] - X[:, nq:]) / h)
-
-    def _step_or_nan(self, x: Array, u: Array, t: float, h: float) -> Array:
-        """Return x after a semi-implicit step, NaN if the step fails."""
-        try:
-            return self._semi_implicit(x, u, t, h)[0]
-        except FAILURES:
-            return np.full(len(x), np.nan)
 
     # --- steps --------------------------------------------------------------------------------------------------
     def advance(self, origin: float, first: int, steps: int, h: float, every: int = 1, phase: int = 0) -> Array:

@@ -149,8 +149,7 @@ class Log(NotebookDisplay, LogRows):
         """Power balance, see `analysis.power`. Unknown torques count as zero.
 
         Work is NaN, with an UnknownWorkWarning, after the first row that does not determine it: the rows need every
-        step of the
-        simulation and every call of its controller (log_every=1, a control_period that is a multiple of the step).
+        step and every call of the controller (log_every=1, a control_period that is a multiple of the step).
 
         Raises:
             InputError: some rows have torques and others do not, or the contact frames are unknown.

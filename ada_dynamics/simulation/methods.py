@@ -70,10 +70,10 @@ class Method:
         return np.concatenate([self.A.ravel(), self.b, self.c, *more])
 
 
-def _tableau(name: IntegratorName, order: int, text: str, stable_to: float, nodes: str = "", roots: int = 0) -> Method:
+def _tableau(name: IntegratorName, order: int, text: str, stable_to: float, roots: int = 0) -> Method:
     """Return the method of a printed tableau: rows of all stages but the first, the weights, two rows of error weights.
 
-    Rows end with a semicolon. The nodes are the row sums by default.
+    Rows end with a semicolon. The nodes are the sums of the rows.
     """
     rows = [[float(Fraction(word)) for word in row.split()] for row in text.split(";")]
     is_pair = len(rows[-1]) == len(rows[-2])
@@ -81,9 +81,8 @@ def _tableau(name: IntegratorName, order: int, text: str, stable_to: float, node
     A = np.zeros((stages, stages))
     for i, row in enumerate(rows[: stages - 1]):
         A[i + 1, : i + 1] = row
-    c = np.array([float(Fraction(word)) for word in nodes.split()]) if nodes else A.sum(axis=1)
     errors = np.array(rows[stages:]) if is_pair else None
-    return Method(name, order, A, np.array(rows[stages - 1]), c, errors, stable_to, roots)
+    return Method(name, order, A, np.array(rows[stages - 1]), A.sum(axis=1), errors, stable_to, roots)
 
 
 _RK4 = """
@@ -137,9 +136,6 @@ _DOP853 = """
       0.3341791187130175 0.08192320648511571 -0.022355307863886294 0;
     -0.18980075407240762 0 0 0 0 4.450312892752409 1.8915178993145003 -5.801203960010585 -0.4226823213237919
       -0.1521609496625161 0.20136540080403034 0.02265179219836082 0"""
-_DOP853_NODES = """
-    0.0 0.05260015195876773 0.0789002279381516 0.1183503419072274 0.2816496580927726 0.3333333333333333 0.25
-      0.3076923076923077 0.6512820512820513 0.6 0.8571428571428571 1.0"""
 
 # Scenarios, the parameter of the node and the command line accept these names.
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -149,7 +145,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             _tableau("rkf45", 5, _RKF45, stable_to=3.68),
             _tableau("rk4", 4, _RK4, stable_to=2.78),
             Method("semi_implicit", 1, np.zeros((0, 0)), np.zeros(0), np.zeros(0)),
-            _tableau("dop853", 8, _DOP853, stable_to=6.0, nodes=_DOP853_NODES, roots=3),
+            _tableau("dop853", 8, _DOP853, stable_to=6.0, roots=3),
             _tableau("tsit5", 5, _TSIT5, stable_to=3.5, roots=2),
         )
     }

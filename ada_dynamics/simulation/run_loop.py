@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,7 @@ class RunLoop:
         q, v = np.split(self.integrator.x, [context.system.model.nq])
         self._values = [event.value(context.t, q, v) for event in context.events]
         self._counted = len(self.integrator.counts.singular)
-        self._steps_before = self.integrator.counts.steps
-        self._fallback_before = self.integrator.counts.fallback
+        self._before = replace(self.integrator.counts)
 
     # --- time ---------------------------------------------------------------------------------------------------
     def until(self, end: float) -> None:
@@ -250,8 +250,8 @@ class RunLoop:
         wall = time.perf_counter() - began
         counts, span = self.integrator.counts, self.context.t - self.begin
         return {
-            "steps": counts.steps - self._steps_before,
-            "fallback_steps": counts.fallback - self._fallback_before,
+            "steps": counts.steps - self._before.steps,
+            "fallback_steps": counts.fallback - self._before.fallback,
             "wall_time": wall,
             "real_time_factor": span / wall if wall > 0.0 else np.inf,
         }

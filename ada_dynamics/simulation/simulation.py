@@ -224,8 +224,6 @@ class Simulation(NotCopyable):
 
     def external_wrenches(self) -> dict[str, Array]:
         """Return the wrench [f, n] of profiles and pushes on each link, at its origin in its axes."""
-        if not self.context.inputs.has_wrenches:
-            return {}
         q, v = self.q, self.v
         u = self.context.inputs.at(self.t, q, v)
         found = self.context.inputs.external(np.array([self.t]), q[None, :], u[None, :])

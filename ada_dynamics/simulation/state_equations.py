@@ -65,8 +65,7 @@ class Loads:
     def digest(self) -> str:
         """Return a key that differs for any two loads with different kernels."""
         loads = (self.contacts, self.applied, self.pushes, self.stops, self.friction_speed, self.servos, self.tag)
-        text = repr(loads)
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        return hashlib.blake2b(repr(loads).encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

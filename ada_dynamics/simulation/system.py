@@ -53,12 +53,13 @@ class System:
         self.model = model
         self.dynamics = dynamics
         self.kernels = kernels_of(dynamics)
-        closed = kernels_of(dynamics).closed
+        closed = self.kernels.closed
         plans = closed.plans.combined if closed else {}
         size = next((plan.weights + 1 for plan in plans.values()), 0)
         tree = _with_friction(tree_of(dynamics), model)
         self.equations = StateEquations(tree, loads, self._accelerations, self.solver if closed else None, size)
         self.size = model.nq + model.nv
+        self._any = (0.0,) * size  # combinations of redundant constraints; names do not depend on them
 
     # --- kernels ------------------------------------------------------------------------------------------------
     @property
@@ -170,11 +171,6 @@ class System:
             return "open"
         solver = self.solver(self._any)
         return f"{solver.tag}_{closed_quantities.digest(closed.tree, closed.plans, solver.plan)}"
-
-    @property
-    def _any(self) -> tuple[float, ...]:
-        """Placeholder for combinations of redundant constraints, on which no name depends."""
-        return (0.0,) * self.equations.combination_size
 
     @property
     def _candidate(self) -> str:

@@ -161,9 +161,9 @@ def model_to_text(model: Model) -> str:
         "root": model.root,
         "gravity": list(model.gravity),
         "actuated": list(model.actuated),
-        "links": [_plain(link) for link in model.links.values()],
-        "joints": [_plain(joint) for joint in model.joints.values()],
-        "loops": [_plain(loop) for loop in model.loops.values()],
+        "links": [asdict(link, dict_factory=_finite) for link in model.links.values()],
+        "joints": [asdict(joint, dict_factory=_finite) for joint in model.joints.values()],
+        "loops": [asdict(loop, dict_factory=_finite) for loop in model.loops.values()],
         "source": model.source,
     }
     return json.dumps(content, default=np.ndarray.tolist, ensure_ascii=False, allow_nan=False)
@@ -188,12 +188,9 @@ def model_from_text(text: str) -> Model:
     return model
 
 
-def _plain(part: Link | Joint | LoopJoint) -> dict[str, Any]:
-    return asdict(part, dict_factory=lambda items: {name: _finite(value) for name, value in items})
-
-
-def _finite(value: Any) -> Any:
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value  # JSON has no infinity
+def _finite(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return fields with infinite numbers as texts, because JSON has no infinity."""
+    return {name: str(x) if isinstance(x, float) and not math.isfinite(x) else x for name, x in fields}
 
 
 def _made(cls: Any, content: dict[str, Any]) -> Any:

@@ -225,11 +225,6 @@ class TopicWriter:
         self._writer.start("ros2", f"ada_dynamics {__version__}")
         self._write(reserve)
 
-    @property
-    def size(self) -> int:
-        """Size of the file [byte]."""
-        return self._output.size
-
     # --- additions ----------------------------------------------------------------------------------------------
     def add(self, topic: Topic, at: int, raw: bytes) -> None:
         """Add a message, which `flush` writes.

@@ -13,7 +13,6 @@ import struct
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,26 +122,16 @@ class Message:
 
     # --- filling ------------------------------------------------------------------------------------------------
     @cached_property
-    def _raw(self) -> NDArray[np.uint8]:
-        return np.frombuffer(bytes(self._bytes), dtype=np.uint8)
+    def _layout(self) -> tuple[NDArray[np.uint8], tuple[slice, NDArray[np.intp]], tuple[slice, NDArray[np.intp]]]:
+        """Constant bytes; bytes of all words, and positions of the times in words; the same for doubles.
 
-    @cached_property
-    def _words(self) -> NDArray[np.intp]:
-        """Positions of the times in words; after the header, values are aligned to their size."""
-        return np.array([[(at - len(HEADER)) // 4 + i for i in (0, 1)] for at in self._stamps], dtype=np.intp)
-
-    @cached_property
-    def _doubles(self) -> NDArray[np.intp]:
-        """Positions of the numbers of all slots in doubles."""
-        starts = (((at - len(HEADER)) // _DOUBLE, count) for _, at, count in self._slots)
-        return np.array([start + i for start, count in starts for i in range(count)], dtype=np.intp)
-
-    @cached_property
-    def _parts(self) -> tuple[slice, slice]:
-        """Bytes of all words, and of all doubles."""
-        size = len(self._bytes) - len(HEADER)
-        words, doubles = (slice(len(HEADER), len(HEADER) + size // width * width) for width in (4, _DOUBLE))
-        return words, doubles
+        After the header, values are aligned to their size.
+        """
+        raw, at = np.frombuffer(bytes(self._bytes), dtype=np.uint8), len(HEADER)
+        words, doubles = (slice(at, at + (len(raw) - at) // width * width) for width in (4, _DOUBLE))
+        times = [[(stamp - at) // 4 + i for i in (0, 1)] for stamp in self._stamps]
+        numbers = [(slot - at) // _DOUBLE + i for _, slot, count in self._slots for i in range(count)]
+        return raw, (words, np.array(times, dtype=np.intp)), (doubles, np.array(numbers, dtype=np.intp))
 
     def fill_one(self, time: int, numbers: Array) -> bytes:
         """Return one message; faster than `fill`.
@@ -151,27 +140,28 @@ class Message:
             time: time of the message [ns].
             numbers: numbers of all slots, concatenated.
         """
-        raw, (words, doubles) = self._raw.copy(), self._parts
+        constant, (words, times), (doubles, places) = self._layout
+        raw = constant.copy()
         if self._stamps:
-            raw[words].view("<u4")[self._words] = divmod(time, NANOSECONDS)
+            raw[words].view("<u4")[times] = divmod(time, NANOSECONDS)
         if self._slots:
-            raw[doubles].view("<f8")[self._doubles] = numbers
+            raw[doubles].view("<f8")[places] = numbers
         return raw.tobytes()
 
-    def fill(self, times: Sequence[int] | NDArray[np.int64], values: dict[str, Array]) -> list[bytes]:
+    def fill(self, ns: Sequence[int] | NDArray[np.int64], values: dict[str, Array]) -> list[bytes]:
         """Return many messages.
 
         Args:
-            times: times of the messages [ns].
+            ns: times of the messages [ns].
             values: numbers by slot, one row per message.
         """
-        ns = np.asarray(times, dtype=np.int64)
-        rows, (words, doubles) = np.tile(self._raw, (len(ns), 1)), self._parts
+        constant, (words, times), (doubles, places) = self._layout
+        rows = np.tile(constant, (len(ns), 1))
         if self._stamps:
-            rows[:, words].view("<u4")[:, self._words] = np.stack(np.divmod(ns, NANOSECONDS), axis=1)[:, None]
+            rows[:, words].view("<u4")[:, times] = np.stack(np.divmod(ns, NANOSECONDS), axis=1)[:, None]
         if self._slots:
             numbers = [np.reshape(values[name], (len(ns), size)) for name, _, size in self._slots]
-            rows[:, doubles].view("<f8")[:, self._doubles] = np.concatenate(numbers, axis=1)
+            rows[:, doubles].view("<f8")[:, places] = np.concatenate(numbers, axis=1)
         return [row.tobytes() for row in rows]
 
 
@@ -290,14 +280,6 @@ def read_table(raw: bytes) -> Array:
     return np.frombuffer(raw, dtype="<f8", count=count, offset=_TABLE.size).reshape(rows, columns)
 
 
-class JointNumbers(NamedTuple):
-    """Numbers of joints in the order of `JointStates.names`; of one state, or one row per state."""
-
-    position: Array
-    velocity: Array
-    effort: Array
-
-
 class JointStates:
     """Joint states of a model: all joints with one coordinate, actuated, passive and mimic joints.
 
@@ -313,8 +295,8 @@ class JointStates:
         self._velocities = np.array([body.v.start for body in bodies], dtype=np.intp)
         self._mimics = [(i, body) for i, body in enumerate(bodies) if model.joints[body.name].mimic is not None]
 
-    def numbers(self, q: Array, v: Array, tau: Array) -> JointNumbers:
-        """Return the joint states, with the exact numbers of the state.
+    def numbers(self, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
+        """Return positions, velocities and efforts, with the exact numbers of the state.
 
         The effort of a mimic joint is 0: the joint that it follows has the whole effort.
 
@@ -330,4 +312,4 @@ class JointStates:
             (position[..., i],) = body.positions(list(q.T))
             (velocity[..., i],) = body.velocities(list(v.T))
             effort[..., i] = 0.0
-        return JointNumbers(position, velocity, effort)
+        return position, velocity, effort

@@ -242,7 +242,8 @@ def _viewer_topics(columns: TableColumns, dynamics: Dynamics) -> Iterator[_Viewe
         return {"data": np.stack([kinetic, potential, kinetic + potential], axis=1)}
 
     if states.names:
-        numbers = lambda x: states.numbers(x["q"], x["v"], x["tau"])._asdict()  # noqa: E731
+        parts = messages.JOINT_STATE_PARTS
+        numbers = lambda x: dict(zip(parts, states.numbers(x["q"], x["v"], x["tau"]), strict=True))  # noqa: E731
         yield _ViewerTopic("/joint_states", messages.JOINT_STATE, messages.joint_state(states.names), numbers)
     yield _ViewerTopic("/tf", messages.TRANSFORMS, moves, transforms)
     yield _ViewerTopic("/energy", messages.NUMBERS, messages.vectors({"kinetic, potential, total [J]": 3}), energies)

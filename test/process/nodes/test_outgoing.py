@@ -83,9 +83,8 @@ def test_a_mimic_joint_follows_its_driver_and_leaves_it_the_effort():
     one = joints.numbers(np.array([0.5]), np.array([3.0]), np.array([7.0]))
     assert [x.tolist() for x in one] == [[-0.75, 0.5], [-6.0, 3.0], [0.0, 7.0]]
     many = joints.numbers(np.array([[0.5], [0.0]]), np.array([[3.0], [1.0]]), np.array([[7.0], [8.0]]))
-    assert many.position.tolist() == [[-0.75, 0.5], [0.25, 0.0]]
-    assert many.velocity.tolist() == [[-6.0, 3.0], [-2.0, 1.0]]
-    assert many.effort.tolist() == [[0.0, 7.0], [0.0, 8.0]]
+    wanted = [[[-0.75, 0.5], [0.25, 0.0]], [[-6.0, 3.0], [-2.0, 1.0]], [[0.0, 7.0], [0.0, 8.0]]]
+    assert [x.tolist() for x in many] == wanted
 
 
 @pytest.mark.ros
