@@ -101,9 +101,10 @@ class EnergyMonitor:
 
     def _energy(self, x: Array) -> tuple[Array, Array]:
         """Return the kinetic and potential energy of rows of states [J]; NaN after an overflow."""
-        q, v = np.split(x, [self._context.system.model.nq], axis=1)
+        system = self._context.system
+        q, v = np.ascontiguousarray(x[:, : system.model.nq]), np.ascontiguousarray(x[:, system.model.nq :])
         try:
-            found = self._context.system.dynamics.energy(np.ascontiguousarray(q), np.ascontiguousarray(v))
+            found = system.dynamics.energy(q, v)
         except InputError:
             return np.full(len(x), np.nan), np.full(len(x), np.nan)
         return np.asarray(found.kinetic), np.asarray(found.potential)

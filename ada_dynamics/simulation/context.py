@@ -184,9 +184,7 @@ def require_determinate(model: Model, dynamics: Dynamics, q: Array, v: Array) ->
         return
     if closed.analysis.mobility == 0:
         raise InputError(f"model {model.name!r} has mobility 0 (see: ada check); remove a loop joint.")
-    if np.any(np.abs(v) > AT_REST):
-        return
-    if dynamics.constraints.state(q).is_singular:
+    if not np.any(np.abs(v) > AT_REST) and dynamics.constraints.state(q).is_singular:
         ways = dynamics.constraints.branch_directions(q)
         shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
         raise InputError(

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.dynamics.dynamics import Energy
 
-
 PathLike = str | os.PathLike[str]
 ROWS_AT_ONCE = 16384  # rows of one batch call
 SAME_MOTION = 1e-4  # relative tolerance of accelerations, which lose digits near singular configurations

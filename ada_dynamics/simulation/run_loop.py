@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,10 +52,10 @@ class RunLoop:
         self._waiting: list[tuple[Array, Array, Array]] = []  # times, states, inputs
         self._rows_waiting = 0
         self._events: list[EventRecord] = []
-        q, v = np.split(self.integrator.x, [context.system.model.nq])
-        self._values = [event.value(context.t, q, v) for event in context.events]
+        x, nq = self.integrator.x, context.system.model.nq
+        self._values = [event.value(context.t, x[:nq], x[nq:]) for event in context.events]
         self._counted = len(self.integrator.counts.singular)
-        self._before = replace(self.integrator.counts)
+        self._before = self.integrator.counts.steps, self.integrator.counts.fallback
 
     # --- time ---------------------------------------------------------------------------------------------------
     def until(self, end: float) -> None:
@@ -250,8 +249,8 @@ class RunLoop:
         wall = time.perf_counter() - began
         counts, span = self.integrator.counts, self.context.t - self.begin
         return {
-            "steps": counts.steps - self._before.steps,
-            "fallback_steps": counts.fallback - self._before.fallback,
+            "steps": counts.steps - self._before[0],
+            "fallback_steps": counts.fallback - self._before[1],
             "wall_time": wall,
             "real_time_factor": span / wall if wall > 0.0 else np.inf,
         }

@@ -59,6 +59,7 @@ class System:
         tree = _with_friction(tree_of(dynamics), model)
         self.equations = StateEquations(tree, loads, self._accelerations, self.solver if closed else None, size)
         self.size = model.nq + model.nv
+        self._steps: dict[object, tuple[Kernel, Kernel | None]] = {}
         self._any = (0.0,) * size  # combinations of redundant constraints; names do not depend on them
 
     # --- kernels ------------------------------------------------------------------------------------------------
@@ -98,26 +99,28 @@ class System:
         self, is_direct: bool, transform: Callable[[Quantity], Quantity] | None = None
     ) -> tuple[Kernel, Kernel | None]:
         """Return the kernels of a step, or of a transformation of its quantities, such as their derivatives."""
-        rate, settle = self.step_quantities(is_direct)
-        if transform is not None:
-            rate, settle = transform(rate), None if settle is None else transform(settle)
-        return self.kernel_of(rate), None if settle is None else self.kernel_of(settle)
+        key = is_direct, transform
+        if key not in self._steps:
+            rate, settle = self.step_quantities(is_direct)
+            if transform is not None:
+                rate, settle = transform(rate), None if settle is None else transform(settle)
+            self._steps[key] = self.kernel_of(rate), None if settle is None else self.kernel_of(settle)
+        return self._steps[key]
 
-    @cached_property
+    @property
     def rate(self) -> Kernel:
         """ẋ of x, u and t."""
-        return self.kernel_of(self.step_quantities(False)[0])
+        return self.step_kernels(False)[0]
 
-    @cached_property
+    @property
     def settle(self) -> Kernel | None:
         """Projection onto the admissible states; None if all states are admissible."""
-        quantity = self.step_quantities(False)[1]
-        return None if quantity is None else self.kernel_of(quantity)
+        return self.step_kernels(False)[1]
 
-    @cached_property
+    @property
     def step(self) -> Kernel:
         """x after a semi-implicit step."""
-        return self.kernel_of(self.step_quantities(True)[0])
+        return self.step_kernels(True)[0]
 
     @cached_property
     def servo_efforts(self) -> Kernel | None:
