@@ -240,23 +240,23 @@ def control_status(thread: ControlThread) -> Status:
         "commands": controller.KIND,
         "joints": ", ".join(controller.joints),
         "active": control.is_active,
-        "state from": inputs.topic,
+        "state topic": inputs.topic,
         "references": " or ".join(kind.__name__ for kind in controller.REFERENCES) or "none",
-        "follows": type(control.target).__name__ if control.target is not None else "",
-        "commands that were cut to limits": controller.saturations,
-        "cut in the last command": ", ".join(controller.saturated),
-        "begun anew where the robot was": control.restarts,
-        "begun last because": control.begun_because,
+        "target": type(control.target).__name__ if control.target is not None else "",
+        "limited commands": controller.saturations,
+        "joints limited in the last command": ", ".join(controller.saturated),
+        "restarts from the measured state": control.restarts,
+        "reason of the last start": control.start_reason,
     }
     if latest is not None:
-        values["newest state came [s ago]"] = control.age(now)
-        values["its age by its stamp [ms]"] = 1e3 * latest.age
+        values["time since the last state [s]"] = control.age(now)
+        values["state age by its stamp [ms]"] = 1e3 * latest.age
         values["measured wrench"] = latest.state.wrench is not None
     values.update({f"refused: {reason}": count for reason, count in sorted(dict(control.refused).items())})
     if control.last_refusal:
         values["last refusal"] = control.last_refusal
     if control.reason:
-        values["not active because"] = control.reason
+        values["inactive"] = control.reason
     if thread.loop.failure is not None:
         return Status(Level.ERROR, f"the control thread has ended: {thread.loop.failure}", values)
     if not control.is_active:
@@ -266,14 +266,12 @@ def control_status(thread: ControlThread) -> Status:
         return Status(Level.WARN, f"{controller.NAME} waits for a state, {control.age(now):.3g} s so far", values)
     if control.waits:
         level = Level.WARN if control.is_silent else Level.OK
-        said = "no commands" if control.is_silent else "it is commanded to stay"
+        said = "no commands" if control.is_silent else "holding the position"
         return Status(level, f"{controller.NAME} waits: {control.waits} ({said})", values)
     if controller.saturated:
-        return Status(
-            Level.WARN, f"{controller.NAME} is cut to the limits of {', '.join(controller.saturated)}", values
-        )
+        return Status(Level.WARN, f"{controller.NAME} is limited at {', '.join(controller.saturated)}", values)
     if control.refused:
-        return Status(Level.WARN, f"{controller.NAME} is active; something was refused", values)
+        return Status(Level.WARN, f"{controller.NAME} is active and refused inputs", values)
     return Status(Level.OK, f"{controller.NAME} is active", values)
 
 
@@ -287,7 +285,7 @@ def control_periods(thread: ControlThread) -> Callable[[], Status]:
         new, before = since(before, summary), summary
         values = period_values(summary)
         if new.slipped_s > 0.0:
-            return Status(Level.WARN, f"too slow: {new.slipped_s:.3g} s given up since the last report", values)
+            return Status(Level.WARN, f"too slow: {new.slipped_s:.3g} s dropped since the last report", values)
         if new.missed > MOST_MISSED * max(new.count, 1):
             return Status(Level.WARN, f"{new.missed} periods missed since the last report", values)
         return Status(Level.OK, "in time", values)

@@ -246,7 +246,7 @@ class Following:
         if not control.is_active or control.waits:
             return control.waits or control.reason
         if self._begins not in (-1, control.begins):
-            return control.begun_because
+            return control.start_reason
         if control.refused[REFERENCE] > self._refusals:
             return control.last_refusal
         return "another reference is followed"

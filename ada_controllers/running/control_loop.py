@@ -121,7 +121,7 @@ class ControlLoop:
         refused: number of refused inputs, by reason.
         last_refusal: message of the latest refusal.
         begins: number of starts of a controller, by activation, switch or restart.
-        begun_because: reason of the last start.
+        start_reason: reason of the last start.
         restarts: number of automatic restarts, after a jump or a gap, or when the robot became active.
     """
 
@@ -135,12 +135,12 @@ class ControlLoop:
         self.refused: Counter[str] = Counter()
         self.last_refusal = ""
         self.begins = self.restarts = 0
-        self.begun_because = ""
+        self.start_reason = ""
         self._filter = StateFilter(controller.model)
         self._blend = CommandBlend()
         self._source: Source | None = None
         self._offered: Reference | None = None
-        self._restart_because = ""  # reason to restart the controller with the next state
+        self._restart_reason = ""  # reason to restart the controller with the next state
         self._robot: RobotPhase | None = None
         self._was_driven = False  # the robot has followed commands since the activation
         self._silence = 0.0  # time since the last valid state [s]
@@ -167,8 +167,8 @@ class ControlLoop:
         robot = self._robot
         if robot is not None and not robot.follows:
             return f"the robot is {robot.phase}" + (f": {robot.reason}" if robot.reason else "")
-        if self._restart_because:
-            return f"{self._restart_because}, and the controller has not been restarted yet"
+        if self._restart_reason:
+            return f"{self._restart_reason}, and the controller has not been restarted yet"
         return ""
 
     @property
@@ -194,7 +194,7 @@ class ControlLoop:
         if self.is_silent:
             self._source = self._offered = self.command = None
         if is_begin and self.is_active:
-            self._restart_because = "the robot became active"
+            self._restart_reason = "the robot became active"
             try:  # at once, so that references received later are relative to this state
                 self._restart(self._recent(time))
             except AdaError as problem:
@@ -264,7 +264,7 @@ class ControlLoop:
         controller.reset(measured.state, measured.stamp, start)
         self._blend.begin(controller, start, self.settings.blend)
         self._source = self._offered = None
-        self._restart_because, self.begun_because = "", why
+        self._restart_reason, self.start_reason = "", why
         self.begins += 1
 
     def _restart(self, measured: ReceivedState) -> None:
@@ -276,7 +276,7 @@ class ControlLoop:
         start = start_of(self.controller, None, measured)
         if self.controller.KIND == "effort" and start.effort is None:
             start = start_of(self.controller, self.command, measured)
-        self._begin(self.controller, start, measured, self._restart_because)
+        self._begin(self.controller, start, measured, self._restart_reason)
         self.restarts += 1
 
     def _recent(self, time: float) -> ReceivedState:
@@ -378,7 +378,7 @@ class ControlLoop:
         if not self.is_active:
             return None
         if kind is StateKind.DISCONTINUOUS:
-            self._restart_because = self._restart_because or self._filter.break_text
+            self._restart_reason = self._restart_reason or self._filter.break_text
         is_good = kind in (StateKind.NEW, StateKind.DISCONTINUOUS)
         if kind is StateKind.REPEATED or (is_good and self.is_silent):
             self._silence = 0.0
@@ -409,7 +409,7 @@ class ControlLoop:
 
     def _run(self, measured: ReceivedState) -> Command:
         controller, (state, stamp, _, _) = self.controller, measured
-        if self._restart_because:
+        if self._restart_reason:
             self._restart(measured)
         reference = self._offered
         if self._source is not None:

@@ -275,7 +275,7 @@ def test_a_process_that_stood_still_hands_over_where_the_robot_is_then(name):
     stood = arm.q.copy()
     first = arm.cycle(2.5)
     assert arm.loop.restarts == 1
-    assert arm.loop.begun_because == "no states for 2.5 s, max_gap is 0.2 s"
+    assert arm.loop.start_reason == "no states for 2.5 s, max_gap is 0.2 s"
     if first.effort is not None:
         assert first.effort == pytest.approx(arm.dynamics.inverse(stood, REST, REST), abs=1e-9), "what the motors gave"
     told = [stood, arm.q.copy()]
@@ -315,7 +315,7 @@ def test_a_robot_that_was_stopped_and_started_again_stays_where_it_is():
     assert np.array_equal(loop.target.position, there), "joints that a request does not name stay here"
     told = [robot.send(there) for _ in range(300)]
     assert np.abs(np.array([command.position for command in told]) - there).max() < 1e-12
-    assert loop.restarts == 1 and loop.begun_because == "the robot became active"
+    assert loop.restarts == 1 and loop.start_reason == "the robot became active"
     loop.offer(JointReference(there + 0.2))
     assert robot.send(there) is not None
 
