@@ -310,7 +310,8 @@ class Integrator(KernelExecutor):
         self._u[-1] = s.h = h
         s.origin, done = origin, 0
         if self._is_adaptive:
-            s.time, s.length = origin + first * h, s.length or min(FIRST_LENGTH, h)
+            s.time = origin + first * h
+            s.length = s.length if s.length > 0.0 else min(FIRST_LENGTH, h)  # also after a failure
         while True:
             if self.is_native and every:
                 row, taken = divmod(phase + done, every)
@@ -452,7 +453,7 @@ class Integrator(KernelExecutor):
         joint = model.joint_of_velocity(int(np.argmax(speeds))) if len(v) else None
         problem = IntegrationError(
             f"model {model.name!r}: the integration fails at t = {t:.9g} s: {why}. The fastest joint is {joint!r} with "
-            f"{np.max(speeds, initial=0.0):.3g} rad/s or m/s.{advice}",
+            f"{np.max(np.abs(v), initial=0.0):.3g} rad/s or m/s.{advice}",
             joint=joint,
         )
         problem.time = t
