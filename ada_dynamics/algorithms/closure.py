@@ -178,6 +178,7 @@ def loop_rows(
     moving: Mapping[int, Moving],
     loop: Loop,
     rows: Sequence[int | RowKind] | None = None,
+    velocities: Mapping[int, Vec3] | None = None,
 ) -> list[ConstraintRow]:
     """Constraint rows of a loop.
 
@@ -189,12 +190,13 @@ def loop_rows(
         moving: motion of every body, and of the world, with zero joint accelerations.
         loop: the loop.
         rows: indices into `Loop.rows`, or other kinds of rows; all of the loop by default.
+        velocities: of both ends at their origins, where the ends share a frame; otherwise those of q and v.
     """
     branches = Branches(tree, X, loop)
     kinds = loop.rows
     chosen = [kinds[row] if isinstance(row, int) else row for row in (range(len(kinds)) if rows is None else rows)]
     inner, outer = branches.points()
-    rates = _Rates(branches, q, v, moving, inner, outer, chosen)
+    rates = _Rates(branches, q, v, moving, inner, outer, chosen, velocities)
     directions: dict[int, dict[int, Vec3]] = {}
     subspaces: dict[int, Sequence[Motion]] = {}
 
@@ -263,6 +265,7 @@ class _Rates:
         inner: Mapping[int, Vec3],
         outer: Mapping[int, Vec3],
         chosen: Sequence[RowKind],
+        velocities: Mapping[int, Vec3] | None,
     ) -> None:
         self.branches = branches
         loop = branches.loop
@@ -277,7 +280,11 @@ class _Rates:
             self.w_between = branches.up(b.w, up_b) - self.w
             self.wd_between = branches.up(b.wd, up_b) - branches.up(a.wd, up_a)
         if loop.moves_origin:
-            sliding = _point_velocity(branches, q, v, up_b, outer) - _point_velocity(branches, q, v, up_a, inner)
+            if velocities is None:
+                sliding = _point_velocity(branches, q, v, up_b, outer) - _point_velocity(branches, q, v, up_a, inner)
+            else:
+                point_a = branches.up(velocities[loop.parent] + cross(a.w, inner[loop.parent]), up_a)
+                sliding = branches.up(velocities[loop.child] + cross(b.w, outer[loop.child]), up_b) - point_a
             self.apart = self.apart - 2.0 * cross(self.w, sliding)
 
     def of(self, kind: RowKind, n: Vec3) -> Scalar:

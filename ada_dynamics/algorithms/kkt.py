@@ -208,39 +208,20 @@ def residual(
     a: Sequence[Scalar],
     plan: Plan | None = None,
     multipliers: Sequence[Scalar] = (),
-    weights: Sequence[Scalar] = (),
 ) -> tuple[list[Scalar], list[Scalar]]:
     """M a + h - Jᵀλ and J a + γ: the residual of the equations of motion with multipliers, plus τ.
 
     Its first derivatives are those of forward and inverse dynamics, with and without loops: with the factors of [M Jᵀ;
     J 0], the derivative of [a; -λ] is minus the solution for the derivative of the residual.
     """
-    X = transforms(tree, q)
-    moving = motions(tree, X, q, v, a, at_rest(-tree.gravity))
-    own = [needed_force(body.inertia, m) for body, m in zip(tree.bodies, moving, strict=True)]
-    wrenches, rates = constraint_terms(tree, q, v, a, plan or Plan({}, ()), multipliers, weights)
-    for i, wrench in wrenches.items():
-        own[i] = own[i] - wrench
-    tau = gather_efforts(tree, q, inward_sums(tree, X, own))
-    parts = zip(tau, passive_efforts(tree, q, v), rotor_efforts(tree, a), strict=True)
-    return [needed + passive + rotor for needed, passive, rotor in parts], rates
-
-
-def constraint_terms(
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
-    plan: Plan,
-    multipliers: Sequence[Scalar],
-    weights: Sequence[Scalar] = (),
-) -> tuple[dict[int, Force], list[Scalar]]:
-    """Wrenches of the multipliers on bodies, about their origins in their axes, and J a + γ."""
     X, base = transforms(tree, q), at_rest(-tree.gravity)
-    moving = {WORLD: base, **dict(enumerate(motions(tree, X, q, v, a, base)))}
-    rows = planned_rows(tree, X, q, v, moving, plan, weights) if plan.rows else []
-    wrenches: dict[int, Force] = {}
+    moving = motions(tree, X, q, v, a, base)
+    own = [needed_force(body.inertia, m) for body, m in zip(tree.bodies, moving, strict=True)]
+    every = {WORLD: base, **dict(enumerate(moving))}
+    rows = planned_rows(tree, X, q, v, every, plan) if plan and plan.rows else []
     for row, x in zip(rows, multipliers, strict=True):
         for i, wrench in row.wrenches.items():
-            wrenches[i] = wrenches[i] + x * wrench if i in wrenches else x * wrench
-    return wrenches, [row.rate for row in rows]
+            own[i] = own[i] - x * wrench
+    tau = gather_efforts(tree, q, inward_sums(tree, X, own))
+    parts = zip(tau, passive_efforts(tree, q, v), rotor_efforts(tree, a), strict=True)
+    return [needed + passive + rotor for needed, passive, rotor in parts], [row.rate for row in rows]

@@ -52,6 +52,7 @@ Vector = Sequence[Scalar]
 Vectors = dict[str, list[Scalar]]
 Result = TypeVar("Result")
 BY_Q, BY_V, BY_A = VARIABLES = ("dq", "dv", "du")
+OF_STATE = (BY_Q, BY_V)
 WIDEST = 8  # joints side by side, as many as the widest vectors have lanes
 REST = [ZERO] * 6
 
@@ -86,6 +87,7 @@ class Coordinate(NamedTuple):
         axis: column of S.
         effort: of inertia and weight.
         changes: of the motion of the subtree.
+        velocities: change of the velocity V of the subtree with positions, in axes that move with it, and with rates.
         wrenches: change of the wrench of the subtree, in axes that move with it.
         passed: the same in fixed axes, as the ancestors feel it.
         felt: change of the effort per number of a change of motion.
@@ -96,6 +98,7 @@ class Coordinate(NamedTuple):
     axis: Motion
     effort: Scalar
     changes: Mapping[str, Change]
+    velocities: Mapping[str, Vec3]
     wrenches: Mapping[str, Force]
     passed: Mapping[str, Force]
     felt: list[Scalar]
@@ -180,7 +183,7 @@ def _of_coordinate(
     response: Response,
     wrench: Force,
 ) -> tuple[Any, ...]:
-    """Effort, changes, wrenches, passed wrenches, and what is felt per change, of one coordinate."""
+    """Effort, changes of motion and velocity, wrenches, passed wrenches, and what is felt per change."""
     state = {"parent": leaves(parent), "place": REST, "relative": leaves(relative), "rate": leaves(rate)}
     changes = []
     for variable, (d_relative, d_rate) in zip(VARIABLES, along, strict=True):
@@ -192,8 +195,10 @@ def _of_coordinate(
     wrenches = tuple(response @ change for change in changes)
     passed = (wrenches[0] + axis.cross_force(wrench), *wrenches[1:])
     per_turn = response.moment.T @ axis.angular + 2.0 * cross(response.momentum, axis.linear)
+    carried = cross(parent[0], axis.linear) + cross(V - relative.linear, axis.angular)
+    velocities = (carried + along[0][0].linear, along[1][0].linear)
     felt = (per_turn, wrenches[2])  # the inertia is symmetric
-    return axis @ wrench, tuple(changes), wrenches, passed, felt
+    return axis @ wrench, tuple(changes), velocities, wrenches, passed, felt
 
 
 def _motion(x: Vector) -> Motion:
@@ -254,19 +259,25 @@ class RneaDerivatives:
     Attributes:
         groups: velocities whose joints are computed side by side.
         coordinates: by velocity, those of all joints that move with it; several if joints mimic others.
+        bases: of each body, pose in the world of the frame of its branch, which is that of its first body.
+        poses: of each body in this frame.
+        moving: motion of each body in this frame.
+        velocities: of each body at the origin of this frame.
+        paths: of each body, itself and its ancestors.
     """
 
     def __init__(
         self, tree: Tree, q: Vector, v: Vector, a: Vector, wrenches: Mapping[int, Force] | None = None
     ) -> None:
-        """Args: the mechanism, its state, and wrenches on bodies about their origins in their axes."""
+        """Compute motion and changes in a state, with wrenches on bodies in the frames of their branches."""
         self.tree, self.groups = tree, _related_groups(tree)
-        self._ancestors = [frozenset(tree.ancestry(body.index)) - {body.index} for body in tree.bodies]
+        self.paths = [frozenset(tree.ancestry(body.index)) for body in tree.bodies]
+        self.bases: list[Transform] = []
+        self.poses: list[Transform] = []
+        self.moving: list[Moving] = []
+        self.velocities: list[Vec3] = []
         self._joints: list[Vectors] = []
-        self._X: list[Transform] = []  # of each body in the frame of the first body of its branch
         self._parents: list[Moving] = []  # motion of what carries each body
-        self._moving: list[Moving] = []
-        self._velocities: list[Vec3] = []
         for body in tree.bodies:
             self._move(body, body.positions(q), body.velocities(v), body.velocities(a))
         single = {body.v.start: body.index for body in tree.bodies if body.joint.nv == 1}
@@ -304,14 +315,12 @@ class RneaDerivatives:
         return [extract(total, lane) for lane in range(len(group))]
 
     def efforts(self, index: int, wrench: Force) -> dict[int, Scalar]:
-        """Efforts of a wrench on a body, by velocity; its numbers may have lanes."""
-        seen = self._X[index].to_parent(wrench)
-        carrying = self._ancestors[index] | {index}
+        """Efforts of a wrench on a body in the frame of its branch, by velocity; its numbers may have lanes."""
         found: dict[int, Scalar] = {}
         for i, own in enumerate(self.coordinates):
             for one in own:
-                if one.body.index in carrying:
-                    found[i] = found.get(i, ZERO) + one.body.multiplier * (one.axis @ seen)
+                if one.body.index in self.paths[index]:
+                    found[i] = found.get(i, ZERO) + one.body.multiplier * (one.axis @ wrench)
         return found
 
     def bias_efforts(self) -> list[Scalar]:
@@ -352,23 +361,25 @@ class RneaDerivatives:
         return len(self.coordinates[i]) == 1 and self.coordinates[i][0].body.multiplier == 1.0
 
     def _carries(self, a: Coordinate, b: Coordinate) -> bool:
-        return a.body.index in self._ancestors[b.body.index]
+        return a.body is not b.body and a.body.index in self.paths[b.body.index]
 
     def _move(self, body: Body, q: Vector, v: Vector, a: Vector) -> None:
         """Pose and motion of a body."""
         pose = body.transform(q)
         if body.parent == WORLD:
-            X, parent, velocity = Transform(), at_rest(pose.rotation.to_child(-self.tree.gravity)), ZERO3
+            base, X = pose, Transform()
+            parent, velocity = at_rest(pose.rotation.to_child(-self.tree.gravity)), ZERO3
         else:
-            X = (self._X[body.parent] @ pose).flat()
-            parent, velocity = self._moving[body.parent], self._velocities[body.parent]
+            base, X = self.bases[body.parent], (self.poses[body.parent] @ pose).flat()
+            parent, velocity = self.moving[body.parent], self.velocities[body.parent]
         joint = substitute(_joint_along(body), {"q": q, "v": v, "a": a})
         relative, rate = (X.to_parent(_motion(joint[name])) for name in ("relative", "rate"))
-        self._X.append(X)
+        self.bases.append(base)
+        self.poses.append(X)
         self._parents.append(parent)
         self._joints.append(joint)
-        self._moving.append(moved(Transform(), relative, rate, parent))
-        self._velocities.append(velocity + relative.linear)
+        self.moving.append(moved(Transform(), relative, rate, parent))
+        self.velocities.append(velocity + relative.linear)
 
     def _composites(
         self, chains: Sequence[Sequence[int]], applied: Mapping[int, Force]
@@ -376,13 +387,15 @@ class RneaDerivatives:
         """Response and wrench of each body with all that it carries."""
         found: dict[int, tuple[Response, Force]] = {}
         for chain in chains:
-            poses = [(self._X[i].rotation.matrix(), self._X[i].position, self.tree.bodies[i].inertia) for i in chain]
-            items = [(*pose, self._moving[i][:3], self._velocities[i]) for i, pose in zip(chain, poses, strict=True)]
+            poses = [
+                (self.poses[i].rotation.matrix(), self.poses[i].position, self.tree.bodies[i].inertia) for i in chain
+            ]
+            items = [(*pose, self.moving[i][:3], self.velocities[i]) for i, pose in zip(chain, poses, strict=True)]
             found |= zip(chain, _side_by_side(_of_body, items), strict=True)
         responses = [found[i][0] for i in range(len(found))]
         wrenches = [found[i][1] for i in range(len(found))]
         for i, wrench in applied.items():
-            wrenches[i] = wrenches[i] - self._X[i].to_parent(wrench)
+            wrenches[i] = wrenches[i] - wrench
         for body in reversed(self.tree.bodies):
             if body.parent != WORLD:
                 responses[body.parent] = responses[body.parent] + responses[body.index]
@@ -393,23 +406,23 @@ class RneaDerivatives:
         """Velocity j of the joints of some bodies, side by side."""
         items: list[tuple[Any, ...]] = []
         for body in chain:
-            i, joint, seen = body.index, self._joints[body.index], self._X[body.index].to_parent
+            i, joint, seen = body.index, self._joints[body.index], self.poses[body.index].to_parent
             own = (joint["subspace"][6 * j :], joint["relative"], joint["rate"])
             along = tuple(
                 tuple(seen(_motion(joint[f"{variable}_{j}_{name}"])) for name in ("relative", "rate"))
                 for variable in VARIABLES
             )
-            state = (self._parents[i][:3], self._moving[i].w, self._velocities[i])
+            state = (self._parents[i][:3], self.moving[i].w, self.velocities[i])
             items.append((*map(seen, map(_motion, own)), along, *state, self._responses[i], self._wrenches[i]))
         for body, item, found in zip(chain, items, _side_by_side(_of_coordinate, items), strict=True):
-            changes, wrenches, passed = (dict(zip(VARIABLES, each, strict=True)) for each in found[1:4])
+            changes, velocities, wrenches, passed = (dict(zip(VARIABLES, each, strict=False)) for each in found[1:5])
             further = {variable: self._own(body, variable, j) for variable in VARIABLES}
-            made = Coordinate(body, item[0], found[0], changes, wrenches, passed, leaves(found[4]), further)
+            made = Coordinate(body, item[0], found[0], changes, velocities, wrenches, passed, leaves(found[5]), further)
             self.coordinates[body.v.start + j].append(made)
 
     def _own(self, body: Body, variable: str, j: int) -> list[Scalar]:
         """Changes of the efforts of a joint by those of its subspace, of passive efforts and of armature."""
-        joint, X, wrench = self._joints[body.index], self._X[body.index], self._wrenches[body.index]
+        joint, X, wrench = self._joints[body.index], self.poses[body.index], self._wrenches[body.index]
         turned, passive = (joint[f"{variable}_{j}_{name}"] for name in ("subspace", "passive"))
         efforts = [X.to_parent(_motion(turned[6 * k :])) @ wrench + passive[k] for k in range(body.joint.nv)]
         if variable == BY_A:

@@ -19,15 +19,16 @@ from typing import NamedTuple
 
 from ada_dynamics.algorithms import aba, crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
-from ada_dynamics.algorithms.kinematics import position_rates
+from ada_dynamics.algorithms.kinematics import position_rates, standing_still, transforms
 from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
-from ada_dynamics.algorithms.ldl import Factors
+from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix
+from ada_dynamics.algorithms.loop_derivatives import LoopDerivatives
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
-from ada_dynamics.algorithms.rnea_derivatives import RneaDerivatives
+from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, RneaDerivatives
 from ada_dynamics.constraints.elimination import EliminationPlans
 from ada_dynamics.dynamics.closed_quantities import Solver, digest
-from ada_dynamics.dynamics.derivative_columns import ResidualColumns, SolvedColumns
+from ada_dynamics.dynamics.derivative_columns import Entries, ResidualColumns, SolvedColumns
 from ada_dynamics.dynamics.quantities import (
     Outputs,
     Quantity,
@@ -38,13 +39,13 @@ from ada_dynamics.dynamics.quantities import (
     reshape,
     unit_vectors,
 )
-from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, pack, trace
+from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, trace
 from ada_dynamics.expr.evaluation import substitute
 from ada_dynamics.expr.per_lane import per_lane
 from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.model.tree import WORLD, Tree, for_efforts
-from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.vector import ZERO, Scalar, Vec3, is_zero
+from ada_dynamics.spatial.motion import NO_FORCE, Force
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 Vectors = Mapping[str, Vector]
 WIDEST = 8  # directions side by side, as many as the widest vectors have lanes
@@ -135,57 +136,51 @@ def _forward_derivatives(equations: Equations, given: Vectors) -> Traced:
 
 
 def _large_forward_derivatives(equations: Equations, given: Vectors) -> Traced:
-    """The same of a large tree; M and h share terms with their derivatives."""
+    """The same of a large tree; M, h and the constraint rows share terms with their derivatives."""
     tree, plan, n = equations.tree, equations.plan, equations.tree.nv
     q, v, tau = given["q"], given["v"], given["tau"]
     still = RneaDerivatives(tree, q, v, no_velocity(tree))
-    rest = [t - h for t, h in zip(tau, still.bias_efforts(), strict=True)]
-    system = kkt.system(tree, q, v, tau, plan, equations=lambda *_: (still.mass_matrix, rest))
-    closed, factors = kkt.solved(n, plan, system)
-    wrenches: dict[int, Force] = {}
-    more: dict[str, dict[int, list[Scalar]]] = {}
-    if plan.constraint_count:
-        state = {"q": q, "v": v, "a": closed.accelerations, "multipliers": closed.multipliers}
-        loops = substitute(_constraint_terms_along(equations), state)
-        bodies = [int(name.removeprefix("wrench_")) for name in loops if name.startswith("wrench_")]
-        wrenches = {i: _force(loops[f"wrench_{i}"]) for i in bodies}
-        size = 6 * len(bodies) + plan.constraint_count
-        more = {name: _of_loops(still, bodies, reshape(loops[name], (size, n))) for name in ("dq", "dv")}
-    columns = ResidualColumns(RneaDerivatives(tree, q, v, closed.accelerations, wrenches), factors, more)
-    by_state = [one for name in ("dq", "dv") for one in columns.solved(name)]
+    matrix = SymmetricMatrix(equations.size)
+    right = [t - h for t, h in zip(tau, still.bias_efforts(), strict=True)]
+    right += [-row.rate for loop in _loops(still, plan) for row in loop.rows]
+    # J has more zeros in the axes of the bodies than in those of their branch
+    rows = kkt.planned_rows(tree, transforms(tree, q), q, v, standing_still(tree), plan)
+    for i, row in enumerate([*still.mass_matrix.lower_rows(), *(one.columns for one in rows)]):
+        for j, x in row.items():
+            matrix.add(i, j, x)
+    closed, factors = kkt.solved(n, plan, (matrix, right))
+    found, more = with_loops(tree, q, v, closed.accelerations, plan, closed.multipliers)
+    columns = ResidualColumns(found, factors, more)
+    by_state = [one for name in OF_STATE for one in columns.solved(name)]
     return Traced({}, equations.guards(closed), [*by_state, *columns.by_efforts("du")])
 
 
-def _constraint_terms_along(equations: Equations) -> Function:
-    """Wrenches of the multipliers; changes of all their components, then of J a + γ, with q and v."""
-    tree = equations.tree
+def with_loops(
+    tree: Tree, q: Vector, v: Vector, a: Vector, plan: Plan, multipliers: Vector
+) -> tuple[RneaDerivatives, Mapping[str, Entries]]:
+    """Derivatives of the residual with multipliers, and what changes of these forces and of J a + γ add to them."""
+    free, left, first = RneaDerivatives(tree, q, v, a), iter(multipliers), tree.nv
+    more: dict[str, dict[int, list[Scalar]]] = {name: {} for name in OF_STATE}
+    wrenches: dict[int, Force] = {}
+    for loop in _loops(free, plan):
+        forces = [next(left) for _ in loop.rows]
+        for end, wrench in loop.wrenches(forces).items():
+            wrenches[end] = wrenches.get(end, NO_FORCE) + wrench
+        for name, added in more.items():
+            for group, on_ends, rates in loop.changes(name, forces):
+                rows = [(first + c, x) for c, x in enumerate(rates)]
+                rows += [(i, -x) for end, wrench in on_ends.items() for i, x in free.efforts(end, wrench).items()]
+                for i, x in rows:
+                    own = added.setdefault(i, [ZERO] * tree.nv)
+                    for lane, j in enumerate(group):
+                        own[j] = own[j] + extract(x, lane)
+        first += len(forces)
+    return RneaDerivatives(tree, q, v, a, wrenches), more
 
-    def body(q: Vector, v: Vector, a: Vector, multipliers: Vector) -> Outputs:
-        wrenches, rates = kkt.constraint_terms(tree, q, v, a, equations.plan, multipliers)
-        flat = {i: [*wrench.moment, *wrench.force] for i, wrench in wrenches.items()}
-        dq, dv = _by_state(tree, [*(x for own in flat.values() for x in own), *rates], q, v)
-        return {**{f"wrench_{i}": own for i, own in flat.items()}, "dq": dq, "dv": dv}
 
-    return trace("constraint_terms_along", _inputs(equations), body)
-
-
-def _force(x: Vector) -> Force:
-    return Force(Vec3(*x[:3]), Vec3(*x[3:]))
-
-
-def _of_loops(found: RneaDerivatives, bodies: Sequence[int], rows: Sequence[Vector]) -> dict[int, list[Scalar]]:
-    """Rows of the residual that changes of wrenches in the axes of their bodies, and of J a + γ, add."""
-    n = found.tree.nv
-    result: dict[int, list[Scalar]] = {n + c: list(row) for c, row in enumerate(rows[6 * len(bodies) :])}
-    for k, body in enumerate(bodies):
-        wrench = rows[6 * k : 6 * k + 6]
-        for group in found.groups:
-            changes = _force([pack([row[j] for j in group]) for row in wrench])
-            for i, effort in found.efforts(body, changes).items():
-                own = result.setdefault(i, [ZERO] * n)
-                for lane, j in enumerate(group):
-                    own[j] = own[j] - extract(effort, lane)
-    return result
+def _loops(found: RneaDerivatives, plan: Plan) -> list[LoopDerivatives]:
+    rows = [(loop, plan.rows.get(loop.name)) for loop in found.tree.loops]
+    return [LoopDerivatives(found, loop, own) for loop, own in rows if own]
 
 
 def _forward_jvp(equations: Equations, given: Vectors) -> Traced:

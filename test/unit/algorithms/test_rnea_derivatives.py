@@ -9,16 +9,40 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from random_trees import BASES, KINDS, Array, dense_mass, random_tree, sprung_chain, state_of, trees, two_free_bodies
+from random_trees import (
+    BASES,
+    KINDS,
+    Array,
+    constants,
+    dense_mass,
+    random_tree,
+    sprung_chain,
+    state_of,
+    trees,
+    two_free_bodies,
+)
+from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms.kinematics import position_rates
+from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.algorithms.rnea import inverse_dynamics
-from ada_dynamics.algorithms.rnea_derivatives import BY_Q, BY_V, VARIABLES, RneaDerivatives
+from ada_dynamics.algorithms.rnea_derivatives import BY_Q, BY_V, OF_STATE, VARIABLES, RneaDerivatives
 from ada_dynamics.dynamics.derivative_columns import ResidualColumns
-from ada_dynamics.dynamics.derivative_quantities import SWEEPS_UP_TO, moving_pairs, open_equations, residual_derivatives
+from ada_dynamics.dynamics.derivative_quantities import (
+    SWEEPS_UP_TO,
+    moving_pairs,
+    open_equations,
+    residual_derivatives,
+    with_loops,
+)
 from ada_dynamics.expr import Traced, evaluate, trace
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
+from ada_dynamics.model.tree import WORLD, Loop, Tree
+from ada_dynamics.spatial.rotation import MatrixRotation
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Mat3, Vec3
 
 
 def by_composites(model: ada.Model, *, solved: bool) -> dict[str, Array]:
@@ -29,7 +53,7 @@ def by_composites(model: ada.Model, *, solved: bool) -> dict[str, Array]:
         columns = ResidualColumns(found, factorise(found.mass_matrix) if solved else None)
         if not solved:
             return Traced({}, (), [one for name in VARIABLES for one in columns.by(name)])
-        by_state = [one for name in (BY_Q, BY_V) for one in columns.solved(name)]
+        by_state = [one for name in OF_STATE for one in columns.solved(name)]
         return Traced({}, (), [*by_state, *columns.by_efforts("du")])
 
     function = trace("composites", {"q": model.nq, "v": model.nv, "a": model.nv}, body)
@@ -76,7 +100,7 @@ def test_changes_of_different_rows_are_added_to_these() -> None:
 
     def body(q, v, a):
         columns = [ResidualColumns(RneaDerivatives(model.tree, q, v, a), None, added) for added in ({}, more)]
-        names = [(f"{name}_{k}", name, one) for k, one in enumerate(columns) for name in (BY_Q, BY_V)]
+        names = [(f"{name}_{k}", name, one) for k, one in enumerate(columns) for name in OF_STATE]
         return Traced({}, (), [replace(x, output=key) for key, name, one in names for x in one.by(name)])
 
     state = dict(zip("qva", (x.tolist() for x in state_of(model)), strict=True))
@@ -125,3 +149,39 @@ def test_a_state_has_the_same_bits_in_calls_and_in_batches() -> None:
         for k in (0, 7, 18):
             for one, many in zip(method(*(x[k] for x in states)), batches, strict=True):
                 assert np.array_equal(one, many[k])
+
+
+def with_loop(model: ada.Model, kind: str, seed: int) -> Tree:
+    """The tree with a loop between random frames, apart from each other, of two bodies or of one and the world."""
+    rng = np.random.default_rng(seed)
+    turns = Rotation.random(2, rng).as_matrix().tolist()
+    A, B = (Transform(MatrixRotation(Mat3.of(turn)), Vec3(*rng.normal(size=3).tolist())) for turn in turns)
+    parent, child = rng.choice(np.arange(WORLD, len(model.tree.bodies)), size=2, replace=False).tolist()
+    joint, _ = JOINT_TYPES[kind].aligned(np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]), None, **constants(kind))
+    loop = Loop("closing", joint, parent, A, child, B)
+    return replace(model.tree, loops=(loop.turned() if seed % 2 else loop,))
+
+
+@pytest.mark.parametrize("kind", LOOP_KINDS)
+def test_loops_of_all_joints_change_the_residual_as_sweeps_do(kind: str) -> None:
+    models = [
+        random_tree(2, ["revolute"] * 5, mimics={3: 1, 5: 4}),
+        two_free_bodies(),
+        random_tree(3, KINDS, "floating"),
+    ]
+    for seed, model in enumerate([*models, *models[:2], *models[:2]]):
+        tree = with_loop(model, kind, seed)
+        plan = Plan({"closing": tuple(range(len(tree.loops[0].rows)))}, ())
+        state = dict(zip("qva", (x.tolist() for x in state_of(model, seed)), strict=True))
+        state["multipliers"] = np.random.default_rng(seed).normal(size=plan.constraint_count).tolist()
+
+        def body(q, v, a, multipliers, tree=tree, plan=plan):
+            found, more = with_loops(tree, q, v, a, plan, multipliers)
+            columns = ResidualColumns(found, None, more)
+            rows, none = range(tree.nv, tree.nv + plan.constraint_count), [0.0] * tree.nv
+            rates = {f"{name}_rates": [more[name].get(row, none) for row in rows] for name in OF_STATE}
+            return Traced(rates, (), [one for name in OF_STATE for one in columns.by(name)])
+
+        function = trace("loops", {name: len(values) for name, values in state.items()}, body)
+        found, wanted = evaluate(function, **state), evaluate(residual_derivatives(tree, plan).trace(), **state)
+        close({name: np.vstack([found[name], found[f"{name}_rates"]]) for name in OF_STATE}, wanted, 1e-11)
