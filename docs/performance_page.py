@@ -250,9 +250,9 @@ number of links.
 {scaling(figures)}
 
 Derivatives of the same chains with `kernel="specialised"`: one state, batches of 16 states per state, processor time to
-trace and compile the code of both, and its size. Up to 34 links all derivatives are one kernel. Longer chains, whose
-kernel would take many seconds to compile, compute one column at a time from a kernel along one direction, and invert
-the mass matrix.
+trace and compile the code of both, and its size. Derivatives of inverse dynamics are one kernel for any length, those
+of forward dynamics up to 34 links. For longer chains, whose kernel would take many seconds to compile, they are
+products of the derivatives of inverse dynamics with the inverse of the mass matrix.
 
 {derivatives_of_chains(figures)}
 

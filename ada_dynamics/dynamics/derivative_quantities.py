@@ -34,7 +34,6 @@ from ada_dynamics.dynamics.quantities import (
     Quantity,
     QuantityRow,
     Vector,
-    of_tree,
     quantity,
     reshape,
     unit_vectors,
@@ -443,16 +442,3 @@ def regressor(tree: Tree, links: Sequence[str]) -> Quantity:
 
     columns = len(algorithm.parameters(tree, links))
     return quantity("regressor", tree, ("q", "v", "a"), {"Y": (tree.nv, columns)}, body)
-
-
-def inverse_along(tree: Tree) -> Quantity:
-    """Derivative of inverse dynamics along one change d_q (a velocity: on the manifold) and d_v of the state."""
-    of = of_tree(tree, "inverse")
-    inputs = {**of.inputs, "d_q": tree.nv, "d_v": tree.nv}
-
-    def body(**given: Vector) -> Traced:
-        found = of.body(**{key: given[key] for key in of.inputs})
-        change = directional(found.outputs["tau"], _seeds(tree, given, ("q", "v")))
-        return Traced({"tau": change}, found.guards)
-
-    return Quantity("inverse_along", inputs, of.shapes, lambda: trace("inverse_along", inputs, body), body)

@@ -24,7 +24,6 @@ from ada_dynamics.dynamics.constraint_queries import (
 )
 from ada_dynamics.dynamics.derivative_quantities import (
     Equations,
-    inverse_along,
     moving_pairs,
     of_equations,
     open_equations,
@@ -33,11 +32,10 @@ from ada_dynamics.dynamics.derivative_quantities import (
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import of_tree
 from ada_dynamics.errors import InputError, NameDict, unknown_name
-from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
 
-# Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
-# with these, and on long chains takes many seconds to compile. A humanoid has half as many.
+# Pairs of a body and a velocity that moves it: a kernel with all derivatives of forward dynamics is the fastest, but it
+# grows with these, and on long chains takes many seconds to compile. A humanoid has half as many.
 WRITTEN_OUT_UP_TO = 600
 
 
@@ -165,15 +163,8 @@ class ForwardInverseDerivatives(Computation):
         if external:
             found = self.inverse_derivatives(q, v, a)
             return found._replace(dq=found.dq - self._pulled(q, external)[1])
-        if self._is_written_out:
-            make = lambda: of_equations(self._open_equations, "inverse_derivatives")  # noqa: E731
-            return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
-        arrays = self._arguments({"q": q, "v": v, "a": a})
-        self._check_state(arrays)
-        inputs, is_batch = common_batch(arrays)
-        kernel = self._kernels.get("inverse_along", lambda: inverse_along(self._tree))
-        dq, dv = _column_by_column(kernel, inputs, self.model.nv, is_batch)
-        return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
+        make = lambda: of_equations(self._open_equations, "inverse_derivatives")  # noqa: E731
+        return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, coordinates: Coordinates = TREE) -> Array:
         """Y of τ = Y π, with π the values of `parameters`, (nv, P).
@@ -392,17 +383,3 @@ class DerivativeQueries(QueryGroup):
     def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Time derivative of `momentum_matrix` along v, (6, nv)."""
         return self._dynamics._evaluate("momentum_matrix_rate", q, v)
-
-
-def _column_by_column(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:
-    """Derivatives by q and by v, (nv, nv) or (N, nv, nv), of long robots: every direction is a state of a batch.
-
-    The kernel takes the arguments, then a direction of q and one of v: here the unit vectors in turn.
-    """
-    states = [x if is_batch else x[np.newaxis] for x in arguments]
-    n = len(states[0])
-    repeated = [np.repeat(x, 2 * nv, axis=0) for x in states]
-    units = np.tile(np.eye(2 * nv), (n, 1))
-    columns = kernel.batch(*repeated, np.ascontiguousarray(units[:, :nv]), np.ascontiguousarray(units[:, nv:]))
-    dq, dv = np.moveaxis(columns.reshape(n, 2, nv, nv), 1, 0).swapaxes(-1, -2)
-    return (dq, dv) if is_batch else (dq[0], dv[0])
