@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -20,11 +21,12 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.shape_contacts import Vertices
-from ada_dynamics.drawing.mesh_limits import MAX_BYTES, MeshError, check_bounds, check_triangles
+from ada_dynamics.errors import AdaError
 from ada_dynamics.execution import silence_logger
 from ada_dynamics.model.elements import PLAIN, Shape
 from ada_dynamics.resources import how_to_install
 from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
+from ada_dynamics.structured_text.files import has_longer_line
 
 _LOG = logging.getLogger(__name__)
 _MOST_TRIANGLES = 20_000_000  # of a robot, including repeated meshes: the limit of browsers
@@ -36,6 +38,18 @@ _TEXTURES = ("baseColorTexture", "emissiveTexture", "normalTexture", "metallicRo
 _LARGEST_TEXTURE = 2048  # [pixel] per side; larger textures are scaled down
 _MOST_PIXELS = 64_000_000
 _KEPT = 64  # meshes in memory, for several views of a robot
+
+# Limits checked before expensive parsing: small files can require unbounded work by repeated or nested instances.
+MAX_BYTES = 64 * 1024 * 1024  # of a file; the largest of example-robot-data has 29 MB
+MAX_TRIANGLES = 2_000_000  # of one mesh
+_MAX_INDICES = 4 * 3 * MAX_TRIANGLES  # corners have position, normal, colour and texture
+_LONGEST_LINE = 1024 * 1024  # [byte] of an OBJ file, a polygon of 100 000 corners
+_MAX_LINES = 3_000_000  # of an OBJ file; valid files of 64 MB have fewer
+_MAX_TAGS = 400_000  # of a Collada file, also with all instances; one of example-robot-data has 13 011
+
+
+class MeshError(AdaError):
+    """A mesh cannot be read; the message states the reason."""
 
 
 class Mesh(NamedTuple):
@@ -139,7 +153,10 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES)
-        check_bounds(data, suffix)
+        if suffix == ".dae":
+            _check_collada(data)
+        elif suffix == ".obj":
+            _check_obj(data)
         resolver = _Companions(path.parent, root)
         with silence_logger("trimesh"):
             content, kind = io.BytesIO(data), suffix[1:]
@@ -153,6 +170,63 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
         raise MeshError(f"needs {wanted}: {how_to_install('view')}") from None
     except Exception as problem:  # its readers raise various errors
         raise MeshError(f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}") from None
+
+
+def check_triangles(count: int) -> None:
+    """Raise a MeshError if a mesh has too many triangles."""
+    if count > MAX_TRIANGLES:
+        raise MeshError(f"it has {count} triangles; at most {MAX_TRIANGLES} are drawn", field="triangles", value=count)
+
+
+def _check_obj(data: bytes) -> None:
+    if has_longer_line(data, _LONGEST_LINE):
+        raise MeshError(f"a line has more than {_LONGEST_LINE} bytes, the limit", field="line")
+    if data.count(b"\n") > _MAX_LINES:
+        raise MeshError(f"it has more than {_MAX_LINES} lines, the limit", field="lines")
+
+
+def _check_collada(data: bytes) -> None:
+    """Raise a MeshError for a document whose entities or instances could require unbounded work."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        raise MeshError("its document type or encoding is not accepted: only plain UTF-8 XML is", field="encoding")
+    if data.count(b"<") > _MAX_TAGS:
+        raise MeshError(f"it has more than {_MAX_TAGS} tags, the limit", field="tags")
+    if b"<instance_node" not in data and data.count(b"<instance_geometry") * len(data) <= _MAX_INDICES:
+        return
+    try:
+        root = ET.fromstring(data)
+    except (ET.ParseError, ValueError) as problem:
+        raise MeshError(f"it is not XML: {problem}") from None
+    # an upper bound of the corners of each geometry: a number has at least two characters
+    sizes = {
+        f"#{geometry.get('id')}": sum(len(p.text or "") // 2 + 1 for p in geometry.iter() if _tag(p) == "p")
+        for geometry in _all(root, "geometry")
+    }
+    nodes = {f"#{node.get('id')}": node for node in _all(root, "node") if node.get("id")}
+    corners = tags = 0
+    waiting = _all(root, "visual_scene")
+    while waiting:
+        parts = waiting.pop()
+        tags += len(parts)
+        if tags > _MAX_TAGS or corners > _MAX_INDICES:  # reached by a node that contains itself, too
+            text = f"it has more than {_MAX_TAGS} tags or {_MAX_INDICES} corners with all instances, the limits"
+            raise MeshError(text, field="instances")
+        for part in parts:
+            target = nodes.get(part.get("url", "")) if _tag(part) == "instance_node" else part
+            if target is not None and _tag(target) == "node":
+                waiting.append(target)
+            elif _tag(part) == "instance_geometry":
+                corners += sizes.get(part.get("url", ""), 0)
+    if corners > _MAX_INDICES:
+        raise MeshError(f"its instances have {corners} corners in total; the limit is {_MAX_INDICES}")
+
+
+def _tag(element: ET.Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _all(root: ET.Element, tag: str) -> list[ET.Element]:
+    return [element for element in root.iter() if _tag(element) == tag]
 
 
 def _instances(scene: Any) -> Iterator[tuple[Array, str]]:

@@ -9,7 +9,7 @@ from paths import ROOT, docs_module
 
 from ada_controllers import CONTROLLERS
 from ada_dynamics import resources
-from ada_dynamics.drawing import mesh_limits
+from ada_dynamics.drawing import mesh_files
 from ada_dynamics.robots.readers import xml
 from ada_dynamics.simulation.record import mcap_files
 from ada_dynamics.structured_text import yaml_text
@@ -94,7 +94,7 @@ def test_the_figures_are_those_of_the_code():
     words = text_of("security.md").split("Reading a file may use")[1].split("\n## ")[0]
     said = [int(number) for number in re.findall(r"(\d+)(?= MB| times the size| s of)", words)]
     texts, chunks = yaml_text.MAX_CHARACTERS / MB, mcap_files.MOST_IN_CHUNK / MB
-    assert mesh_limits.MAX_BYTES == xml.MAX_BYTES
+    assert mesh_files.MAX_BYTES == xml.MAX_BYTES
     bounds = bounded_reading.MEMORY / MB, bounded_reading.MEMORY_PER_BYTE, bounded_reading.SECONDS
     assert said == [*bounds, xml.MAX_BYTES / MB, texts, chunks]
 

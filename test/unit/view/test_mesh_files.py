@@ -7,8 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from ada_dynamics.drawing.mesh_files import read_mesh
-from ada_dynamics.drawing.mesh_limits import MAX_BYTES, MAX_TRIANGLES, MeshError, check_triangles
+from ada_dynamics.drawing.mesh_files import MAX_BYTES, MAX_TRIANGLES, MeshError, check_triangles, read_mesh
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: pip install '.[view]'")
 pytest.importorskip("collada", reason="pycollada is not installed: pip install '.[view]'")
