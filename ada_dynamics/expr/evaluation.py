@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr.function import COLUMN, SHARED, Columns, Function, live_guards
+from ada_dynamics.expr.function import COLUMN, SHARED, Function, live_guards
 from ada_dynamics.expr.functions import operate
 from ada_dynamics.expr.graph import (
     ADD,
@@ -82,20 +82,12 @@ def written_out(function: Function) -> Function:
     for one in function.columns:
         operands = matrices[one.source] if one.source else zip(*one.rows, strict=True)
         made = matrices.setdefault(one.output, [[]] * one.shape[1])
-        made[one.first : one.first + one.count] = _computed(one, operands)
-    elements = {name: tuple(x for row in zip(*found, strict=True) for x in row) for name, found in matrices.items()}
+        (result,) = one.each.outputs
+        columns = [substitute(one.each, {SHARED: one.shared, COLUMN: column})[result] for column in operands]
+        made[one.first : one.first + one.count] = columns
+    elements = {name: tuple(x for row in zip(*made, strict=True) for x in row) for name, made in matrices.items()}
     outputs = {**function.outputs, **elements}
     return replace(function, outputs={name: outputs[name] for name in function.shapes}, columns=())
-
-
-def _computed(columns: Columns, operands: Iterable[Sequence[Scalar]]) -> list[list[Scalar]]:
-    nodes, (result,) = columns.each.nodes(), columns.each.outputs.values()
-
-    def computed(column: Sequence[Scalar]) -> list[Scalar]:
-        values = evaluate_nodes(nodes, {SHARED: columns.shared, COLUMN: column})
-        return [values[x.index] if isinstance(x, Expr) else x for x in result]
-
-    return [computed(column) for column in operands]
 
 
 def expand(function: Function) -> Function:
@@ -206,20 +198,12 @@ def evaluate(function: Function, /, **inputs: Sequence[Any]) -> dict[str, np.nda
         InputError: an input is missing, unknown or of wrong size.
     """
     if set(inputs) != set(function.inputs):
-        raise InputError(
-            f"function {function.name} takes {list(function.inputs)}, not {sorted(inputs)}",
-            field="inputs",
-            value=tuple(sorted(inputs)),
-            allowed=tuple(function.inputs),
-        )
+        text = f"function {function.name} takes {list(function.inputs)}, not {sorted(inputs)}"
+        raise InputError(text, field="inputs", value=tuple(sorted(inputs)), allowed=tuple(function.inputs))
     for name, size in function.inputs.items():
         if len(inputs[name]) != size:
-            raise InputError(
-                f"function {function.name}: {name} has {len(inputs[name])} elements instead of {size}",
-                field=name,
-                value=len(inputs[name]),
-                allowed=size,
-            )
+            text = f"function {function.name}: {name} has {len(inputs[name])} elements instead of {size}"
+            raise InputError(text, field=name, value=len(inputs[name]), allowed=size)
     function = written_out(function)
     known = evaluate_nodes(function.nodes(), inputs)
     return {

@@ -88,12 +88,8 @@ class Function:
     def __post_init__(self) -> None:
         for name in (self.name, *self.inputs, *self.outputs):
             if not name.isidentifier() or keyword.iskeyword(name):
-                raise InputError(
-                    f"{name!r} is not a valid name of a function, an input or an output: use an identifier",
-                    field="name",
-                    value=name,
-                    allowed="an identifier",
-                )
+                text = f"{name!r} is not a valid name of a function, an input or an output: use an identifier"
+                raise InputError(text, field="name", value=name, allowed="an identifier")
         clash = sorted(set(self.inputs) & set(self.outputs))
         if clash:
             raise InputError(
@@ -109,12 +105,8 @@ class Function:
     def variables(self, name: str) -> tuple[Expr, ...]:
         """The nodes of an input vector."""
         if name not in self.inputs:
-            raise InputError(
-                f"function {self.name} has no input {name!r}; its inputs are {list(self.inputs)}",
-                field="input",
-                value=name,
-                allowed=tuple(self.inputs),
-            )
+            text = f"function {self.name} has no input {name!r}; its inputs are {list(self.inputs)}"
+            raise InputError(text, field="input", value=name, allowed=tuple(self.inputs))
         return self.graph.vector(name, self.inputs[name])
 
     def nodes(self) -> list[Expr]:
@@ -140,12 +132,8 @@ def flatten(value: Any) -> tuple[list[Any], tuple[int, ...]]:
     parts = [flatten(item) for item in value]
     shapes = {shape for _, shape in parts}
     if len(shapes) > 1:
-        raise InputError(
-            f"an output is ragged: its rows have the shapes {sorted(shapes)}",
-            field="output",
-            value=tuple(sorted(shapes)),
-            allowed="rows of one shape",
-        )
+        text = f"an output is ragged: its rows have the shapes {sorted(shapes)}"
+        raise InputError(text, field="output", value=tuple(sorted(shapes)), allowed="rows of one shape")
     elements = [element for items, _ in parts for element in items]
     return elements, (len(parts), *(shapes.pop() if shapes else ()))
 
@@ -179,12 +167,8 @@ def make_function(
     by_columns = {one.output: one for one in columns if one.output not in sources}
     names = [*outputs, *by_columns]
     if order is not None and sorted(order) != sorted(names):
-        raise InputError(
-            f"function {name}: the order {list(order)} does not match the outputs {sorted(names)}",
-            field="order",
-            value=tuple(order),
-            allowed=tuple(sorted(names)),
-        )
+        text = f"function {name}: the order {list(order)} does not match the outputs {sorted(names)}"
+        raise InputError(text, field="order", value=tuple(order), allowed=tuple(sorted(names)))
     for key in order if order is not None else names:
         if key in by_columns:
             shapes[key] = by_columns[key].shape
@@ -200,12 +184,8 @@ def make_function(
 def _scalar(element: Any, function: str, output: str) -> Scalar:
     if isinstance(element, Expr):
         if element.lanes > 1:
-            raise InputError(
-                f"function {function}: output {output!r} has a value of {element.lanes} lanes; extract or sum them",
-                field=output,
-                value=element.lanes,
-                allowed=1,
-            )
+            text = f"function {function}: output {output!r} has a value of {element.lanes} lanes; extract or sum them"
+            raise InputError(text, field=output, value=element.lanes, allowed=1)
         return element
     try:
         return float(element)
@@ -221,11 +201,8 @@ def live_guards(function: str, guards: Iterable[Any]) -> tuple[Expr, ...]:
         if isinstance(guard, Expr):
             live[guard] = None
         elif not all(lane_of(guard, lane) >= 0.0 for lane in range(lane_count(guard))):
-            raise InputError(
-                f"function {function}: a guard is the constant {guard}, so it fails for every input",
-                field="guard",
-                value=guard,
-            )
+            text = f"function {function}: a guard is the constant {guard}, so it fails for every input"
+            raise InputError(text, field="guard", value=guard)
     return tuple(live)
 
 
@@ -246,12 +223,8 @@ def trace(
     """
     for key, size in inputs.items():
         if size < 1:
-            raise InputError(
-                f"function {name}: input {key!r} has size {size}; it must be at least 1",
-                field=key,
-                value=size,
-                allowed="at least 1",
-            )
+            text = f"function {name}: input {key!r} has size {size}; it must be at least 1"
+            raise InputError(text, field=key, value=size, allowed="at least 1")
     graph = Graph()
     # Nodes refer to earlier nodes only, so there are no cycles; their search would double the time.
     was_collecting = gc.isenabled()

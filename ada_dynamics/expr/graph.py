@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any, Final, NoReturn, TypeAlias, Union
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr.per_lane import PerLane, lane_count, lane_of
+from ada_dynamics.expr.per_lane import PerLane, common_count, lane_count, lane_of
 
 VAR: Final = "var"
 CONST: Final = "const"
@@ -100,7 +100,7 @@ class Expr:
         self.graph = graph
         self.op = op
         self.args = args
-        self.lanes = _lanes_of(args) if graph.has_lanes else 1
+        self.lanes = common_count({arg.lanes for arg in args} - {1}) if graph.has_lanes else 1
         self.index = len(nodes)
         nodes.append(self)
 
@@ -190,17 +190,6 @@ def _constant(value: object) -> Any:
     if isinstance(value, Real):
         return float(value)
     return value if type(value) is PerLane and value.is_constant else None
-
-
-def _lanes_of(args: tuple[Expr, ...]) -> int:
-    counts = {arg.lanes for arg in args} - {1}
-    if len(counts) > 1:
-        raise InputError(
-            f"operands with {' and '.join(map(str, sorted(counts)))} lanes cannot be combined",
-            field="lanes",
-            value=tuple(sorted(counts)),
-        )
-    return counts.pop() if counts else 1
 
 
 def _binary(op: str, a: Expr, b: Expr) -> Expr:

@@ -108,19 +108,16 @@ def lane_of(x: Any, lane: int) -> Any:
 
 def lane_by_lane(function: Callable[..., Any], *operands: Any) -> Any:
     """Apply a function of scalars to operands, at least one of them a `PerLane`."""
-    count = _common_count(operands)
+    count = common_count({len(x) for x in operands if type(x) is PerLane})
     return per_lane([function(*(lane_of(x, lane) for x in operands)) for lane in range(count)])
 
 
-def _common_count(operands: Sequence[Any]) -> int:
-    counts = {len(x) for x in operands if type(x) is PerLane}
-    if len(counts) != 1:
-        raise InputError(
-            f"operands with {' and '.join(map(str, sorted(counts)))} lanes cannot be combined",
-            field="lanes",
-            value=tuple(sorted(counts)),
-        )
-    return counts.pop()
+def common_count(counts: set[int]) -> int:
+    """The only one of some numbers of lanes; 1 for none."""
+    if len(counts) > 1:
+        text = f"operands with {' and '.join(map(str, sorted(counts)))} lanes cannot be combined"
+        raise InputError(text, field="lanes", value=tuple(sorted(counts)))
+    return counts.pop() if counts else 1
 
 
 def _both(operation: Callable[[Any, Any], Any], a: object, b: object) -> Any:

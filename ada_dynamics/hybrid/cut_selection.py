@@ -71,21 +71,14 @@ def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
         InputError: a name is unknown or that of a loop joint.
     """
     if isinstance(names, str):
-        raise InputError(
-            f"cuts is {names!r}; give 'auto', or a list of joint names such as [{names!r}].",
-            field="cuts",
-            value=names,
-            allowed="'auto', or a list of joint names",
-        )
+        text = f"cuts is {names!r}; give 'auto', or a list of joint names such as [{names!r}]."
+        raise InputError(text, field="cuts", value=names, allowed="'auto', or a list of joint names")
     numbers = {body.name: body.index for body in tree.bodies}
     loops = {loop.name for loop in tree.loops}
     for name in names:
         if name in loops:
-            raise InputError(
-                f"joint {name!r} closes a loop and is not part of a sub-chain: remove it from the cuts.",
-                loop=name,
-                field="cuts",
-            )
+            text = f"joint {name!r} closes a loop and is not part of a sub-chain: remove it from the cuts."
+            raise InputError(text, loop=name, field="cuts")
         if name not in numbers:
             raise unknown_name("joint", name, numbers)
     return tuple(sorted({numbers[name] for name in names}))
@@ -188,18 +181,14 @@ def costs(tree: Tree, choices: Iterable[tuple[int, ...]], rows: Rows = None) -> 
     return {cuts: min(_instructions(tree, cuts, rows, method) for method in METHODS) for cuts in choices}
 
 
-def cheapest_cuts(tree: Tree, rows: Mapping[str, Sequence[int]] | None = None) -> tuple[int, ...]:
-    """The cuts whose program has the fewest instructions: the best candidate, improved cut by cut on small trees."""
-    return _cheapest(tree, frozen(rows))
-
-
 def frozen(rows: Mapping[str, Sequence[int]] | None) -> Rows:
     """Constraint rows in use, as a hashable tuple."""
     return None if rows is None else tuple((name, tuple(rows[name])) for name in sorted(rows))
 
 
 @lru_cache(maxsize=32)
-def _cheapest(tree: Tree, rows: Rows) -> tuple[int, ...]:
+def cheapest_cuts(tree: Tree, rows: Rows) -> tuple[int, ...]:
+    """The cuts whose program has the fewest instructions: the best candidate, improved cut by cut on small trees."""
     known = costs(tree, candidates(tree), rows)
     best = min(known, key=known.__getitem__)
     if len(tree.bodies) > MENDED_UP_TO:
@@ -227,6 +216,7 @@ def forward_dynamics(
     Arguments are those of `ada.solve`. The cuts are names of joints, or "auto" for the program with the fewest
     instructions; `rows` are the constraint rows in use by loop (see `ada.solve`).
     """
-    chosen = cheapest_cuts(tree, rows) if isinstance(cuts, str) and cuts == "auto" else cut_joints(tree, cuts)
-    method = cheapest_method(tree, chosen, frozen(rows))
+    used = frozen(rows)
+    chosen = cheapest_cuts(tree, used) if isinstance(cuts, str) and cuts == "auto" else cut_joints(tree, cuts)
+    method = cheapest_method(tree, chosen, used)
     return solve(tree, (q, v, tau), external, chosen, rows, method)
