@@ -124,11 +124,6 @@ def _largest(rows: Array) -> float:
     return float(np.max(np.abs(rows), initial=0.0))
 
 
-def loses_energy(model: Model) -> bool:
-    """Return True if damping or friction of joints dissipates energy."""
-    return bool(np.any(np.asarray(_dissipated(model, np.ones(model.nv), FRICTION_SPEED)) != 0.0))
-
-
 def power_balance(motion: StateTrajectory) -> PowerBalance:
     """Energies and powers along a motion.
 
@@ -187,7 +182,7 @@ def power_balance(motion: StateTrajectory) -> PowerBalance:
         "external": bool(getattr(motion, "external", None)),
         "contact": bool(getattr(motion, "contact_wrenches", None)),
         "stops": stops is not None,
-        "dissipated": loses_energy(motion.model),
+        "dissipated": bool(np.any(_dissipated(motion.model, np.ones(motion.model.nv), FRICTION_SPEED))),
     }
     unknown = _unknown_work(motion, t, [name for name, acts in acting.items() if acts])
     if holds:

@@ -121,7 +121,13 @@ class Contact:
         tree = tree or model.tree
         found: list[ContactData] = []
         for c in self.on_ground:
-            frame = _moving_frame(tree, c)
+            frame = _frame(tree, c.link, c.name)
+            if frame.body == WORLD:
+                text = (
+                    f"contact {c.name!r}: link {c.link!r} is fixed to the world, so contacts cannot move it. Name a "
+                    "link that moves, or load the model with base='floating'."
+                )
+                raise InputError(text, link=c.link, field=c.name)
             law = (c.material or self.material).law()
             normal = to_vec3(self.ground.normal)
             found.append(
@@ -169,17 +175,6 @@ def _frame(tree: Tree, link: str, contact: str) -> Frame:
             f"contact {contact!r}: {unknown_name('link', link, tree.frames)}", link=link, field=contact, value=link
         )
     return tree.frames[link]
-
-
-def _moving_frame(tree: Tree, of: ContactPoint | ContactSphere) -> Frame:
-    frame = _frame(tree, of.link, of.name)
-    if frame.body == WORLD:
-        text = (
-            f"contact {of.name!r}: link {of.link!r} is fixed to the world, so contacts cannot move it. Name a "
-            "link that moves, or load the model with base='floating'."
-        )
-        raise InputError(text, link=of.link, field=of.name)
-    return frame
 
 
 # --- reaction rates -------------------------------------------------------------------------------------------------
@@ -274,14 +269,8 @@ def link_wrenches(
         point = pose[:, :3, 3] + pose[:, :3, :3] @ np.asarray(frame.xyz)
         for link, sign in ((frame.link, 1.0), (frame.other, -1.0)):
             if link is not None:
-                own = sign * _at_origin(pose_of(link), point, wrench)
-                total[link] = total[link] + own if link in total else own
+                pose, force = pose_of(link), wrench[:, :3]
+                moment = wrench[:, 3:] + np.cross(point - pose[:, :3, 3], force)
+                own = [sign * np.einsum("nji,nj->ni", pose[:, :3, :3], x) for x in (force, moment)]
+                total[link] = total.get(link, 0.0) + np.concatenate(own, axis=1)
     return total
-
-
-def _at_origin(poses: Array, points: Array, wrenches: Array) -> Array:
-    """Wrenches about points in world axes, transformed to the origins and axes of poses."""
-    force = wrenches[:, :3]
-    moment = wrenches[:, 3:] + np.cross(points - poses[:, :3, 3], force)
-    turned = [np.einsum("nji,nj->ni", poses[:, :3, :3], x) for x in (force, moment)]
-    return np.concatenate(turned, axis=1)

@@ -274,15 +274,6 @@ def array_view(name: str, value: Any, device: Device) -> ArrayView:
         described = getattr(value, INTERFACE)
     except RuntimeError as problem:
         raise InputError(f"{name} cannot be read: {problem}. Pass {name}.detach()", field=name) from None
-    found = _view(name, value, described)
-    if any(abs(x) > LARGEST for x in (*found.strides, *found.shape)):
-        raise invalid(name, (found.shape, found.strides), f"at most {LARGEST} each", "shape and strides of ")
-    if prod(found.shape):
-        device.refuse_foreign(found.address, name)
-    return found
-
-
-def _view(name: str, value: Any, described: dict[str, Any]) -> ArrayView:
     dtype = np.dtype(described["typestr"])
     if dtype not in (np.float64, np.float32):
         raise invalid(name, str(dtype), "float64 or float32", "dtype of ")
@@ -294,12 +285,12 @@ def _view(name: str, value: Any, described: dict[str, Any]) -> ArrayView:
     if any(step % dtype.itemsize for step in steps) or address % dtype.itemsize:
         raise InputError(f"{name} is not aligned in memory; pass a copy", field=name)
     strides = tuple(int(step) // dtype.itemsize for step in steps)
-    made_in = described.get("stream")
-    return ArrayView(name, shape, dtype, strides, address, None if made_in is None else _stream(made_in), value)
-
-
-def _stream(number: int) -> int:
-    """Driver handle of a stream of __cuda_array_interface__, where 1 denotes the default stream."""
-    if number == 0:
+    if any(abs(x) > LARGEST for x in (*strides, *shape)):
+        raise invalid(name, (shape, strides), f"at most {LARGEST} each", "shape and strides of ")
+    stream = described.get("stream")
+    if stream == 0:
         raise InputError("stream 0 is not allowed in __cuda_array_interface__; use 1 for the default stream")
-    return 0 if number == 1 else int(number)
+    handle = 0 if stream == 1 else stream  # of the driver, where 0 is the default stream
+    if prod(shape):
+        device.refuse_foreign(address, name)
+    return ArrayView(name, shape, dtype, strides, address, handle, value)

@@ -67,15 +67,11 @@ def step_kernel(context: SimulationContext, device: Device) -> ThreadKernel:
     """Kernel of the time step of a simulation; cached."""
     kept = _KERNELS.setdefault(context, {})
     if device.name not in kept:
-        kept[device.name] = _step_kernel(context, device)
+        system, method = context.system, context.method
+        robust = system.robust()
+        after = None if robust is None else _kernel_of(robust, method, context.step, device, over=64)
+        kept[device.name] = _kernel_of(system, method, context.step, device, robust=after)
     return kept[device.name]
-
-
-def _step_kernel(context: SimulationContext, device: Device) -> ThreadKernel:
-    system, method = context.system, context.method
-    robust = system.robust()
-    after = None if robust is None else _kernel_of(robust, method, context.step, device, over=64)
-    return _kernel_of(system, method, context.step, device, robust=after)
 
 
 def _kernel_of(system: System, method: Method, h: float, device: Device, **more: Any) -> ThreadKernel:
