@@ -200,7 +200,9 @@ class Impedance(Controller[ImpedanceSettings]):
         if not self.settings.shape_inertia:
             return self._carried(q) + pull
         motions = self._coordinates.at(q, v)
-        outer = self._outer_efforts(state, motions)
+        outer = self._zero
+        if state.wrench is not None:
+            outer = motions.efforts(motions.T.T @ (self._dynamics.jacobian(self.link, q).T @ self._push(state)))
         ahead = self._zero if desired.acceleration is None else desired.acceleration
         a = motions.acceleration(ahead + (pull + outer) / self._inertia)
         return self._dynamics.inverse(q, v, a)[self.v_index] - outer
@@ -222,8 +224,8 @@ class Impedance(Controller[ImpedanceSettings]):
             # Nᵀ τ_0, N = 1 - J̄ J
             forces = J.T @ pull + free - J.T @ np.linalg.solve(mobility, inverse_M_Jt.T @ free)
             return self._carried(q) + motions.efforts(forces)
-        outer = self._outer_efforts(state, motions)
-        push = np.zeros(6) if state.wrench is None else self._wrench_in_base(state)
+        push = self._push(state)
+        outer = motions.efforts(J.T @ push)
         drift = dynamics.jacobian_rate(self.link, q, v) @ v + whole_J @ motions.drift
         a = free + inverse_M_Jt @ np.linalg.solve(mobility, (pull + push) / self._link_inertia - drift - J @ free)
         return dynamics.inverse(q, v, motions.T @ a + motions.drift)[self.v_index] - outer
@@ -232,18 +234,12 @@ class Impedance(Controller[ImpedanceSettings]):
         share = self.settings.gravity
         return share * self._dynamics.inverse(q, self._at_rest, self._at_rest)[self.v_index] if share else self._zero
 
-    def _wrench_in_base(self, state: State) -> Array:
-        """Rotate a wrench measured at the link's origin from link axes to base axes."""
-        R = self._dynamics.pose(self.link, state.q)[:3, :3]
-        wrench = cast(Array, state.wrench)
-        return np.concatenate([R @ wrench[:3], R @ wrench[3:]])
-
-    def _outer_efforts(self, state: State, motions: Motions) -> Array:
-        """Return the motor efforts equivalent to the measured wrench."""
+    def _push(self, state: State) -> Array:
+        """Return the wrench measured at the link's origin in base axes; zero without one."""
         if state.wrench is None:
-            return self._zero
-        forces = self._dynamics.jacobian(self.link, state.q).T @ self._wrench_in_base(state)
-        return motions.efforts(motions.T.T @ forces)
+            return self._no_twist
+        R = self._dynamics.pose(self.link, state.q)[:3, :3]
+        return np.concatenate([R @ state.wrench[:3], R @ state.wrench[3:]])
 
 
 def pose_error(desired: Array, present: Array) -> Array:

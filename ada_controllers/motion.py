@@ -217,12 +217,6 @@ def quartic_times(change: Array, bounds: Bounds, acceleration_time: float = 0.0)
     return by_acceleration / rest, by_acceleration / rest + rest
 
 
-def quintic_time(change: Array, bounds: Bounds) -> float:
-    """Return the shortest duration of a quintic within the limits, from rest [s]."""
-    by_speed = _QUINTIC_SPEED * float(np.max(np.abs(change) / bounds.speed, initial=0.0))
-    return max(by_speed, float(np.sqrt(np.max(_QUINTIC_ACCELERATION * np.abs(change) / bounds.acceleration))))
-
-
 # --- curves -----------------------------------------------------------------------------------------------------------
 def quartic(start: Point, goal: Array, t1: float, tf: float) -> JointMotion:
     """Return a motion that accelerates in t_1, keeps the velocity, and decelerates in t_1, at rest after t_f."""
@@ -291,12 +285,13 @@ def _to_speed(start: Point, speed: Array, t1: Array | float) -> list[Array]:
 
 def from_rest(begin: Array, goal: Array, bounds: Bounds, profile: str, acceleration_time: float = 0.0) -> JointMotion:
     """Return the shortest motion of a profile from rest to rest within the limits; arguments as in `plan`."""
-    rest = np.zeros_like(goal)
+    rest, change = np.zeros_like(goal), np.abs(goal - begin)
     start = Point(begin, rest, rest)
-    if np.max(np.abs(goal - begin)) < _NOTHING:
+    if np.max(change) < _NOTHING:
         return JointMotion.rest(goal)
     if profile == "quintic":
-        return quintic(start, goal, quintic_time(goal - begin, bounds))
+        by_acceleration = np.sqrt(np.max(_QUINTIC_ACCELERATION * change / bounds.acceleration))
+        return quintic(start, goal, float(max(_QUINTIC_SPEED * np.max(change / bounds.speed), by_acceleration)))
     return quartic(start, goal, *quartic_times(goal - begin, bounds, acceleration_time))
 
 

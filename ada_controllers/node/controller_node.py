@@ -127,10 +127,6 @@ class ControllerNode(ManagedNode):
         if self._settings.value.autostart:
             self.failure = problem
 
-    @property
-    def _has_robot(self) -> bool:
-        return bool(self._settings.value.robot) or self._description is not None
-
     def _load(self) -> Model:
         settings = self._settings.value
         source = settings.robot or self._description
@@ -204,10 +200,13 @@ class ControllerNode(ManagedNode):
                     f"ros2 lifecycle set {self.get_fully_qualified_name()} activate"
                 )
                 self.trigger_deactivate()
-        if not self._settings.value.autostart:
+        settings = self._settings.value
+        if not settings.autostart:
             return
-        if self.phase == UNCONFIGURED and self._has_robot and not self._was_configured:
-            self._start()
+        if self.phase == UNCONFIGURED and (settings.robot or self._description) and not self._was_configured:
+            self._was_configured = True
+            if self.trigger_configure() != SUCCESS and self.failure is None:
+                self.failure = self.problem  # end the node, because nothing retries
         elif self.phase == INACTIVE and not self._was_activated and thread is not None and thread.control.latest:
             self._was_activated = self.trigger_activate() == SUCCESS
 
@@ -225,11 +224,6 @@ class ControllerNode(ManagedNode):
             is_simulated = all(self.count_subscribers(f"{name}/set_state") for name in found)
             self._simulations = found if is_simulated else set()
             thread.control.is_simulated = is_simulated
-
-    def _start(self) -> None:
-        self._was_configured = True
-        if self.trigger_configure() != SUCCESS and self.failure is None:
-            self.failure = self.problem  # end the node, because nothing retries
 
     def _log_refusals(self, thread: ControlThread) -> None:
         """Log refused states and references."""

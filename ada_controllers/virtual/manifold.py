@@ -33,7 +33,7 @@ _DAMPINGS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)  # relative to the largest c
 
 
 class BranchMotions(NamedTuple):
-    """BranchMotions allowed by the loops in a configuration.
+    """Motions allowed by the loops in a configuration.
 
     Attributes:
         M: mass matrix.
@@ -50,10 +50,6 @@ class BranchMotions(NamedTuple):
     forbidden: Array
     sizes: Array
     rows: Array
-
-    def part_of(self, v: Array) -> Array:
-        """Project a velocity, or a small displacement, onto the branch."""
-        return np.asarray(self.columns @ (self.columns.T @ (self.M @ v)), dtype=np.float64)
 
 
 class Manifold:
@@ -173,7 +169,7 @@ class Branch:
         if self._before is None:
             self._before = self._way_on(near, v, desired, is_acceleration)
         motions = self.manifold.motions(near, self._before)
-        along = motions.part_of(v)
+        along = np.asarray(motions.columns @ (motions.columns.T @ (motions.M @ v)))
         effort = motions.M @ desired + dynamics.bias(near, along) if is_acceleration else desired
         a = self._of_mechanism(near, along, effort, motions, time)
         self._then, self._q, self._v, self._a = time, near, along, a

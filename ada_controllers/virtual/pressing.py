@@ -74,7 +74,7 @@ class Pressing:
         self._limits = np.array([_limit(kind, normal, friction, sole) for _, kind, normal in kinds])
         self._share = model.total_mass * float(np.linalg.norm(model.gravity)) / len(tree.loops) or 1.0
         self.pressures = np.zeros(len(tree.loops))
-        values = np.linalg.svd(self._on_base(model.neutral())[1], compute_uv=False)
+        values = np.linalg.svd(self._rows(model.neutral())[:, :6], compute_uv=False)
         if not values[-1] > _RANK * values[0]:
             raise InputError(
                 f"{law}: the contacts {', '.join(model.loop_names)} cannot support robot {model.name!r}: they do not "
@@ -91,16 +91,12 @@ class Pressing:
             q: configuration.
             desired: desired efforts on all joints of the tree, those of the base first.
         """
-        J, B = self._on_base(q)
-        forces = self._shared(B, desired[:6])
+        J = self._rows(q)
+        forces = self._shared(J[:, :6], desired[:6])
         self.pressures = forces[self._is_normal]
         efforts = desired - forces @ J
         efforts[:6] = 0.0
         return np.asarray(efforts, dtype=np.float64)
-
-    def _on_base(self, q: Array) -> tuple[Array, Array]:
-        J = self._rows(q)
-        return J, J[:, :6]
 
     def _shared(self, B: Array, needed: Array) -> Array:
         """Return forces λ with Bᵀ λ as needed; contacts that pull are excluded, the largest first."""
