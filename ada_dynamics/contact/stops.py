@@ -161,6 +161,14 @@ def free_inertias(model: Model, q: Array | None) -> Array:
     M = _mass_matrix(model, q)
     if not model.loops or np.linalg.matrix_rank(M, hermitian=True) == len(M):
         return np.asarray(1.0 / np.diag(np.linalg.inv(M)), dtype=np.float64)
+    mobility = np.diag(mobility_matrix(model, q))
+    # Joints locked by the loops get the inertia of the whole mechanism.
+    return np.asarray(1.0 / np.maximum(mobility, 1.0 / np.trace(M)), dtype=np.float64)
+
+
+def mobility_matrix(model: Model, q: Array | None) -> Array:
+    """Accelerations per effort ∂a/∂τ with the loops closed, (nv, nv)."""
+    M = _mass_matrix(model, q)
     loops = ConstraintSet(model)
     J = loops.weights[:, None] * loops.jacobian(_pose(model, q))
     try:
@@ -168,13 +176,11 @@ def free_inertias(model: Model, q: Array | None) -> Array:
     except np.linalg.LinAlgError:
         text = (
             f"model {model.name!r}: a motion that its loops allow has no inertia at this configuration, so no "
-            "stiffness of a stop is suitable. Give the links that move inertia, or their joints an armature."
+            "stiffness of a stop or servo is suitable. Give the links that move inertia, or their joints an armature."
         )
         raise ModelError(text, field="inertia", value=model.name) from None
     free = np.linalg.solve(at.L, np.eye(len(M)))
-    mobility = np.sum((free - at.U @ (at.U.T @ free)) * free, axis=0)
-    # Joints locked by the loops get the inertia of the whole mechanism.
-    return np.asarray(1.0 / np.maximum(mobility, 1.0 / np.trace(M)), dtype=np.float64)
+    return np.asarray(free.T @ (free - at.U @ (at.U.T @ free)), dtype=np.float64)
 
 
 def _pose(model: Model, q: Array | None) -> Array:

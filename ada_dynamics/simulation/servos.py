@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.geometry import finite_number
-from ada_dynamics.contact.stops import free_inertias
+from ada_dynamics.contact.stops import free_inertias, mobility_matrix
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import invalid, unknown_name
 from ada_dynamics.model.model import motor_joints
@@ -83,8 +83,7 @@ class ServoBank:
         self.q_index = np.array([model.q_index(name).start for name in self.names], dtype=np.intp)
         self.v_index = np.array([model.v_index(name).start for name in self.names], dtype=np.intp)
         self.limits = model.effort_limit[self.v_index]
-        inertia = free_inertias(model, q)[self.v_index]
-        carried = _carried_inertias(dynamics, q, self.names, inertia)
+        inertia, carried = _motor_inertias(dynamics, q, self.v_index)
         self.stiffness = settings.bandwidth**2 * carried
         self.damping = 2.0 * settings.damping_ratio * settings.bandwidth * carried
         rows = self.rows(settings.joints)
@@ -141,18 +140,30 @@ class ServoBank:
         self.changes += 1
 
 
-def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str], free: Array) -> Array:
-    """Return the inertia at each motor: of its branch, through the loops, or of the floating robot on it."""
+def _motor_inertias(dynamics: Dynamics, q: Array, v_index: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Inertias at each motor through the loops: with the other motors free, and with them at rest.
+
+    The latter include the floating robot on the motor. They are at least those of the branch of the tree where the
+    motors do not determine the motion, because springs and contacts can hold the remaining joints.
+    """
     model = dynamics.model
-    carried = np.diag(dynamics.mass_matrix(q))[[model.v_index(name).start for name in motors]]
+    M = dynamics.mass_matrix(q)
+    branch = np.diag(M)[v_index]
     if model.loops:
-        carried = np.maximum(carried, free)
+        mobility = mobility_matrix(model, q)
+        motors = mobility[np.ix_(v_index, v_index)]
+        free = 1.0 / np.maximum(np.diag(motors), 1.0 / np.trace(M))
+        carried = np.maximum(np.diag(np.linalg.pinv(motors, rcond=1e-12, hermitian=True)), free)
+        if np.linalg.matrix_rank(motors, hermitian=True) < np.linalg.matrix_rank(mobility, hermitian=True):
+            carried = np.maximum(carried, branch)
+    else:
+        free, carried = free_inertias(model, q)[v_index], branch.copy()
     if model.floating_joint:  # a point mass at the centre of mass of the robot
         com = dynamics.com(q)
-        for i, name in enumerate(motors):
+        for i, name in enumerate(motor_joints(model)):
             if model.joints[name].type.turns():
                 arm = com - dynamics.pose(model.joints[name].child, q)[:3, 3]
                 carried[i] += model.total_mass * float(arm @ arm)
             else:
                 carried[i] += model.total_mass
-    return carried
+    return free, carried

@@ -108,6 +108,17 @@ def test_the_motors_of_a_mechanism_with_loops_hold_it(name):
     assert sim.dynamics.constraints.closure_error(sim.q) < 1e-12
 
 
+@pytest.mark.parametrize("name", ["parallel_ankle", "stewart", "excavator_arm"])
+def test_servos_have_the_stiffness_for_the_inertia_that_motors_move_through_the_loops(name):
+    model = ada.load(name)
+    q = start_of(name, model)
+    sim = Simulation(model, q, servos=JointServos(bandwidth=20.0), integrator="semi_implicit")
+    T = sim.dynamics.constraints.tangent_map(q, "actuated")
+    inertia = np.diag(T.T @ sim.dynamics.mass_matrix(q) @ T)  # of each motor, with the other motors at rest
+    rows = sim.servos.rows(model.actuated)
+    assert sim.servos.stiffness[rows] == pytest.approx(400.0 * inertia, rel=1e-6)
+
+
 def test_what_servos_cannot_be_is_refused():
     sim = Simulation(arm(), servos=JointServos())
     for refused in (
