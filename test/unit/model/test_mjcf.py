@@ -841,3 +841,14 @@ def test_all_that_is_left_out_is_noted_with_its_count_and_motors_on_tendons_coun
     left_out = "actuators", "act on no joint", "tendons", "<sensor>", "<contact>", "camera", "mocap"
     assert [word for word in left_out if word not in notes] == []
     assert assert_as_mujoco(path).actuated == ("j", "k")
+
+
+def test_motors_keep_the_order_of_the_actuators(write):
+    path = write(
+        f'<mujoco><worldbody><body><joint name="j" axis="0 1 0"/>{BALL}<body pos="0 0 1"><joint name="k" axis="0 1 0"/>'
+        f'{BALL}</body></body></worldbody><actuator><motor joint="k"/><motor joint="j"/></actuator></mujoco>'
+    )
+    model = ada.load(path)
+    assert model.actuated == ("k", "j")
+    (text,) = render(model, "mjcf").texts.values()
+    assert ada.load(text).actuated == model.actuated

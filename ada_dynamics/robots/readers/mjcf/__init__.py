@@ -55,8 +55,8 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     if tendons.kinds:
         robot.notes.append(f"{counted(tendons.kinds)}: tendons without forces of their own are left out.")
     if motors is not None:
-        moved = [joint.name for joint in robot.joints if joint.name in motors and joint.mimic is None]
-        robot.actuated = [LocatedName(name, file, motors[name].line) for name in moved]
+        moving = {joint.name for joint in robot.joints if joint.mimic is None}
+        robot.actuated = [LocatedName(name, file, at.line) for name, at in motors.items() if name in moving]
     read_keyframe(root, robot, world, settings)
     note_left_out(root, robot)
     return robot
