@@ -168,7 +168,9 @@ class ControllerNode(ManagedNode):
 
     def _activate(self) -> None:
         """Start the controller in the present state."""
-        self._thread().activate()
+        thread = self._thread()
+        thread.activate()
+        self.get_logger().info(f"{thread.control.controller.NAME} is active")
 
     def _deactivate(self) -> None:
         """Stop the controller with its last command."""
