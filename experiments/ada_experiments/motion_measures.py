@@ -25,25 +25,24 @@ from ada_tools.scenario.run import simulate, start_state
 from ada_tools.scenario.scenario import Scenario
 
 
-def rhombus_angle(t: ArrayLike, start: float, masses: Sequence[float], gravity: float, length: float = 1.0) -> Array:
+def rhombus_angle(t: ArrayLike, start: float, masses: Sequence[float], gravity: float) -> Array:
     """Angle of rod 1 of the rhombus of Takahashi 2012, fig. 3.9, from +z at times t, from rest [rad].
 
     Rods 1 and 3 rotate about their pivots and rod 2 remains level. With ψ, the angle of rod 1 from the downward
-    vertical, (m1/3 + m2 + m3/3) l ψ'' = -(m1/2 + m2 + m3/2) g sin ψ. From rest at ψ0 the solution is
+    vertical, (m1/3 + m2 + m3/3) ψ'' = -(m1/2 + m2 + m3/2) g sin ψ. From rest at ψ0 the solution is
     sin(ψ/2) = sin(ψ0/2) cd(ω t), a Jacobi elliptic function of the modulus sin(ψ0/2).
 
     Args:
         t: times [s].
         start: angle at t = 0, less than a full turn [rad].
-        masses: masses of the uniform rods 1, 2, 3 [kg].
+        masses: masses of the uniform rods 1, 2, 3, each of 1 m [kg].
         gravity: [m/s²].
-        length: length of the rods and of the base [m].
     """
     from scipy.special import ellipj
 
     first, second, third = masses
     moving = (first / 2.0 + second + third / 2.0) / (first / 3.0 + second + third / 3.0)
-    omega = np.sqrt(moving * gravity / length)
+    omega = np.sqrt(moving * gravity)
     modulus = np.sin(0.5 * (start - np.pi))
     _, cn, dn, _ = ellipj(omega * np.asarray(t, dtype=np.float64), modulus**2)
     return np.asarray(np.pi + 2.0 * np.arcsin(modulus * cn / dn), dtype=np.float64)

@@ -34,13 +34,6 @@ ACTIVE = np.eye(6)[:, 1:2]
 CONSTRAINT = np.delete(np.eye(6), 1, axis=1)
 
 
-class ArticulatedBody(NamedTuple):
-    """Y: acceleration of its handles V̇ = Φ F + B (eqs. 2.4, 3.21, 3.25)."""
-
-    phi: Array  # (12, 12)
-    bias: Array  # (12,)
-
-
 class GroundedBody(NamedTuple):
     """Y connected to the ground."""
 
@@ -59,8 +52,8 @@ def open_and_closed(scenario: Scenario, output: Path, progress: Progress) -> Out
     for i, (name, count) in enumerate(((OPEN, 1), (CLOSED, 2))):
         progress(0.5 * i, f"last assembly step of {name}")
         wanted, rates = _reference(models[name])
-        body = assembled(ANGLES, rates)
-        mended, printed = held(body, count, -1.0), held(body, count, 1.0)
+        phi, bias = assembled(ANGLES, rates)
+        mended, printed = held(phi, bias, count, -1.0), held(phi, bias, count, 1.0)
         key = "open" if name == OPEN else "closed"
         error = float(abs(mended.accelerations[0] - wanted[0]))
         text = f"{name}: with F = -T ... Tᵀ B joint 1 accelerates as in the whole mechanism"
@@ -78,8 +71,10 @@ def open_and_closed(scenario: Scenario, output: Path, progress: Progress) -> Out
     return Outcome(claims, quantities=quantities)
 
 
-def assembled(angles: Array, rates: Array) -> ArticulatedBody:
-    """Return Φ and B of three floating rods with joints 2 and 3 under gravity.
+def assembled(angles: Array, rates: Array) -> tuple[Array, Array]:
+    """Return Φ, (12, 12), and B, (12,), of three floating rods with joints 2 and 3 under gravity.
+
+    The accelerations of the handles are V̇ = Φ F + B (eqs. 2.4, 3.21, 3.25).
 
     Args:
         angles: of joints 1 to 3 [rad]; joint 1 is the rotation of the first rod in the world frame.
@@ -96,18 +91,19 @@ def assembled(angles: Array, rates: Array) -> ArticulatedBody:
     turned = (3, 4, 5, 0, 1, 2)  # the document has the angular part first
     J = np.vstack([dynamics.jacobian(handle, q)[turned, :] for handle in HANDLES])
     bias = np.concatenate([dynamics.acceleration(handle, q, v, free)[list(turned)] for handle in HANDLES])
-    return ArticulatedBody(J @ np.linalg.solve(dynamics.mass_matrix(q), J.T), bias)
+    return J @ np.linalg.solve(dynamics.mass_matrix(q), J.T), bias
 
 
-def held(body: ArticulatedBody, joints: int, sign: float) -> GroundedBody:
+def held(phi: Array, bias: Array, joints: int, sign: float) -> GroundedBody:
     """Connect the first handle of Y, or both, to the ground (eqs. 3.21-3.23, 3.25-3.28).
 
     Args:
-        body: Y.
+        phi: Φ of Y.
+        bias: B of Y.
         joints: 1 or 2.
         sign: of the force in eqs. 3.22 and 3.26: +1 as printed; -1 follows from Tᵀ V̇ = 0 in eq. 3.21.
     """
-    phi, bias = body.phi[: 6 * joints, : 6 * joints], body.bias[: 6 * joints]
+    phi, bias = phi[: 6 * joints, : 6 * joints], bias[: 6 * joints]
     T, active = np.kron(np.eye(joints), CONSTRAINT), np.kron(np.eye(joints), ACTIVE)
     Y = T.T @ phi @ T
     # The out-of-plane constraints of the closed chain are redundant: take the minimum-norm force.

@@ -11,7 +11,7 @@ thus gives the push with the opposite sign plus a term of the motion of the body
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -44,7 +44,9 @@ FALLEN = 0.05  # [m] drop of the centre of mass of a fallen robot of 0.5 m heigh
 @measure("momentum_phase")
 def momentum_phase(scenario: Scenario, log: Log) -> float:
     """Correlation of the angular momenta about y and z after a push: 1 in phase, -1 in opposite phase."""
-    return phase(log, push_start(scenario))
+    if not scenario.disturbances:
+        raise InputError(f"scenario {scenario.name!r} has no disturbance.")
+    return phase(log, max(0.0, min(one.start for one in scenario.disturbances)))  # 0 if it acts from the beginning
 
 
 @measure("zmp_margin", unit="m")
@@ -94,13 +96,6 @@ def trunk_at_the_end(scenario: Scenario, log: Log) -> float:
 def centre_of_mass_drop(scenario: Scenario, log: Log) -> float:
     """Largest drop of the centre of mass."""
     return drop(log)
-
-
-def push_start(scenario: Scenario) -> float:
-    """Start of the first push of a scenario [s]; 0 if it acts from the beginning."""
-    if not scenario.disturbances:
-        raise InputError(f"scenario {scenario.name!r} has no disturbance.")
-    return max(0.0, min(one.start for one in scenario.disturbances))
 
 
 def phase(log: Log, start: float) -> float:
@@ -308,15 +303,11 @@ def survives(log: Log) -> bool:
     return not np.isfinite(time_of_fall(log)) and float(np.min(fixed_feet_of(log).margin)) >= 0.0
 
 
-def heights_of_corners(log: Log, feet: Sequence[str] = ("right_foot", "left_foot")) -> Array:
-    """Height of the highest corner of each sole over time, (N, feet) [m]."""
+def heights_of_corners(log: Log) -> Array:
+    """Height of the highest corner of each sole over time, (N, 2) [m]."""
     found = []
-    for foot in feet:
-        corners = [
-            pose[:, :3, 3] + pose[:, :3, :3] @ np.asarray(place[1])
-            for place in log.contact_frames.values()
-            if place[0] == foot
-            for pose in (log.dynamics.pose(foot, log.q),)
-        ]
-        found.append(np.max([corner[:, 2] for corner in corners], axis=0))
+    for foot in ("right_foot", "left_foot"):
+        pose = log.dynamics.pose(foot, log.q)
+        corners = np.array([place[1] for place in log.contact_frames.values() if place[0] == foot])
+        found.append(np.max(pose[:, 2, 3, None] + pose[:, 2, :3] @ corners.T, axis=1))
     return np.array(found).T

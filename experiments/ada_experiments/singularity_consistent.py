@@ -48,15 +48,8 @@ _EULER = SphericalEuler()
 _WITHIN = 1e-13  # tolerance of the final time, relative to the duration
 
 
-class ConsistentRates(NamedTuple):
-    """Rates of Euler angles with respect to the parameter s."""
-
-    angles: tuple[float, float, float]  # dθ/ds
-    time: float  # dt/ds, never negative
-
-
-def consistent_rates(q: Sequence[float], w: Sequence[float]) -> ConsistentRates:
-    """Rates of z-y-z Euler angles by the singularity-consistent method (Takahashi 2012, sec. 3.4.2).
+def consistent_rates(q: Sequence[float], w: Sequence[float]) -> tuple[Array, float]:
+    """Rates dθ/ds of z-y-z Euler angles, and dt/ds >= 0, by the singularity-consistent method (Takahashi 2012, 3.4.2).
 
     θ̇ = S⁻¹ ω divides by det S, which vanishes in gimbal lock. The method (Nenchev et al. 2000) parametrizes the same
     path by s,
@@ -73,8 +66,8 @@ def consistent_rates(q: Sequence[float], w: Sequence[float]) -> ConsistentRates:
     turning = Vec3(*w)
     determinant = a @ cross(b, c)
     side = -1.0 if determinant < 0.0 else 1.0
-    first, second, third = (side * (row @ turning) for row in (cross(b, c), cross(c, a), cross(a, b)))
-    return ConsistentRates((first, second, third), side * determinant)
+    rates = [side * (row @ turning) for row in (cross(b, c), cross(c, a), cross(a, b))]
+    return np.array(rates), side * determinant
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +155,10 @@ class _TwinSystem:
         """Return dx/ds."""
         q, w = x[1 : 1 + self.model.nq], x[1 + self.model.nq :]
         own = [consistent_rates(q[at].tolist(), w[by].tolist()) for at, by in self._joints]
-        pace = np.prod([rates.time for rates in own])  # dt/ds
+        pace = np.prod([time for _, time in own])  # dt/ds
         slope = np.array(position_rates(self.model.tree, q.tolist(), w.tolist())) * pace
-        for k, ((at, _), rates) in enumerate(zip(self._joints, own, strict=True)):
-            slope[at] = np.array(rates.angles) * np.prod([other.time for i, other in enumerate(own) if i != k])
+        for k, ((at, _), (rates, _)) in enumerate(zip(self._joints, own, strict=True)):
+            slope[at] = rates * np.prod([time for i, (_, time) in enumerate(own) if i != k])
         a = self._dynamics.forward(_twin_positions(self.model, self.twin, q), w, self._still)
         return np.concatenate([[pace], slope, pace * np.asarray(a)])
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
-from ada_dynamics.dynamics.poses import inverse
+from ada_dynamics.dynamics.poses import inverse, wrench_matrix
 from ada_dynamics.errors import InputError
-from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
+from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement
 from ada_experiments.motion_simulation.motion_table import FACE_TO_FACE, MotionTable, Reading, TableSettings
 from ada_hardware.emulation.in_process import InProcessWire
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
@@ -293,7 +293,7 @@ class EmulatedTable(HexaTable):
         on_probe = self.hexa.plant.probe_wrench
         tip = self._mounting.tip_in_lab[:3, 3]
         about_base = np.concatenate([on_probe[:3], on_probe[3:] + cross(tip, on_probe[:3])])
-        self.force_sensor.set_wrench(wrench_in(self._at_sensor, about_base) + self._weight)
+        self.force_sensor.set_wrench(wrench_matrix(self._at_sensor) @ about_base + self._weight)
 
 
 def _sensor(settings: EmulatedTableSettings, clock: Clock) -> tuple[Any, SensorDriver[Any, Any]]:

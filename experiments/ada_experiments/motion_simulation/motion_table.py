@@ -26,10 +26,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.poses import inverse
+from ada_dynamics.dynamics.poses import inverse, wrench_matrix
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.spatial.orientation import to_rpy
-from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement, wrench_in
+from ada_experiments.motion_simulation.frames import Mounting, cross, displaced, displacement
 from ada_robot.errors import Refused
 from ada_robot.settings import setting
 
@@ -193,7 +193,7 @@ class ImpedanceTable(MotionTable):
         self._target, self._rate = target, np.asarray(twist, dtype=float)
         tip = self._mounting.tip_in_lab[:3, 3]
         on_probe = np.concatenate([force, cross(tip, force)])
-        sensed = wrench_in(inverse(self._mounting.sensor_in_lab), on_probe)
+        sensed = wrench_matrix(inverse(self._mounting.sensor_in_lab)) @ on_probe
         return Reading(sensed, self._pose())
 
     # --- inside ---------------------------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from refused import refused
 
-from ada_dynamics.dynamics.poses import inverse
+from ada_dynamics.dynamics.poses import inverse, wrench_matrix
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.delay import longest_passive_delay, predicted, smoothed
-from ada_experiments.motion_simulation.frames import FrameMotion, Mounting, wrench_in
+from ada_experiments.motion_simulation.frames import FrameMotion, Mounting
 from ada_experiments.motion_simulation.loop import (
     COASTS,
     SILENCE,
@@ -97,7 +97,7 @@ class SpringTable(MotionTable):
         depth = float(face[:3, 2] @ face[:3, 3])  # of the tip behind the face
         on_tip = np.concatenate([self.stiffness * max(depth, 0.0) * face[:3, 2], np.zeros(3)])
         self.target = pose
-        return Reading(wrench_in(self.at_sensor, on_tip), pose)
+        return Reading(wrench_matrix(self.at_sensor) @ on_tip, pose)
 
 
 STIFFNESS = 20_000.0
