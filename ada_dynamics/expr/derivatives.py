@@ -11,7 +11,7 @@ from ada_dynamics.expr import graph as ops
 from ada_dynamics.expr.evaluation import expand, plain_values
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.functions import cos, select, sin
-from ada_dynamics.expr.graph import Expr, Scalar, live_nodes
+from ada_dynamics.expr.graph import Expr, Scalar, live_nodes, plain
 from ada_dynamics.expr.lanes import extract, lane_sum, lanes_of, pack
 
 
@@ -38,11 +38,6 @@ def directional(values: Iterable[Scalar], seeds: Mapping[Expr, Scalar]) -> list[
     return [tangents[value.index] if isinstance(value, Expr) else 0.0 for value in values]
 
 
-def _plain(node: Expr) -> Scalar:
-    """A constant operand as a float."""
-    return node.value if node.op is ops.CONST else node
-
-
 def _tangent(node: Expr, tangents: Sequence[Scalar]) -> Scalar:
     op = node.op
     if op is ops.PACK:
@@ -59,10 +54,10 @@ def _tangent(node: Expr, tangents: Sequence[Scalar]) -> Scalar:
         return -tangents[0]
     if op is ops.SELECT:
         a, b = node.args[:2]
-        return select(_plain(a), _plain(b), tangents[2], tangents[3])  # type: ignore[no-any-return]
+        return select(plain(a), plain(b), tangents[2], tangents[3])  # type: ignore[no-any-return]
     if op is ops.MUL:
         a, b = node.args
-        return tangents[0] * _plain(b) + _plain(a) * tangents[1]
+        return tangents[0] * plain(b) + plain(a) * tangents[1]
     if op is ops.ATAN2:
         by_y, by_x = _arctangent_slopes(node)
         return by_y * tangents[0] + by_x * tangents[1]
@@ -71,7 +66,7 @@ def _tangent(node: Expr, tangents: Sequence[Scalar]) -> Scalar:
 
 def _arctangent_slopes(node: Expr) -> tuple[Scalar, Scalar]:
     """∂ atan2(y, x)/∂y and ∂/∂x."""
-    y, x = (_plain(arg) for arg in node.args)
+    y, x = (plain(arg) for arg in node.args)
     square = x * x + y * y
     return x / square, -(y / square)
 
@@ -189,11 +184,11 @@ def _shares(node: Expr, adjoint: Scalar) -> list[tuple[Expr, Scalar]]:
     if op is ops.NEG:
         return [(args[0], -adjoint)]
     if op is ops.MUL:
-        return [(args[0], adjoint * _plain(args[1])), (args[1], adjoint * _plain(args[0]))]
+        return [(args[0], adjoint * plain(args[1])), (args[1], adjoint * plain(args[0]))]
     if op is ops.ATAN2:
         by_y, by_x = _arctangent_slopes(node)
         return [(args[0], adjoint * by_y), (args[1], adjoint * by_x)]
     if op is ops.SELECT:
-        a, b = _plain(args[0]), _plain(args[1])
+        a, b = plain(args[0]), plain(args[1])
         return [(args[2], select(a, b, adjoint, 0.0)), (args[3], select(a, b, 0.0, adjoint))]
     return [(args[0], adjoint * _slope(node))]

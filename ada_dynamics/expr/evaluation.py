@@ -169,12 +169,7 @@ def _rounded_alike(node: Expr, operands: Sequence[Scalar]) -> Scalar:
     is_number = op is not FMA and not any(isinstance(x, Expr) for x in (first, *rest))
     if op not in (ADD, SUB, MUL, FMA) or folds or is_number:
         return operate(op, first, *rest)  # type: ignore[no-any-return]
-    args = tuple(x if isinstance(x, Expr) else node.graph.constant(x) for x in (first, *rest))
-    key = (op, *(arg.index for arg in args))
-    found = node.graph.table.get(key)
-    if found is None:
-        found = node.graph.table[key] = Expr(node.graph, op, args)
-    return found
+    return node.graph.node(op, tuple(x if isinstance(x, Expr) else node.graph.constant(x) for x in (first, *rest)))
 
 
 def _is(value: float, *operands: Scalar) -> bool:

@@ -57,6 +57,17 @@ class Graph:
         """All elements of the input vector `name`."""
         return tuple(self.variable(name, position) for position in range(size))
 
+    def node(self, op: str, args: tuple[Expr, ...]) -> Expr:
+        """An operation on nodes of this graph."""
+        if any(arg.graph is not self for arg in args):
+            text = "expressions of two different graphs cannot be combined; trace them together"
+            raise InputError(text, field="graph")
+        key = (op, *(arg.index for arg in args))
+        found = self.table.get(key)
+        if found is None:
+            found = self.table[key] = Expr(self, op, args)
+        return found
+
     def constant(self, value: float | PerLane) -> Expr:
         """A constant as a node: an operand of other nodes, never returned to a caller."""
         key = (CONST, value)
@@ -231,9 +242,9 @@ def _add(a: Expr, b: Expr) -> Scalar:
     if a is b:
         return _mul_constant(2.0, a)
     if b.op is SUB and b.args[1] is a:  # a + (x - a) = x, exactly where rounding would not be
-        return _plain(b.args[0])
+        return plain(b.args[0])
     if a.op is SUB and a.args[1] is b:
-        return _plain(a.args[0])
+        return plain(a.args[0])
     if a.index > b.index:
         a, b = b, a
     return _binary(ADD, a, b)
@@ -275,13 +286,13 @@ def _mul(a: Expr, b: Expr) -> Scalar:
     if b.op is MUL:  # a (x / a) = x, which occurs in the pivot row of an elimination
         x, y = b.args
         if x.op is REC and x.args[0] is a:
-            return _plain(y)
+            return plain(y)
         if y.op is REC and y.args[0] is a:
-            return _plain(x)
+            return plain(x)
     return _binary(MUL, a, b)
 
 
-def _plain(a: Expr) -> Scalar:
+def plain(a: Expr) -> Scalar:
     """A constant operand as a float."""
     return a.value if a.op is CONST else a
 
@@ -386,13 +397,7 @@ def select_node(a: Any, b: Any, x: Any, y: Any) -> Any:
         return x
     graph = next(operand.graph for operand in (a, b, x, y) if isinstance(operand, Expr))
     args = tuple(operand if isinstance(operand, Expr) else graph.constant(operand) for operand in (a, b, x, y))
-    if any(arg.graph is not graph for arg in args):
-        raise InputError("expressions of two different graphs cannot be combined; trace them together", field="graph")
-    key = (SELECT, *(arg.index for arg in args))
-    found = graph.table.get(key)
-    if found is None:
-        found = graph.table[key] = Expr(graph, SELECT, args)
-    return found
+    return graph.node(SELECT, args)
 
 
 def live_nodes(values: Iterable[Scalar]) -> list[Expr]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr.graph import CONST, EXTRACT, LANE_SUM, NEG, PACK, Expr, Graph
+from ada_dynamics.expr.graph import CONST, EXTRACT, LANE_SUM, NEG, PACK, Expr
 from ada_dynamics.expr.per_lane import lane_count, lane_of, per_lane
 
 
@@ -32,14 +32,16 @@ def pack(values: Sequence[Any]) -> Any:
     if not nodes:
         return per_lane(values)
     graph = nodes[0].graph
-    if any(node.graph is not graph for node in nodes):
-        raise InputError("expressions of two different graphs cannot be combined; trace them together", field="graph")
     if len(nodes) == len(values) and all(node.op is NEG for node in nodes):
         return -pack([node.args[0] for node in nodes])
     source = nodes[0].args[0] if nodes[0].op is EXTRACT else None
     if source is not None and _is_unpacked(values, source):
         return source
-    return _packed(graph, tuple(x if type(x) is Expr else graph.constant(float(x)) for x in values))
+    args = tuple(x if type(x) is Expr else graph.constant(float(x)) for x in values)
+    graph.has_lanes = True
+    found = graph.node(PACK, args)
+    found.lanes = len(args)
+    return found
 
 
 def _is_unpacked(values: Sequence[Any], source: Expr) -> bool:
@@ -47,16 +49,6 @@ def _is_unpacked(values: Sequence[Any], source: Expr) -> bool:
     return len(values) == source.lanes and all(
         type(x) is Expr and x.op is EXTRACT and x.args[0] is source and x.value == lane for lane, x in enumerate(values)
     )
-
-
-def _packed(graph: Graph, args: tuple[Expr, ...]) -> Expr:
-    key = (PACK, *(arg.index for arg in args))
-    found = graph.table.get(key)
-    if found is None:
-        graph.has_lanes = True
-        found = graph.table[key] = Expr(graph, PACK, args)
-        found.lanes = len(args)
-    return found
 
 
 def lanes_of(x: Any) -> int:
@@ -109,9 +101,6 @@ def lane_sum(x: Any, count: int) -> Any:
         return sum(x.values[1:], x.values[0])
     if x.op is NEG:
         return -lane_sum(x.args[0], count)
-    key = (LANE_SUM, x.index)
-    found = x.graph.table.get(key)
-    if found is None:
-        found = x.graph.table[key] = Expr(x.graph, LANE_SUM, (x,))
-        found.lanes = 1
+    found = x.graph.node(LANE_SUM, (x,))
+    found.lanes = 1
     return found
