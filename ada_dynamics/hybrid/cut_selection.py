@@ -146,29 +146,27 @@ def candidates(tree: Tree) -> list[tuple[int, ...]]:
 
 
 # --- cost ------------------------------------------------------------------------------------------------------------
-def traced(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> Function:
+def traced(tree: Tree, cuts: tuple[int, ...], rows: Rows = None, method: type[SubChain] | None = None) -> Function:
     """The traced forward dynamics for some cuts.
 
     Args:
         tree: the mechanism.
         cuts: bodies at whose joints the tree is cut.
         rows: constraint rows in use by loop; all by default.
+        method: factorizes the mass matrix of a sub-chain; the cheapest by default.
     """
-    return _traced(tree, cuts, rows, cheapest_method(tree, cuts, rows))
-
-
-def _traced(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: type[SubChain]) -> Function:
     used = None if rows is None else dict(rows)
+    way = method or cheapest_method(tree, cuts, rows)
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> dict[str, Any]:
-        return {"a": solve(tree, (q, v, tau), None, cuts, used, method)}
+        return {"a": solve(tree, (q, v, tau), None, cuts, used, way)}
 
     return trace("forward_hybrid", {"q": tree.nq, "v": tree.nv, "tau": tree.nv}, body)
 
 
 @lru_cache(maxsize=1024)
 def _instructions(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: type[SubChain]) -> float:
-    return instructions(_traced(tree, cuts, rows, method))
+    return instructions(traced(tree, cuts, rows, method))
 
 
 def cheapest_method(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> type[SubChain]:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 from ada_dynamics.expr import extract, lane_sum, pack
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation, MatrixRotation, Rotation, is_about_axis
+from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import UNIT3, Mat3, Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 T = TypeVar("T")
 MAX_LANES = 8  # further equal limbs form another group
@@ -241,18 +241,7 @@ def _body_with_lanes(bodies: Sequence[Body]) -> Body:
     if len(bodies) == 1:
         return bodies[0]
     position = lanes_packed([body.placement.position for body in bodies])
-    rotation = _rotation_with_lanes([body.placement.rotation.matrix() for body in bodies])
+    rotation = constant_rotation(*(body.placement.rotation.matrix() for body in bodies))
     inertia: RigidInertia = lanes_packed([body.inertia for body in bodies])
     loads = {name: pack([getattr(body, name) for body in bodies]) for name in _LOADS}
     return replace(bodies[0], placement=Transform(rotation, position), inertia=inertia, **loads)
-
-
-def _rotation_with_lanes(matrices: Sequence[Mat3]) -> Rotation:
-    """The cheapest rotation that equals the given matrix in each lane."""
-    if all(R == UNIT3 for R in matrices):
-        return IDENTITY
-    for k in range(3):
-        a, b = (k + 1) % 3, (k + 2) % 3
-        if all(is_about_axis(R, k) for R in matrices):
-            return AxisRotation(k, pack([R[a][a] for R in matrices]), pack([R[b][a] for R in matrices]))
-    return MatrixRotation(lanes_packed(matrices))

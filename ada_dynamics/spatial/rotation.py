@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ada_dynamics import expr
-from ada_dynamics.spatial.vector import UNIT3, Mat3, Scalar, Vec3, skew, symmetric
+from ada_dynamics.spatial.vector import UNIT3, Mat3, Scalar, Vec3, matrix, skew, symmetric
 
 
 class Rotation(Protocol):
@@ -198,15 +198,15 @@ class NoRotation:
 IDENTITY = NoRotation()
 
 
-def constant_rotation(R: Mat3) -> Rotation:
-    """The cheapest form of a constant rotation matrix: identity, about one coordinate axis, or general."""
-    if R == UNIT3:
+def constant_rotation(*matrices: Mat3) -> Rotation:
+    """The cheapest form of a constant rotation matrix, or of one per lane: identity, about one axis, or general."""
+    if all(R == UNIT3 for R in matrices):
         return IDENTITY
     for k in range(3):
-        if is_about_axis(R, k):
+        if all(is_about_axis(R, k) for R in matrices):
             a, b = (k + 1) % 3, (k + 2) % 3
-            return AxisRotation(k, R[a][a], R[b][a])
-    return MatrixRotation(R)
+            return AxisRotation(k, *(expr.pack([R[i][a] for R in matrices]) for i in (a, b)))
+    return MatrixRotation(matrix(lambda i, j: expr.pack([R[i][j] for R in matrices])))
 
 
 def is_about_axis(R: Mat3, k: int) -> bool:
