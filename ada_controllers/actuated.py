@@ -93,16 +93,12 @@ class ActuatedCoordinates:
         E = T[self._v_index]
         _, sizes, directions = np.linalg.svd(E)
         if sizes[-1] < _SINGULAR * sizes[0]:
-            self._refuse_singular(T @ directions[-1])
+            model = self.dynamics.model
+            joint = model.joint_of_velocity(int(np.abs(T @ directions[-1]).argmax()))
+            text = (
+                f"model {model.name!r} is in a singular configuration: with all motors "
+                f"({', '.join(self._joints)}) at rest, joint {joint!r} can still move. Move the mechanism to another "
+                "configuration, by hand or along a path that avoids this one."
+            )
+            raise SingularConfigurationError(text, joint=joint, field="q")
         return Motions(T, E, drift, self._v_index)
-
-    def _refuse_singular(self, motion: Array) -> None:
-        model = self.dynamics.model
-        joint = model.joint_of_velocity(int(np.abs(motion).argmax()))
-        raise SingularConfigurationError(
-            f"model {model.name!r} is in a singular configuration: with all motors "
-            f"({', '.join(self._joints)}) at rest, joint {joint!r} can still move. Move the mechanism to another "
-            "configuration, by hand or along a path that avoids this one.",
-            joint=joint,
-            field="q",
-        )

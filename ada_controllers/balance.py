@@ -221,7 +221,7 @@ class Balance(Controller[BalanceSettings]):
         roles = self._order
         x, rate = [q[self.q_index[k]] for k in roles], [v[self.v_index[k]] for k in roles]
         rest, moving = [position[k] for k in roles], [velocity[k] for k in roles]
-        yaw, pitch = turned(tree, q, TRUNK, "z"), turned(tree, q, TRUNK, "y")
+        _, pitch, yaw = rpy_of(link_pose(tree, q, TRUNK).rotation.matrix())  # about y and z of the world
         part = share(yaw if preset.axis == "z" else pitch, own.full_angle)
         springs, dampers = preset.gains(part, None if own.phases == "merged" else recovering[0])
         springs, dampers = ([own.gain_scale * gain for gain in gains] for gains in (springs, dampers))
@@ -291,11 +291,6 @@ def share(angle: Scalar, full: Scalar) -> Scalar:
 def between(near: Scalar, far: Scalar, part: Scalar) -> Scalar:
     """Interpolate a gain between its values at zero and at the full angle."""
     return near + (far - near) * part
-
-
-def turned(tree: Tree, q: Sequence[Scalar], link: str, axis: Literal["x", "y", "z"]) -> Scalar:
-    """Return the rotation of a link about a world axis: roll about x, pitch about y, yaw about z [rad]."""
-    return rpy_of(link_pose(tree, q, link).rotation.matrix())["xyz".index(axis)]
 
 
 # --- eq. 6.11 --------------------------------------------------------------------------------------------------------
