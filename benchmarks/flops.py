@@ -19,7 +19,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel, Target, batch, compiler, scalar
-from ada_dynamics.jit.lowering import Body, Lanes
+from ada_dynamics.jit.lowering import Instructions, Lanes
 from ada_dynamics.robots import mechanisms
 from benchmarks import robots
 from benchmarks.closed import states_on_loops
@@ -94,7 +94,7 @@ def _straight(label: str, size: int, lanes: int) -> Contender:
     target, parts = Target.host(), max(1, size // PART)
     count = min(size, PART) // INSTRUCTION[lanes > 1]
     turns = max(1, INSTRUCTIONS // (parts * count))
-    body, texts = Body(), [_part(k, count, Lanes(lanes)) for k in range(parts)]
+    body, texts = Instructions(), [_part(k, count, Lanes(lanes)) for k in range(parts)]
     with body.repeat("%turns"):
         for k in range(parts):
             body.do(f"call void @part_{k}(ptr %out)")
@@ -110,7 +110,7 @@ def _straight(label: str, size: int, lanes: int) -> Contender:
 
 
 def _part(k: int, count: int, lanes: Lanes) -> str:
-    body, real = Body(), lanes.real
+    body, real = Instructions(), lanes.real
     now = [body.load(real, "%out", i * lanes.width) for i in range(CHAINS)]
     for i in range(count):
         operands = f"{real} {now[i % CHAINS]}, {real} {lanes.number(0.999)}, {real} {lanes.number(0.001)}"

@@ -79,7 +79,7 @@ class Response(NamedTuple):
         return self.inertia @ change.rate + turned
 
 
-class Coordinate(NamedTuple):
+class JointCoordinate(NamedTuple):
     """One velocity of one joint; changes and wrenches by the variable, its position, rate or acceleration.
 
     Attributes:
@@ -285,7 +285,7 @@ class RneaDerivatives:
         others = set(range(len(tree.bodies))) - {i for some in together for i in some}
         chains = [*filter(None, together), *([i] for i in sorted(others))]
         self._responses, self._wrenches = self._composites(chains, wrenches or {})
-        self.coordinates: list[list[Coordinate]] = [[] for _ in range(tree.nv)]
+        self.coordinates: list[list[JointCoordinate]] = [[] for _ in range(tree.nv)]
         for chain in chains:
             for j in range(tree.bodies[chain[0]].joint.nv):
                 self._add_coordinates([tree.bodies[i] for i in chain], j)
@@ -360,7 +360,7 @@ class RneaDerivatives:
     def _is_plain(self, i: int) -> bool:
         return len(self.coordinates[i]) == 1 and self.coordinates[i][0].body.multiplier == 1.0
 
-    def _carries(self, a: Coordinate, b: Coordinate) -> bool:
+    def _carries(self, a: JointCoordinate, b: JointCoordinate) -> bool:
         return a.body is not b.body and a.body.index in self.paths[b.body.index]
 
     def _move(self, body: Body, q: Vector, v: Vector, a: Vector) -> None:
@@ -417,7 +417,9 @@ class RneaDerivatives:
         for body, item, found in zip(chain, items, _side_by_side(_of_coordinate, items), strict=True):
             changes, velocities, wrenches, passed = (dict(zip(VARIABLES, each, strict=False)) for each in found[1:5])
             further = {variable: self._own(body, variable, j) for variable in VARIABLES}
-            made = Coordinate(body, item[0], found[0], changes, velocities, wrenches, passed, leaves(found[5]), further)
+            made = JointCoordinate(
+                body, item[0], found[0], changes, velocities, wrenches, passed, leaves(found[5]), further
+            )
             self.coordinates[body.v.start + j].append(made)
 
     def _own(self, body: Body, variable: str, j: int) -> list[Scalar]:

@@ -33,7 +33,7 @@ from ada_dynamics.dynamics.quantities import TABLE, Quantity, of_tree
 from ada_dynamics.errors import CompileError, InputError, WrongTypeError, unknown_name
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.fallback import announce, reason_for_fallback
-from ada_dynamics.jit.native import Entry
+from ada_dynamics.jit.native import KernelAddresses
 from ada_dynamics.jit.python_call import make_builtin
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
@@ -102,7 +102,7 @@ class CompiledMethod:
         row = ROWS.get(name.lstrip("_"))
         outputs = {"a": (model.nv,)} if row is None else row.shapes_of(model.tree)
         signature = Signature(name, inputs, tuple(outputs.items()))
-        entry = Entry(Target.host().lanes, takes_few=True)
+        entry = KernelAddresses(Target.host().lanes, takes_few=True)
         try:
             call = make_builtin(signature, entry, method, parameters, Derivatives if len(outputs) > 1 else None)
         except CompileError as error:
@@ -168,7 +168,7 @@ class Computation:
         start = None if q0 is None else initial_configuration(model, q0)
         self._kernels = Kernels(model, algorithm, generic, start, cuts, solver)
         self._ambient: Ambient | None = None
-        self._entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
+        self._entries: dict[str, KernelAddresses] = {}  # of `compiled_method`s, by name
         self._seen: set[str] = set()  # methods whose first state has been checked for constraint violation
         self._calls: dict[str, Callable[..., Any]] = {}
 

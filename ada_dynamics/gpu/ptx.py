@@ -16,7 +16,7 @@ from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import Expr
 from ada_dynamics.jit.expressions import Call, Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.fused import fused
-from ada_dynamics.jit.lowering import Body, Lanes
+from ada_dynamics.jit.lowering import Instructions, Lanes
 from ada_dynamics.jit.scalar import guard_flag, status_of
 from ada_dynamics.jit.target import Target
 
@@ -26,7 +26,7 @@ GROUP = 64  # threads per block: kernels use up to 255 of 65536 registers each, 
 class StridedAccess:
     """Loads and stores of the elements of state %k of an array."""
 
-    def __init__(self, body: Body, name: str, number: Lanes, stored: Lanes) -> None:
+    def __init__(self, body: Instructions, name: str, number: Lanes, stored: Lanes) -> None:
         """Args: function body, name of the array, types of numbers in registers and in the array."""
         self.body, self.number, self.stored = body, number, stored
         of_state = body.emit(f"sext i32 %{name}_of_state to i64")
@@ -78,7 +78,7 @@ def _state(function: Function, target: Target, number: Lanes, stored: Lanes) -> 
 
     All inputs are loaded first, because outputs may alias inputs; results are stored as soon as possible.
     """
-    body = Body()
+    body = Instructions()
     arrays = {x: StridedAccess(body, x, number, stored) for x in _names(function)}
     emitter = Emitter(body, number, target, lambda name, i: arrays[f"in_{name}"].load(i))
     watch, failed, sines = NotFinite(body, target), "false", 0
@@ -130,7 +130,7 @@ def _names(function: Function) -> list[str]:
     return [f"in_{name}" for name in function.inputs] + [f"out_{name}" for name in function.shapes]
 
 
-def _call(body: Body, function: Function, is_fallback: bool) -> None:
+def _call(body: Instructions, function: Function, is_fallback: bool) -> None:
     """Call the computation of state %k; a fallback kernel skips states whose status is 0."""
     call = f"call void @{_STATE}({', '.join([*_parameters(function), 'i64 %k'])})"
     if not is_fallback:
@@ -142,7 +142,7 @@ def _call(body: Body, function: Function, is_fallback: bool) -> None:
 
 
 def _gpu_entry(function: Function, is_fallback: bool) -> str:
-    body = Body()
+    body = Instructions()
     thread, block, size = (body.emit(f"call i32 @llvm.nvvm.read.ptx.sreg.{name}()") for name in _SREG)
     state = body.emit(f"add i32 {body.emit(f'mul i32 {block}, {size}')}, {thread}")
     with body.when(body.emit(f"icmp ult i32 {state}, %n")):
@@ -155,7 +155,7 @@ def _gpu_entry(function: Function, is_fallback: bool) -> str:
 
 
 def _host_entry(function: Function, is_fallback: bool) -> str:
-    body = Body()
+    body = Instructions()
     with body.repeat(body.emit("zext i32 %n to i64")) as state:
         body.lines.append(f"  %k = add i64 {state}, 0")
         _call(body, function, is_fallback)

@@ -16,7 +16,7 @@ from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import scalar
 from ada_dynamics.jit.expressions import NotFinite, either, preamble, unobserved_inputs, window_starts
 from ada_dynamics.jit.fused import fused
-from ada_dynamics.jit.lowering import Body, Lanes, packed
+from ada_dynamics.jit.lowering import Instructions, Lanes, packed
 from ada_dynamics.jit.scalar import (
     SINGLE,
     Code,
@@ -44,7 +44,7 @@ def rows_out_name(size: int) -> str:
 
 def rows_in(size: int, width: int) -> str:
     """`void @rows_in_SIZE(rows, block)`: block[c * W + lane] = rows[lane * size + c]."""
-    body = Body()
+    body = Instructions()
     half = width // 2
     if size == 1 or size < half:
         _unpack(body, size, Lanes(width))
@@ -58,7 +58,7 @@ def rows_in(size: int, width: int) -> str:
 
 def rows_out(size: int, width: int) -> str:
     """`void @rows_out_SIZE(block, rows)`: the inverse of `rows_in`."""
-    body = Body()
+    body = Instructions()
     half = width // 2
     if size == 1 or size < half:
         _pack(body, size, Lanes(width))
@@ -77,7 +77,7 @@ def _inlined(size: int) -> str:
     return "noinline" if size > LONG else "alwaysinline"
 
 
-def _windows(body: Body, size: int, width: int) -> Iterator[tuple[str, str]]:
+def _windows(body: Instructions, size: int, width: int) -> Iterator[tuple[str, str]]:
     """Addresses of the rows and of the block at each window of W/2 columns."""
     half = width // 2
     if size <= LONG:
@@ -109,7 +109,7 @@ def columns_in(size: int, width: int, together: int) -> str:
     cache, so that a line shared by two blocks would be evicted in between. The next blocks are prefetched, because
     processors detect only a few streams, and each column is one.
     """
-    body, real = Body(), Lanes(width).real
+    body, real = Instructions(), Lanes(width).real
     starts = _starts(body, width, together)
     with body.repeat(str(size)) as c:
         column, blocks = _column(body, c, width)
@@ -125,7 +125,7 @@ def columns_out(size: int, width: int, together: int) -> str:
 
     Blocks beyond the end of a batch start at its last block, which is written after them.
     """
-    body, real = Body(), Lanes(width).real
+    body, real = Instructions(), Lanes(width).real
     starts = _starts(body, width, together)
     with body.repeat(str(size)) as c:
         column, blocks = _column(body, c, width)
@@ -134,23 +134,23 @@ def columns_out(size: int, width: int, together: int) -> str:
     return _definition(columns_out_name(size), "ptr %columns, ptr %buffer, i64 %n, i64 %first", body, "noinline")
 
 
-def _starts(body: Body, width: int, together: int) -> list[str]:
+def _starts(body: Instructions, width: int, together: int) -> list[str]:
     last = body.emit(f"sub i64 %n, {width}")
     places = ["%first", *(body.emit(f"add i64 %first, {k * width}") for k in range(1, together))]
     return [body.emit(f"call i64 @llvm.smin.i64(i64 {place}, i64 {last})") for place in places]
 
 
-def _column(body: Body, c: str, width: int) -> tuple[str, str]:
+def _column(body: Instructions, c: str, width: int) -> tuple[str, str]:
     """Addresses of a column, and of its elements in the first block."""
     column = body.element("%columns", body.emit(f"mul i64 %n, {c}"))
     return column, body.element("%buffer", body.emit(f"mul i64 {c}, {width}"))
 
 
-def _definition(name: str, parameters: str, body: Body, inlined: str = "alwaysinline") -> str:
+def _definition(name: str, parameters: str, body: Instructions, inlined: str = "alwaysinline") -> str:
     return f"define internal void {name}({parameters}) {inlined} #0 {{\n{body}\n  ret void\n}}\n"
 
 
-def _read_window(body: Body, rows: str, offset: int, size: int, width: int) -> str:
+def _read_window(body: Instructions, rows: str, offset: int, size: int, width: int) -> str:
     half = width // 2
     kind = f"<{half} x double>"
     low = body.load(kind, rows, offset)
@@ -158,7 +158,7 @@ def _read_window(body: Body, rows: str, offset: int, size: int, width: int) -> s
     return _shuffle(body, kind, low, high, range(width))
 
 
-def _write_window(body: Body, vector: str, rows: str, offset: int, size: int, width: int) -> None:
+def _write_window(body: Instructions, vector: str, rows: str, offset: int, size: int, width: int) -> None:
     half = width // 2
     for part in range(2):
         lanes = range(part * half, (part + 1) * half)
@@ -166,7 +166,7 @@ def _write_window(body: Body, vector: str, rows: str, offset: int, size: int, wi
         body.store(f"<{half} x double>", value, rows, offset + part * half * size)
 
 
-def _transpose_halves(body: Body, vectors: Sequence[str], width: int) -> list[str]:
+def _transpose_halves(body: Instructions, vectors: Sequence[str], width: int) -> list[str]:
     """Transpose W/2 vectors by W/2 lanes, in the lower and in the upper half of the lanes."""
     result = list(vectors)
     kind = f"<{width} x double>"
@@ -183,7 +183,7 @@ def _transpose_halves(body: Body, vectors: Sequence[str], width: int) -> list[st
     return result
 
 
-def _unpack(body: Body, size: int, lanes: Lanes) -> None:
+def _unpack(body: Instructions, size: int, lanes: Lanes) -> None:
     """Read rows shorter than a window: W rows are `size` vectors."""
     vectors = [body.load(lanes.real, "%rows", part * lanes.width) for part in range(size)]
     for column in range(size):
@@ -191,14 +191,14 @@ def _unpack(body: Body, size: int, lanes: Lanes) -> None:
         body.store(lanes.real, _pick(body, vectors, sources, lanes), "%block", column * lanes.width)
 
 
-def _pack(body: Body, size: int, lanes: Lanes) -> None:
+def _pack(body: Instructions, size: int, lanes: Lanes) -> None:
     vectors = [body.load(lanes.real, "%block", column * lanes.width) for column in range(size)]
     for part in range(size):
         sources = [divmod(part * lanes.width + lane, size)[::-1] for lane in range(lanes.width)]
         body.store(lanes.real, _pick(body, vectors, sources, lanes), "%rows", part * lanes.width)
 
 
-def _pick(body: Body, vectors: Sequence[str], sources: Sequence[tuple[int, int]], lanes: Lanes) -> str:
+def _pick(body: Instructions, vectors: Sequence[str], sources: Sequence[tuple[int, int]], lanes: Lanes) -> str:
     """Vector whose lane i is lane `sources[i][1]` of vector `sources[i][0]`."""
     result = vectors[0]
     order = [lane if source == 0 else 0 for source, lane in sources]
@@ -210,7 +210,7 @@ def _pick(body: Body, vectors: Sequence[str], sources: Sequence[tuple[int, int]]
     return result
 
 
-def _shuffle(body: Body, kind: str, a: str, b: str, lanes: Sequence[int]) -> str:
+def _shuffle(body: Instructions, kind: str, a: str, b: str, lanes: Sequence[int]) -> str:
     mask = ", ".join(f"i32 {lane}" for lane in lanes)
     return body.emit(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{mask}>")
 
@@ -281,7 +281,7 @@ def _blocks_loop(function: Function, name: str, lanes: int, together: int, code:
     are powers of two, and vectors that cross cache lines. The last block overlaps the one before, so that the result of
     a state does not depend on its position.
     """
-    body = Body()
+    body = Instructions()
     pointers, sizes, split = pointers_of(function), sizes_of(function), len(function.inputs)
     laid_out = [*sizes, code.kept] if code.kept else sizes
     buffers = [body.stack(f"[{together * size * lanes} x double]") for size in laid_out]
@@ -325,7 +325,7 @@ def _blocks_loop(function: Function, name: str, lanes: int, together: int, code:
     return f"define i32 @{name}({parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
 
 
-def _blocks_from(body: Body, start: str, lanes: int, most: int) -> str:
+def _blocks_from(body: Instructions, start: str, lanes: int, most: int) -> str:
     """Number of blocks from a state, at most `most`."""
     rest = body.emit(f"add i64 {body.emit(f'sub i64 %n, {start}')}, {lanes - 1}")
     blocks = body.emit(f"udiv i64 {rest}, {lanes}")
@@ -337,7 +337,7 @@ def _input_check(function: Function, target: Target) -> str:
 
     It is a separate function, because a check in the kernel would keep inputs in registers.
     """
-    body, lanes = Body(), Lanes(target.lanes)
+    body, lanes = Instructions(), Lanes(target.lanes)
     watch = NotFinite(body, target)
     for name, positions in unobserved_inputs(function).items():
         for position in positions:
@@ -357,7 +357,7 @@ def _one_by_one(function: Function, target: Target, checked: bool) -> str:
 
 def _rows_loop(function: Function) -> str:
     """LaneStore the single kernel over n rows."""
-    body = Body()
+    body = Instructions()
     status = body.variable("i32", "0")
     with body.repeat("%n") as k:
         rows = [row_of(body, p, size, k) for p, size in zip(pointers_of(function), sizes_of(function), strict=True)]
@@ -371,7 +371,7 @@ def _columns_loop(function: Function, width: int, most: int) -> str:
 
     Results of some states are written together, so that each line of the cache is written once.
     """
-    body, split = Body(), len(function.inputs)
+    body, split = Instructions(), len(function.inputs)
     pointers, sizes = pointers_of(function), sizes_of(function)
     while width > 1 and width * sum(sizes[split:]) > most:
         width //= 2
@@ -398,6 +398,6 @@ def _columns_loop(function: Function, width: int, most: int) -> str:
     return f"define i32 @{COLUMNS}({parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
 
 
-def _strided(body: Body, element: str, state: str) -> str:
+def _strided(body: Instructions, element: str, state: str) -> str:
     """Offset of an element of a state in an array of columns."""
     return body.emit(f"add i64 {body.emit(f'mul i64 {element}, %n')}, {state}")

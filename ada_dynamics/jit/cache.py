@@ -35,7 +35,7 @@ _FOREIGN = "another user owns the directory or may write to it"
 
 
 @dataclass(frozen=True)
-class Entry:
+class CachedObject:
     """Compiled object with metadata."""
 
     code: bytes
@@ -63,7 +63,7 @@ class ObjectCache:
             return ObjectCache(None)
         return ObjectCache(base / "ada_dynamics" if base.is_absolute() else None)
 
-    def load(self, key: str) -> Entry | None:
+    def load(self, key: str) -> CachedObject | None:
         """Load the entry of a key; None if it does not exist or cannot be trusted."""
         if self.directory is None or not self._is_ours():
             return None
@@ -206,7 +206,7 @@ def _encode(code: bytes, metadata: dict[str, Any]) -> bytes:
     return MAGIC + hashlib.sha256(content).digest() + content
 
 
-def _decode(data: bytes) -> Entry | None:
+def _decode(data: bytes) -> CachedObject | None:
     start = len(MAGIC) + 32
     if len(data) < start + 4 or not data.startswith(MAGIC):
         return None
@@ -214,7 +214,7 @@ def _decode(data: bytes) -> Entry | None:
     if hashlib.sha256(content).digest() != data[len(MAGIC) : start]:
         return None
     (size,) = struct.unpack_from("<I", content)
-    return Entry(content[4 + size :], json.loads(content[4 : 4 + size]))
+    return CachedObject(content[4 + size :], json.loads(content[4 : 4 + size]))
 
 
 def _open_no_link(path: str, flags: int) -> int:

@@ -13,7 +13,7 @@ from math import prod
 from ada_dynamics.expr.function import COLUMN, Columns, Function
 from ada_dynamics.expr.graph import NEG, VAR, Expr, Scalar
 from ada_dynamics.jit.expressions import Call, Emitter, NotFinite, either, lane_stores, store_lanes
-from ada_dynamics.jit.lowering import Body, Lanes, double, spread
+from ada_dynamics.jit.lowering import Instructions, Lanes, double, spread
 from ada_dynamics.jit.segments import opaque_false
 from ada_dynamics.jit.target import Target
 
@@ -77,7 +77,7 @@ def _loop(
     name: str, columns: Columns, target: Target, kind: Lanes, *, many: bool, watched: bool
 ) -> tuple[str, set[Call]]:
     """Text of a loop, one column at a time if `many` states are; numbers that are not finite are `watched` for."""
-    body, count = Body(), columns.count
+    body, count = Instructions(), columns.count
     bad = body.variable("i1", "false")
     never = opaque_false(body, "%out")
     with body.repeat(str(count)) if many else body.in_blocks(str(count), kind.width) as first:
@@ -136,7 +136,7 @@ def _is_reloaded(node: Expr) -> bool:
     return node.op is VAR or (node.op is NEG and node.args[0].op is VAR)
 
 
-def call_with_operands(body: Body, function: Function, emitter: Emitter) -> list[str]:
+def call_with_operands(body: Instructions, function: Function, emitter: Emitter) -> list[str]:
     """Store the operands of the columns and call their loops; return an i1 per loop, set if a number is not finite."""
     buffers = {}
     for values in operands(function):
@@ -145,7 +145,9 @@ def call_with_operands(body: Body, function: Function, emitter: Emitter) -> list
     return call_loops(body, function, emitter.lanes, buffers)
 
 
-def call_loops(body: Body, function: Function, lanes: Lanes, buffers: Mapping[tuple[Scalar, ...], str]) -> list[str]:
+def call_loops(
+    body: Instructions, function: Function, lanes: Lanes, buffers: Mapping[tuple[Scalar, ...], str]
+) -> list[str]:
     """Call the loops of all columns, whose operands are in buffers."""
     buffers = {(): "null", **buffers, **_constants(function)}
     sources = {name: body.stack(f"[{prod(shape) * lanes.width} x double]") for name, shape in function.sources.items()}

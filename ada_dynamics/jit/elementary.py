@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ada_dynamics.errors import CompileError
-from ada_dynamics.jit.lowering import Body, Lanes
+from ada_dynamics.jit.lowering import Instructions, Lanes
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ class Arithmetic:
     def __init__(self, lanes: Lanes, fma: bool) -> None:
         self.lanes = lanes
         self.fma = fma
-        self.body = Body()
+        self.body = Instructions()
 
     def multiply(self, a: str, b: str) -> str:
         """a b."""

@@ -18,7 +18,7 @@ from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import Expr, Scalar
 from ada_dynamics.jit.elementary import atan2_definition, atan2_name, sincos_definition, sincos_name
 from ada_dynamics.jit.lowering import (
-    Body,
+    Instructions,
     Lanes,
     extracted,
     horizontal_sum,
@@ -102,7 +102,7 @@ class Emitter:
     state.
     """
 
-    def __init__(self, body: Body, lanes: Lanes, target: Target, load: Callable[[str, int], str]) -> None:
+    def __init__(self, body: Instructions, lanes: Lanes, target: Target, load: Callable[[str, int], str]) -> None:
         self.body = body
         self.lanes = lanes
         self.target = target
@@ -252,7 +252,7 @@ class Emitter:
             start += kind.width
 
 
-def multiply_add(body: Body, kind: Lanes, target: Target, a: str, b: str, c: str) -> str:
+def multiply_add(body: Instructions, kind: Lanes, target: Target, a: str, b: str, c: str) -> str:
     """a b + c, as one instruction if the target has one."""
     real = kind.real
     if target.fma:
@@ -263,7 +263,7 @@ def multiply_add(body: Body, kind: Lanes, target: Target, a: str, b: str, c: str
 class NotFinite:
     """Accumulates 0 x over values x: the sum is 0 if all are finite, else NaN."""
 
-    def __init__(self, body: Body, target: Target) -> None:
+    def __init__(self, body: Instructions, target: Target) -> None:
         self.body = body
         self.target = target
         self.sums: dict[Lanes, str] = {}
@@ -300,7 +300,7 @@ def window_starts(size: int, width: int) -> list[int]:
     return starts
 
 
-def either(body: Body, flags: Iterable[str]) -> str:
+def either(body: Instructions, flags: Iterable[str]) -> str:
     """i1: logical or of flags."""
     result = ""
     for flag in flags:

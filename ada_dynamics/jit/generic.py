@@ -30,8 +30,8 @@ from ada_dynamics.jit.expressions import Call, Emitter, preamble
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.kernel import Kernel
-from ada_dynamics.jit.lowering import Body, Lanes, spread
-from ada_dynamics.jit.native import Entry, Module, Report, obtain
+from ada_dynamics.jit.lowering import Instructions, Lanes, spread
+from ada_dynamics.jit.native import KernelAddresses, Module, Report, obtain
 from ada_dynamics.jit.scalar import MEMORY, MEMORY_DECLARATIONS, NOT_FINITE, SINGLE, allocate
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
@@ -95,7 +95,7 @@ class _Writer:
 
     def __init__(self, program: GenericProgram, target: Target, width: int) -> None:
         self.program, self.target, self.lanes = program, target, Lanes(width)
-        self.body = Body()
+        self.body = Instructions()
         self.called: set[Call] = set()
 
     def text(self) -> str:
@@ -181,7 +181,7 @@ class _Writer:
 _EXPONENT = 0x7FF << 52  # bits that are all set in infinities and NaN
 
 # Writes the call into a body with the address of the workspace and of the tables; returns the i32 of its status.
-Inside = Callable[[Body, str, Mapping[str, str]], str]
+Inside = Callable[[Instructions, str, Mapping[str, str]], str]
 
 
 def load_entry(
@@ -228,7 +228,7 @@ def _entry_text(
     functions: Iterable[str],
     target: Target,
 ) -> str:
-    body = Body()
+    body = Instructions()
     memory, aligned = allocate(body, workspace)
     status = inside(body, aligned, tables)
     body.do(f"call void @PyMem_RawFree(ptr {memory})")
@@ -245,7 +245,7 @@ def _arrays_of(signature: Signature) -> list[str]:
     return [f"%{name}" for name, _ in (*signature.inputs, *signature.outputs)]
 
 
-def _status_of_numbers(body: Body, arrays: Iterable[tuple[str, int]]) -> str:
+def _status_of_numbers(body: Instructions, arrays: Iterable[tuple[str, int]]) -> str:
     """i32: status of arrays of given sizes, whether a number is not finite."""
     found = body.variable("i32", "0")
     for pointer, size in arrays:
@@ -328,7 +328,7 @@ class GenericKernel:
         for _ in range(repeats):
             self._run(1, columns, result, count)
 
-    def connect(self, entry: Entry, positions: Kernel | None) -> None:
+    def connect(self, entry: KernelAddresses, positions: Kernel | None) -> None:
         """Set this kernel as that of an entry's builtins for single states.
 
         Args:
@@ -350,7 +350,7 @@ class GenericKernel:
         if positions is not None:
             functions["i32 @positions(ptr)"] = positions.native_address()
 
-        def inside(body: Body, workspace: str, places: Mapping[str, str]) -> str:
+        def inside(body: Instructions, workspace: str, places: Mapping[str, str]) -> str:
             given = ", ".join(f"ptr {place}" for place in (*places.values(), workspace, *state))
             status = body.emit(f"call i32 @{entry_point(1)}({given}, i64 {joints}, i64 1)")
             status = body.emit(f"or i32 {status}, {_status_of_numbers(body, zip(state, sizes, strict=True))}")

@@ -14,7 +14,7 @@ from functools import lru_cache, partialmethod
 from typing import Any, TypeAlias
 
 from ada_dynamics.jit import compiler
-from ada_dynamics.jit.lowering import ONE, Body, Lanes, double, spread
+from ada_dynamics.jit.lowering import ONE, Instructions, Lanes, double, spread
 from ada_dynamics.jit.native import Module, obtain
 from ada_dynamics.jit.target import Target
 
@@ -338,7 +338,7 @@ class Value:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, body: Body, kind: str, name: str, lanes: Lanes = ONE) -> None:
+    def __init__(self, body: Instructions, kind: str, name: str, lanes: Lanes = ONE) -> None:
         """Args: function body, type, text of the operand; lanes of the numbers at an index."""
         self.body, self.kind, self.name, self.lanes = body, kind, name, lanes
 
@@ -404,9 +404,9 @@ class Value:
 class _Fields:
     """Fields of a `IntegratorState` in memory, loaded and stored as attributes."""
 
-    _body: Body
+    _body: Instructions
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Instructions) -> None:
         self.__dict__["_body"] = body
 
     def _place(self, name: str) -> tuple[str, str]:
@@ -425,7 +425,7 @@ class _Fields:
 class _Sum:
     """Sum over lanes."""
 
-    def __init__(self, body: Body, lanes: Lanes) -> None:
+    def __init__(self, body: Instructions, lanes: Lanes) -> None:
         self._lanes = lanes
         self._sum = body.variable(lanes.real, "zeroinitializer" if lanes.width > 1 else double(0.0))
 
@@ -446,7 +446,7 @@ class _Executor:
 
     def __init__(self, target: Target) -> None:
         self._lanes, self._fma = Lanes(target.lanes), target.fma
-        self.body = Body()
+        self.body = Instructions()
         self.s = _Fields(self.body)
         self._rate, self._settle = self.s.rate, self.s.settle
         self._u, self._t, self._states = self.s.u, self.s.t, self.s.states

@@ -17,7 +17,7 @@ from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.operation_count import cost
 from ada_dynamics.jit.elementary import LIMIT
 from ada_dynamics.jit.fallback import PythonBackend, announce, reason_for_fallback
-from ada_dynamics.jit.native import Entry, NativeBackend
+from ada_dynamics.jit.native import KernelAddresses, NativeBackend
 from ada_dynamics.jit.python_call import make_builtin
 from ada_dynamics.jit.scalar import NO_MEMORY, NOT_FINITE
 from ada_dynamics.jit.signature import Signature
@@ -184,7 +184,7 @@ class Kernel:
         if isinstance(backend, PythonBackend):
             return general
         try:
-            entry = Entry(backend.lanes, takes_few=parameters is not None)
+            entry = KernelAddresses(backend.lanes, takes_few=parameters is not None)
             call = make_builtin(self.signature, entry, general, parameters)
             backend.connect(entry)
             return call
@@ -192,7 +192,7 @@ class Kernel:
             self._use_python(str(error))
             return general
 
-    def connect(self, entry: Entry) -> None:
+    def connect(self, entry: KernelAddresses) -> None:
         """Set this kernel as that of an entry's builtins, if it can be compiled."""
         backend = self.backend
         if not isinstance(backend, PythonBackend):

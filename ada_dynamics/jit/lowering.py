@@ -29,7 +29,7 @@ _KEPT = re.compile(r"@kept_([0-9A-F]{16})\b")
 
 
 def with_constants(text: str) -> str:
-    """Module with the definitions of the constants in memory that it uses (see `Body.constant`)."""
+    """Module with the definitions of the constants in memory that it uses (see `Instructions.constant`)."""
     found = dict.fromkeys(_KEPT.findall(text))
     # Not declared constant: LLVM would replace the loads by immediate values in inlined functions.
     return text + "".join(
@@ -92,7 +92,7 @@ ONE = Lanes(1)
 class Variable:
     """Variable of a function: stack memory, which LLVM promotes to registers."""
 
-    body: Body
+    body: Instructions
     kind: str
     place: str
 
@@ -110,7 +110,7 @@ class Variable:
 
 
 @dataclass
-class Body:
+class Instructions:
     """Instructions of one function, with structured loops and branches."""
 
     lines: list[str] = field(default_factory=list)
@@ -279,13 +279,13 @@ def lane_constant(value: PerLane) -> str:
     return "<" + ", ".join(f"double {double(x)}" for x in numbers) + ">"
 
 
-def spread(body: Body, kind: Lanes, scalar: str) -> str:
+def spread(body: Instructions, kind: Lanes, scalar: str) -> str:
     """Broadcast a scalar to all lanes."""
     first = body.emit(f"insertelement {kind.real} poison, double {scalar}, i64 0")
     return body.emit(f"shufflevector {kind.real} {first}, {kind.real} poison, <{kind.width} x i32> zeroinitializer")
 
 
-def packed(body: Body, kind: Lanes, scalars: Sequence[str]) -> str:
+def packed(body: Instructions, kind: Lanes, scalars: Sequence[str]) -> str:
     """Vector of scalars."""
     result = "poison"
     for lane in range(kind.width):
@@ -294,12 +294,12 @@ def packed(body: Body, kind: Lanes, scalars: Sequence[str]) -> str:
     return result
 
 
-def extracted(body: Body, kind: Lanes, vector: str, lane: int) -> str:
+def extracted(body: Instructions, kind: Lanes, vector: str, lane: int) -> str:
     """Scalar of one lane."""
     return body.emit(f"extractelement {kind.real} {vector}, i64 {lane}")
 
 
-def horizontal_sum(body: Body, kind: Lanes, vector: str, lanes: int) -> str:
+def horizontal_sum(body: Instructions, kind: Lanes, vector: str, lanes: int) -> str:
     """Sum of the first `lanes` lanes by repeated halving."""
     if lanes < kind.width:
         blank = ", ".join(f"i32 {lane if lane < lanes else kind.width + lane}" for lane in range(kind.width))
@@ -313,7 +313,7 @@ def horizontal_sum(body: Body, kind: Lanes, vector: str, lanes: int) -> str:
     return vector
 
 
-def lane_range(body: Body, kind: Lanes, vector: str, start: int, width: int) -> str:
+def lane_range(body: Instructions, kind: Lanes, vector: str, start: int, width: int) -> str:
     """Vector of `width` lanes from `start`."""
     if width == 1:
         return extracted(body, kind, vector, start)
@@ -321,7 +321,7 @@ def lane_range(body: Body, kind: Lanes, vector: str, start: int, width: int) -> 
     return body.emit(f"shufflevector {kind.real} {vector}, {kind.real} poison, <{width} x i32> <{mask}>")
 
 
-def joined(body: Body, pieces: Sequence[tuple[Lanes, str]]) -> tuple[Lanes, str]:
+def joined(body: Instructions, pieces: Sequence[tuple[Lanes, str]]) -> tuple[Lanes, str]:
     """Concatenate scalars and vectors, the longest first, to one vector, padded with its first lane."""
     filled = sum(kind.width for kind, _ in pieces)
     whole = padded(filled)
@@ -343,6 +343,6 @@ def joined(body: Body, pieces: Sequence[tuple[Lanes, str]]) -> tuple[Lanes, str]
     return whole, result
 
 
-def _shuffled(body: Body, kind: Lanes, a: str, b: str, lanes: Sequence[int], result: Lanes) -> str:
+def _shuffled(body: Instructions, kind: Lanes, a: str, b: str, lanes: Sequence[int], result: Lanes) -> str:
     mask = ", ".join(f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in lanes)
     return body.emit(f"shufflevector {kind.real} {a}, {kind.real} {b}, <{result.width} x i32> <{mask}>")

@@ -30,7 +30,7 @@ class Report:
     flops: int | None = None
 
 
-class Entry(ctypes.Structure):
+class KernelAddresses(ctypes.Structure):
     """Addresses of the code of a kernel, null until it is compiled; builtin functions of `python_call` read them.
 
     A builtin can be created before the kernel that it will call.
@@ -93,7 +93,7 @@ class NativeBackend:
         self._lock = threading.RLock()
         self._libraries: dict[str, compiler.Library] = {}
         self._functions: dict[str, Callable[..., int]] = {}
-        self._entries: list[Entry] = []
+        self._entries: list[KernelAddresses] = []
 
     @property
     def lanes(self) -> int:
@@ -115,7 +115,7 @@ class NativeBackend:
                 self.report.flops = metadata["flops"]
             return self._libraries[kind]
 
-    def connect(self, entry: Entry) -> None:
+    def connect(self, entry: KernelAddresses) -> None:
         """Set this kernel as that of an entry's builtins as soon as it is compiled."""
         with self._lock:
             if entry.owner is not None:
@@ -125,7 +125,7 @@ class NativeBackend:
             for kind in self._libraries:
                 self._fill(entry, kind)
 
-    def _fill(self, entry: Entry, kind: str) -> None:
+    def _fill(self, entry: KernelAddresses, kind: str) -> None:
         library = self._libraries[kind]
         if kind == "batch":
             entry.batch = library.address(batch.ROWS)

@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.jit import compiler
-from ada_dynamics.jit.lowering import Body
-from ada_dynamics.jit.native import Entry, Module, obtain
+from ada_dynamics.jit.lowering import Instructions
+from ada_dynamics.jit.native import KernelAddresses, Module, obtain
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 
@@ -137,7 +137,7 @@ def _identity(owner: Any) -> Any:
 
 def make_builtin(
     signature: Signature,
-    entry: Entry,
+    entry: KernelAddresses,
     general: Callable[..., Any],
     parameters: Sequence[str] | None = None,
     record: type[tuple[Any, ...]] | None = None,
@@ -293,7 +293,7 @@ def _difference_of_fields(fields: dict[str, int]) -> str | None:
 
 
 # --- code -------------------------------------------------------------------------------------------------------------
-class _Code(Body):
+class _Code(Instructions):
     """Instructions that read objects of Python; %context is the context of the builtin."""
 
     def __init__(self) -> None:
@@ -666,8 +666,8 @@ class _Path:
         return code.both(enough, code.is_equal("i64", columns, size))
 
     def entry(self, name: str, kind: str = "ptr") -> str:
-        """Load a field of the kernel's `Entry`."""
-        return self.code.at(self.code.context("entry"), getattr(Entry, name).offset, kind)
+        """Load a field of the kernel's `KernelAddresses`."""
+        return self.code.at(self.code.context("entry"), getattr(KernelAddresses, name).offset, kind)
 
     def run(self, data: list[str], lanes: str) -> None:
         """Create the results, call the kernel, and return the results if the status is 0."""

@@ -41,7 +41,7 @@ from ada_dynamics.jit.expressions import (
     unobserved_inputs,
 )
 from ada_dynamics.jit.fused import fused
-from ada_dynamics.jit.lowering import Body, Lanes, padded
+from ada_dynamics.jit.lowering import Instructions, Lanes, padded
 from ada_dynamics.jit.schedule import critical_first, hungriest_first
 from ada_dynamics.jit.segments import Segments, angles_first
 from ada_dynamics.jit.target import Target
@@ -108,7 +108,7 @@ def parameters(function: Function, *more: str) -> str:
 
 def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> tuple[str, set[Call], set[int]]:
     """Kernel for one state, or for a block of W states whose element i is at i W; functions it calls; vector widths."""
-    body = Body()
+    body = Instructions()
     many = lanes.width > 1
 
     def address(pointer: str, position: int) -> str:
@@ -176,7 +176,7 @@ def guard_flag(emitter: Emitter, guard: Expr) -> str:
     return emitter.body.any_lane(flag, kind)
 
 
-def status_of(body: Body, bad_value: str, failed: str | None) -> str:
+def status_of(body: Instructions, bad_value: str, failed: str | None) -> str:
     """i32: status word of two i1, whether a value is not finite and whether a guard fails."""
     low = body.emit(f"zext i1 {bad_value} to i32")
     if failed is None:
@@ -197,7 +197,7 @@ def result_count(function: Function) -> int:
 
 def _repeat_loop(function: Function) -> str:
     """LaneStore the single kernel `repeats` times over n rows: the loop that benchmarks time from outside."""
-    body = Body()
+    body = Instructions()
     status = body.variable("i32", "0")
     with body.repeat("%repeats"), body.repeat("%n") as k:
         rows = [row_of(body, p, size, k) for p, size in zip(pointers_of(function), sizes_of(function), strict=True)]
@@ -207,7 +207,7 @@ def _repeat_loop(function: Function) -> str:
     return f"{head} {{\n{body}\n}}\n"
 
 
-def row_of(body: Body, pointer: str, size: int, k: str) -> str:
+def row_of(body: Instructions, pointer: str, size: int, k: str) -> str:
     """Address of row k of an array of rows."""
     offset = body.emit(f"mul i64 {k}, {size}")
     return body.emit(f"getelementptr double, ptr {pointer}, i64 {offset}")
@@ -247,7 +247,7 @@ def block_code(function: Function, target: Target, checked: bool) -> Code:
 def _kernel_in_parts(function: Function, target: Target, checked: bool) -> tuple[str, set[Call], set[int]]:
     """Kernel for one state that calls parts. Inputs are copied first, so that an output may alias an input."""
     code = _Parts(function, target, Lanes(1), checked).code()
-    body, split = Body(), len(function.inputs)
+    body, split = Instructions(), len(function.inputs)
     sizes, pointers = sizes_of(function)[:split], pointers_of(function)
     memory, kept = allocate(body, sum(sizes) + code.kept)
     inputs, place = [], body.element(kept, code.kept)
@@ -271,7 +271,7 @@ def _kernel_in_parts(function: Function, target: Target, checked: bool) -> tuple
     return f"{MEMORY_DECLARATIONS}{code.text}{head} {{\n{body}\n}}\n", code.called, code.widths
 
 
-def allocate(body: Body, numbers: int) -> tuple[str, str]:
+def allocate(body: Instructions, numbers: int) -> tuple[str, str]:
     """Allocate heap memory or return NO_MEMORY; the pointer to free, and the first address that is aligned."""
     memory = body.emit(f"call ptr @PyMem_RawMalloc(i64 {8 * numbers + _LINE})")
     body.leave_if(body.emit(f"icmp eq ptr {memory}, null"), str(NO_MEMORY))
@@ -279,7 +279,7 @@ def allocate(body: Body, numbers: int) -> tuple[str, str]:
     return memory, body.emit(f"inttoptr i64 {body.emit(f'and i64 {past}, {-_LINE}')} to ptr")
 
 
-def copy(body: Body, target: str, source: str, numbers: int) -> None:
+def copy(body: Instructions, target: str, source: str, numbers: int) -> None:
     """Copy numbers."""
     body.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {8 * numbers}, i1 false)")
 
@@ -287,7 +287,7 @@ def copy(body: Body, target: str, source: str, numbers: int) -> None:
 class _Parts:
     """Code in segments. Some segments each are a part, a function that fits into the instruction cache.
 
-    One state has one part up to `Limits.registers` operations. The compile time of a longer function is quadratic.
+    One state has one part up to `CodeLimits.registers` operations. The compile time of a longer function is quadratic.
 
     Results and operands of columns are stored as soon as they are computed.
     """
@@ -334,7 +334,7 @@ class _Parts:
 
     def _part(self, segments: range, name: str) -> tuple[str, set[Call]]:
         """Text of a part, and the functions that it calls."""
-        body, lanes = Body(), self.lanes
+        body, lanes = Instructions(), self.lanes
         emitter = Emitter(body, lanes, self.target, lambda x, i: body.load(lanes.real, f"%in_{x}", i * lanes.width))
         watch, failed = NotFinite(body, self.target), list[str]()
         guards = {guard.index for guard in self.function.guards}
@@ -361,7 +361,7 @@ class _Parts:
 
     def _columns_part(self, name: str) -> tuple[str, set[Call], set[int]]:
         """Text of the function that computes all columns, the functions that it calls, and their vector widths."""
-        body = Body()
+        body = Instructions()
         text, called, widths = loop_functions(self.function, self.target, self.lanes)
         places = {x: body.element(_KEPT, i * self.lanes.width) for x, i in self.buffers.items()}
         flags = call_loops(body, self.function, self.lanes, places)

@@ -14,13 +14,13 @@ from itertools import pairwise
 
 from ada_dynamics.expr.graph import CONST, COS, EXTRACT, NEG, SIN, VAR, Expr
 from ada_dynamics.jit.expressions import Emitter, first_angles
-from ada_dynamics.jit.lowering import Body, padded
+from ada_dynamics.jit.lowering import Instructions, padded
 from ada_dynamics.jit.schedule import part_starts
 
 BLOCK = 64  # nodes of a basic block
 
 
-def opaque_false(body: Body, pointer: str) -> str:
+def opaque_false(body: Instructions, pointer: str) -> str:
     """An i1 that is false, as LLVM cannot know: `leave_if` with it ends a basic block."""
     return body.emit(f"icmp eq ptr {pointer}, null")
 

@@ -11,7 +11,7 @@ from ada_dynamics.errors import InputError
 
 
 @dataclass(frozen=True)
-class Limits:
+class CodeLimits:
     """Sizes that bound generated code and its memory.
 
     They choose between one function and parts by the number of operations, not by a measurement at first use, so that
@@ -52,7 +52,7 @@ class Target:
     lanes: int
     fma: bool
     vector_bits: int
-    limits: Limits = field(default_factory=Limits)
+    limits: CodeLimits = field(default_factory=CodeLimits)
 
     @staticmethod
     def host() -> Target:

@@ -31,7 +31,7 @@ from ada_dynamics.expr import (
 )
 from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature, Target
-from ada_dynamics.jit.target import Limits
+from ada_dynamics.jit.target import CodeLimits
 
 
 def host_runs(name: str) -> bool:
@@ -99,7 +99,7 @@ def kernel_of(function: Function, target: str | Target = "host", **options) -> K
 def parts_of(function: Function, target: str | Target = "host", part: int = 20, **options) -> Kernel:
     """Kernel whose codes for one state and for batches are split into parts of so many operations."""
     target = Target.named(target) if isinstance(target, str) else target
-    return kernel_of(function, replace(target, limits=Limits(registers=0, segment=part, part=part)), **options)
+    return kernel_of(function, replace(target, limits=CodeLimits(registers=0, segment=part, part=part)), **options)
 
 
 def close(found, expected, tolerance: float = 1e-14) -> None:

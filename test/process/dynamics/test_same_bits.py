@@ -29,7 +29,7 @@ from ada_dynamics.jit import scalar
 from ada_dynamics.jit.compiler import compile_text
 from ada_dynamics.jit.native import NativeBackend
 from ada_dynamics.jit.signature import Signature
-from ada_dynamics.jit.target import Limits, Target
+from ada_dynamics.jit.target import CodeLimits, Target
 
 STATES = 19  # blocks of eight, of four and of two, and a rest
 # Of the bytes of their accelerations, SHA-256: with fused multiply-adds (AVX2, AVX-512, ARM), and without (SSE2).
@@ -120,7 +120,7 @@ def test_accelerations_have_the_published_bits(name, target):
     assert digest(singly(native, states)) == published
     assert digest(together(native, states)) == published
     if target == "host":
-        parts = backend(name, replace(chosen, limits=Limits(registers=0, segment=300, part=300)))
+        parts = backend(name, replace(chosen, limits=CodeLimits(registers=0, segment=300, part=300)))
         assert digest(singly(parts, states)) == published
         assert digest(together(parts, states)) == published
         assert digest(world(name)[0].forward(*states)) == published

@@ -21,7 +21,7 @@ from ada_dynamics.jit.generic import load_entry
 from ada_dynamics.jit.integrator import compiled_integrators
 from ada_dynamics.jit.scalar import NO_MEMORY
 from ada_dynamics.jit.signature import Signature
-from ada_dynamics.jit.target import Limits
+from ada_dynamics.jit.target import CodeLimits
 
 FUNCTION = mixed()
 
@@ -29,7 +29,7 @@ FUNCTION = mixed()
 def host(lanes: int | None = None, **limits) -> Target:
     """The machine at hand with other limits; LLVM splits vectors that are too wide for it."""
     own = Target.host()
-    return replace(own, lanes=lanes or own.lanes, limits=Limits(**limits))
+    return replace(own, lanes=lanes or own.lanes, limits=CodeLimits(**limits))
 
 
 @pytest.mark.parametrize("size", range(1, 18))
@@ -192,7 +192,7 @@ def test_where_there_is_no_memory_for_the_workspace_the_status_says_so():
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_batches_of_huge_functions_run_state_by_state_with_the_same_bits(order):
     batch = [np.asarray(x, order=order) for x in states(FUNCTION, 23)]
-    huge = kernel_of(FUNCTION, replace(Target.host(), limits=Limits(registers=0, segment=20, huge=0)))
+    huge = kernel_of(FUNCTION, replace(Target.host(), limits=CodeLimits(registers=0, segment=20, huge=0)))
     for found, expected in zip(huge.batch(*batch), kernel_of(FUNCTION).batch(*batch), strict=True):
         assert np.array_equal(found, expected)
 

@@ -23,7 +23,7 @@ from ada_dynamics.expr import (
 )
 from ada_dynamics.jit import GuardError, Target
 from ada_dynamics.jit.expressions import Emitter
-from ada_dynamics.jit.lowering import Body, Lanes
+from ada_dynamics.jit.lowering import Instructions, Lanes
 
 
 def limbs(count: int, steps: int = 3) -> Function:
@@ -99,6 +99,6 @@ def test_a_result_that_is_not_finite_and_a_failing_guard_in_any_lane_are_reporte
 
 
 def test_lanes_of_a_state_are_refused_in_code_for_several_states():
-    emitter = Emitter(Body(), Lanes(8), Target.named("avx512"), lambda name, position: "%x")
+    emitter = Emitter(Instructions(), Lanes(8), Target.named("avx512"), lambda name, position: "%x")
     with pytest.raises(CompileError):
         emitter.emit(limbs(8).nodes())

@@ -13,7 +13,7 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import python_call
-from ada_dynamics.jit.native import Entry
+from ada_dynamics.jit.native import KernelAddresses
 
 PARAMETERS = ("q", "v", "tau", "external")
 
@@ -199,7 +199,7 @@ def test_a_function_made_before_its_kernel_runs_it_once_it_is_compiled_and_outli
     function = square()
     arrays = [array[0] for array in states(function, 1)]
     kernel, general = kernel_of(function), Recorder()
-    entry = Entry(kernel.info().lanes)
+    entry = KernelAddresses(kernel.info().lanes)
     call = python_call.make_builtin(kernel.signature, entry, general)
     assert call(*arrays) == "general"
     kernel.connect(entry)
