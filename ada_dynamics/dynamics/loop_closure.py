@@ -322,7 +322,7 @@ class LoopClosure:
 
     def _refusal(self, status: int, rows: NDArray[np.intp] | None, given: Any) -> AdaError:
         names = ", ".join(dict.fromkeys(self.model.joint_of_position(k) for k in self.places))
-        where = "" if rows is None else f"state {rows[0]} ({len(rows)} states in all): "
+        where = "" if rows is None else f"state {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''}: "
         value = given if rows is None or isinstance(given, Mapping) else np.asarray(given)[rows[0]]
         reason = "the loops cannot be closed with these positions; they are outside of the workspace"
         if status == SINGULAR:

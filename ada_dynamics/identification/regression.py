@@ -19,6 +19,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
 from ada_dynamics.identification.samples import MotionSamples
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import WORLD
 
 _TOGETHER = 512  # states for which regressors of the whole tree are held in memory
 _REFERENCE_POSES = 40
@@ -170,11 +171,23 @@ def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> N
         patterns = [wanted] if isinstance(wanted, str) else list(wanted)
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in available):
-                raise unknown_name("parameter", pattern, available)
+                raise _unknown_parameter(dynamics, pattern, available)
         chosen = {name for name in available if any(fnmatchcase(name, pattern) for pattern in patterns)}
     if not chosen:
         raise invalid("parameters", wanted, "names of parameters, with * and ?, such as 'link_7.*', or None")
     return np.array([k for k, name in enumerate(names) if name in chosen], dtype=np.intp)
+
+
+def _unknown_parameter(dynamics: Dynamics, pattern: str, available: Sequence[str]) -> InputError:
+    """Error for a name without parameters: of a link on a fixed joint, or an unknown one."""
+    model = dynamics.model
+    link, _, kind = pattern.rpartition(".")
+    body = model.tree.frames[link].body if link in model.links else WORLD
+    owner = link if body == WORLD else model.joints[model.tree.bodies[body].name].child
+    if owner == link:
+        return unknown_name("parameter", pattern, available)
+    text = f"link {link!r} is fixed to link {owner!r}, whose parameters include it: use {owner}.{kind}."
+    return InputError(text, link=link, field="parameters", value=pattern, allowed=f"{owner}.{kind}")
 
 
 def _is_default(dynamics: Dynamics, name: str) -> bool:

@@ -160,6 +160,7 @@ def test_a_fit_that_leaves_most_of_the_efforts_is_called_poor(arm: ada.Dynamics)
         ({"v": np.zeros((4, 7))}, ada.InputError, {"field": "v", "value": 4}),
         ({"motion": np.zeros((5, 6))}, ada.InputError, {"field": "q", "value": (5, 6)}),
         ({"parameters": "link_8.mass"}, ada.UnknownNameError, {"field": "parameter", "value": "link_8.mass"}),
+        ({"parameters": "flange.mass"}, ada.InputError, {"link": "flange", "allowed": "link_7.mass"}),
         ({"parameters": []}, ada.InputError, {"field": "parameters"}),
         ({"prior_weight": 0.0}, ada.InputError, {"field": "prior_weight", "value": 0.0}),
         ({"robot": "pa10"}, ada.InputError, {"field": "model", "value": "pa10"}),
