@@ -208,13 +208,21 @@ def _extras(source: Element) -> list[Element]:
         without = element
         if element.tag == "gazebo":
             without = element if "reference" in element.attributes else _without(element, {"joint"})
-            without = _copy(without, [child for child in without.children if child.first(FOLLOWER) is None])
+            without = _copy(without, [child for child in without.children if not _is_modelled(child, source)])
             if not without.children and not without.text:
                 continue
         elif element.tag == "transmission":  # its rotor inertia is the joint's armature
             without = _copy(element, [_without(child, {"drake:rotor_inertia"}) for child in element.children])
         kept.append(without)
     return kept
+
+
+def _is_modelled(plugin: Element, source: Element) -> bool:
+    """Return True if a plugin is a mimic joint or a loop of the model."""
+    if plugin.attributes.get("name", "").endswith("DetachableJoint"):
+        other = plugin.first("child_model")
+        return other is not None and other.text in (source.attributes.get("name"), "__model__")
+    return plugin.first(FOLLOWER) is not None
 
 
 def _without(element: Element, tags: Collection[str]) -> Element:

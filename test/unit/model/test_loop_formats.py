@@ -463,6 +463,8 @@ def test_a_detachable_joint_of_gazebo_is_a_fixed_loop_joint_closed_at_zero():
     (loop,) = model.loops.values()
     assert (loop.kind, loop.parent, loop.child) == ("fixed", "b", "c")
     np.testing.assert_allclose(ada.Dynamics(model).constraints.violation(model.neutral()), 0.0, atol=1e-15)
+    text, loops = render(model, "sidecar").texts.values()
+    assert list(ada.load(text, loops=pytest.importorskip("yaml").safe_load(loops)).loops) == [loop.name]
     inside = detachable("b", "__model__").removeprefix("<gazebo>").removesuffix("</gazebo>").replace(">b<", ">a<", 1)
     (welded,) = ada.load(sdf(inside)).loops.values()
     assert welded.kind == "fixed"
