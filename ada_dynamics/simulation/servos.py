@@ -143,8 +143,7 @@ class ServoBank:
 def _motor_inertias(dynamics: Dynamics, q: Array, v_index: NDArray[np.intp]) -> tuple[Array, Array]:
     """Inertias at each motor through the loops: with the other motors free, and with them at rest.
 
-    The latter include the floating robot on the motor. They are at least those of the branch of the tree where the
-    motors do not determine the motion, because springs and contacts can hold the remaining joints.
+    The latter include a floating robot. Under-actuated, they are at least those of the branch, as springs can hold it.
     """
     model = dynamics.model
     M = dynamics.mass_matrix(q)

@@ -282,10 +282,13 @@ def _no_effort(robot: Description, powerless: list[Joint], out: CheckReport) -> 
     passive = hinges | {joint.name for joint in powerless}
     if robot.loops and robot.actuated is None and passive:
         moving = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.mimic is None]
-        rest = [name for name in moving if name not in passive]
+        joints = [joint for block in robot.root.all("ros2_control") for joint in block.all("joint")]
+        commanded = {joint.attributes.get("name") for joint in joints if joint.first("command_interface")}
+        rest = [name for name in moving if (name in commanded if commanded else name not in passive)]
+        count = sum(name in passive for name in moving)
         message = (
-            f"no motors are named, so all {len(moving)} joints are actuated, although {len(moving) - len(rest)} of "
-            "them have an effort limit of 0 or belong to the massless cross of a universal joint."
+            f"no motors are named, so all {len(moving)} joints are actuated, including {count} with an effort limit of "
+            "0 or on the massless cross of a universal joint."
         )
         fix = (
             f"Name the actuated joints in the file of the loops: `actuated: [{listed(rest) or '...'}]`, or set "

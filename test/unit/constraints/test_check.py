@@ -76,6 +76,8 @@ def test_joints_without_effort_are_reported_first_where_no_motor_is_named_and_ar
     assert [f.code for f in unnamed.warnings] == ["motors-not-named", "no-name"]
     assert "`actuated: [joint_1]`" in unnamed.findings[0].fix
     assert "over-actuated" not in {f.code for f in unnamed.findings}
+    controlled = '<ros2_control><joint name="joint_2"><command_interface name="effort"/></joint></ros2_control></robot>'
+    assert "`actuated: [joint_2]`" in ada.check(text.replace("</robot>", controlled), loops=closed()).findings[0].fix
     named = ada.check(text, loops=closed(actuated=["joint_1"]))
     assert [f.code for f in named.findings] == ["no-name", "redundant"]
     wrong = ada.check(text, loops=closed(actuated=["joint_2"])).warnings
