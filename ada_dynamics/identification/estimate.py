@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -154,18 +153,10 @@ def _solve(
     equations: RegressionEquations, names: Sequence[str], Y: Array, rhs: Array, noise: Array, weight: float
 ) -> Array:
     """Values of the free parameters."""
-    bodies, others, start = _unknowns(equations, names, Y, rhs)
-    known = start.copy()
-    effective = np.array(
-        sorted({int(k) for b in bodies for k in b.columns} | {o.column for o in others}), dtype=np.intp
-    )
-    place = {int(k): i for i, k in enumerate(effective)}
-    bodies = [replace(body, columns=np.array([place[int(k)] for k in body.columns], dtype=np.intp)) for body in bodies]
-    others = [replace(one, column=place[one.column]) for one in others]
+    bodies, others, effective, values = _unknowns(equations, names, Y, rhs)
     rows = (Y[..., effective] / noise[:, None]).reshape(-1, len(effective))
-    target = (rhs / noise).ravel()
-    known[effective] = fit(rows, target, start[effective], bodies, others, weight)
-    return known
+    values[effective] = fit(rows, (rhs / noise).ravel(), values[effective], bodies, others, weight)
+    return values
 
 
 def _noise(Y: Array, rhs: Array, certain: Array) -> Array:
@@ -190,14 +181,15 @@ def _noise(Y: Array, rhs: Array, certain: Array) -> Array:
 
 def _unknowns(
     equations: RegressionEquations, names: Sequence[str], Y: Array, rhs: Array
-) -> tuple[list[BodyParameters], list[PositiveParameter], Array]:
-    """Bodies and other parameters that have an effect, and their initial values."""
+) -> tuple[list[BodyParameters], list[PositiveParameter], list[int], Array]:
+    """Bodies and other parameters that have an effect, their indices among the names, and initial values of all."""
     model, parameters = equations.dynamics.model, equations.dynamics.parameters
     start = np.array([parameters[name] for name in names])
     sizes = np.sqrt(np.mean(np.sum(Y**2, axis=1), axis=0))
     effort = float(np.sqrt(np.mean(np.sum(rhs**2, axis=1)))) or 1.0
     by_owner: dict[str, list[int]] = {}
     others: list[PositiveParameter] = []
+    effective: list[int] = []
     for k, name in enumerate(names):
         owner, _, kind = name.rpartition(".")
         if kind in INERTIAL:
@@ -205,7 +197,8 @@ def _unknowns(
         elif sizes[k] > 0.0:
             whole = effort / float(sizes[k])
             start[k] = start[k] if start[k] > 0.0 else _SMALL * whole
-            others.append(PositiveParameter(k, float(start[k]), whole))
+            others.append(PositiveParameter(len(effective), float(start[k]), whole))
+            effective.append(k)
     bodies, length = [], characteristic_length(model)
     cloud = model.total_mass * np.diag([*[length**2] * 3, 1.0])
     for link, columns in by_owner.items():
@@ -216,9 +209,11 @@ def _unknowns(
         prior = regularize(pseudo_inertia(values), model.total_mass, length)
         start[columns] = inertial_parameters(prior)[which]
         values[which] = 0.0
-        body = BodyParameters(np.array(columns, dtype=np.intp), which, pseudo_inertia(values), prior, cloud)
-        if np.linalg.eigvalsh(body.matrix(start))[0] <= 0.0:
+        effective += columns
+        own = np.arange(len(effective) - len(columns), len(effective))
+        body = BodyParameters(own, which, pseudo_inertia(values), prior, cloud)
+        if np.linalg.eigvalsh(body.matrix(start[effective]))[0] <= 0.0:
             text = f"link {link!r}: the fixed parameters make it physically inconsistent. Free all of {link}.*"
             raise InputError(text, link=link, field="parameters", allowed=f"{link}.*")
         bodies.append(body)
-    return bodies, others, start
+    return bodies, others, effective, start

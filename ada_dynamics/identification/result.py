@@ -228,7 +228,8 @@ def _links(model: Model, carried: str, was: Array, now: Array) -> dict[str, Link
     """Links of a body with modified parameters."""
     link = model.links[carried]
     mass, com, inertia = _central(_about_origin(link) + now - was)
-    if mass > 0.0 and _is_body(inertia):
+    moments = np.linalg.eigvalsh(inertia)
+    if mass > 0.0 and moments[0] >= 0.0 and moments[0] + moments[1] >= moments[2]:
         return {carried: replace(link, mass=mass, com=com, inertia=inertia, has_inertial=True)}
     mass, com, inertia = _central(now)
     empty: Any = {"mass": 0.0, "com": np.zeros(3), "inertia": np.zeros((3, 3)), "has_inertial": False}
@@ -258,8 +259,3 @@ def _central(values: Array) -> tuple[float, Array, Array]:
     xx, xy, xz, yy, yz, zz = values[4:]
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return mass, c, I - point_inertia(mass, c)
-
-
-def _is_body(inertia: Array) -> bool:
-    moments = np.linalg.eigvalsh(inertia)
-    return bool(moments[0] >= 0.0 and moments[0] + moments[1] >= moments[2])

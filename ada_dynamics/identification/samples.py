@@ -147,7 +147,20 @@ def motion_samples(
     """States of a motion as accepted by `identify`."""
     if isinstance(motion, Log):
         return _log_samples(model, motion, window)
-    return _state_samples(model, motion, v, a, tau)
+    rows = [_rows("q", motion, model.nq)]
+    for name, given in (("v", v), ("a", a), ("tau", tau)):
+        if given is None:
+            raise WrongTypeError(f"{name} is missing: give q, v, a and tau of all states, or a Log.", field=name)
+        rows.append(_rows(name, given, model.nv))
+        if len(rows[-1]) != len(rows[0]):
+            raise invalid(name, len(rows[-1]), f"{len(rows[0])}, as that of q", "number of rows of ")
+    for name, values in zip(("q", "v", "a", "tau"), rows, strict=True):
+        if not np.isfinite(values).all():
+            row = int(np.argwhere(~np.isfinite(values))[0][0])
+            raise InputError(f"{name} is not finite in row {row}.", field=name, value=row, allowed="finite numbers")
+    motor_efforts(model, rows[3])
+    times = np.arange(float(len(rows[0])))
+    return MotionSamples(times, rows[0], rows[1], rows[2], rows[3], np.zeros_like(times))
 
 
 def _log_samples(model: Model, log: Log, window: float) -> MotionSamples:
@@ -180,27 +193,6 @@ def _centred_efforts(log: Log) -> Array:
         return log.tau
     before = np.concatenate([log.tau[:1], log.tau[:-1]])
     return np.asarray(0.5 * (before + log.tau))
-
-
-def _state_samples(
-    model: Model, q: ArrayLike, v: ArrayLike | None, a: ArrayLike | None, tau: ArrayLike | None
-) -> MotionSamples:
-    """States given by a caller."""
-    rows = [_rows("q", q, model.nq)]
-    for name, given in (("v", v), ("a", a), ("tau", tau)):
-        if given is None:
-            raise WrongTypeError(f"{name} is missing: give q, v, a and tau of all states, or a Log.", field=name)
-        rows.append(_rows(name, given, model.nv))
-        if len(rows[-1]) != len(rows[0]):
-            raise invalid(name, len(rows[-1]), f"{len(rows[0])}, as that of q", "number of rows of ")
-    for name, values in zip(("q", "v", "a", "tau"), rows, strict=True):
-        if not np.isfinite(values).all():
-            row = int(np.argwhere(~np.isfinite(values))[0][0])
-            raise InputError(f"{name} is not finite in row {row}.", field=name, value=row, allowed="finite numbers")
-    motor_efforts(model, rows[3])
-    positions, velocities, accelerations, efforts = rows
-    times = np.arange(float(len(positions)))
-    return MotionSamples(times, positions, velocities, accelerations, efforts, np.zeros_like(times))
 
 
 def motor_efforts(model: Model, tau: Array) -> Array:
