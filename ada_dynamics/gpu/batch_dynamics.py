@@ -199,7 +199,9 @@ class DeviceDynamics(Dynamics):
         if external:
             arrays["wrenches"] = flat_wrenches(self.model, self._tree, external)
         is_dense_only = closed is not None and closed.plans.is_dense_only
-        if is_dense_only or not (is_on_device or _is_batch(arrays)):
+        lengths = {len(x) for x in arrays.values() if isinstance(x, np.ndarray) and x.ndim == 2}
+        is_batch = is_on_device or (len(lengths) == 1 and 0 not in lengths)
+        if is_dense_only or not is_batch:
             return on_cpu(*values.values(), external=external)  # raises for batches of different lengths
         if is_on_device:
             dtypes = {x.dtype for x in arrays.values() if isinstance(x, ArrayView)}
@@ -209,8 +211,8 @@ class DeviceDynamics(Dynamics):
             dtypes = {x.dtype if isinstance(x, np.ndarray) else np.dtype(float) for x in values.values()}
         kernel = self.thread_kernel(name, bool(external), 32 if dtypes == {np.dtype(np.float32)} else 64)
         if closed is not None and name not in self._seen:
-            lengths = [x.shape[0] for x in arrays.values() if len(x.shape) == 2] or [1]
-            few = range(min(CHECKED_STATES, *lengths))
+            states = [x.shape[0] for x in arrays.values() if len(x.shape) == 2] or [1]
+            few = range(min(CHECKED_STATES, *states))
             self._look_once(name, *(_rows(self._on_host(arrays[key]), few) for key in ("q", "v")))
         result: Any
         if is_on_device:
@@ -240,12 +242,6 @@ class DeviceDynamics(Dynamics):
         if len(found.shape) not in (1, 2) or found.shape[-1] != size:
             raise invalid(name, found.shape, f"({size},), or (N, {size}) for a batch of N states", "shape of ")
         return found
-
-
-def _is_batch(arrays: Mapping[str, Any]) -> bool:
-    """Return True if there is a batch, and all batches have the same nonzero length."""
-    lengths = {len(x) for x in arrays.values() if x.ndim == 2}
-    return len(lengths) == 1 and 0 not in lengths
 
 
 def _rows(x: Array, rows: Any) -> Array:

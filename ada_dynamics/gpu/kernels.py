@@ -68,16 +68,13 @@ class ThreadKernel:
     def ptx(self, capability: int) -> str:
         """PTX for a compute capability (90 for 9.0), for inspection without a device."""
         target = Target.gpu(capability)
-        return compile_text(self._module(self.trace(), target), target, level=0).decode()
+        return compile_text(threads_module(self.trace(), target, self.bits, self._over), target, level=0).decode()
 
     def _compiled_module(self) -> Module:
         function = self.trace()
         self.signature.expect(function)
-        text = self._module(function, self.device.target)
+        text = threads_module(function, self.device.target, self.bits, self._over)
         return Module(text, {"kernel": function.name, "flops": cost(function).flops})
-
-    def _module(self, function: Function, target: Target) -> str:
-        return threads_module(function, target, self.bits, self._over)
 
     def loaded(self) -> Any:
         """The kernel, loaded on its device."""

@@ -126,22 +126,16 @@ def limb_cuts(tree: Tree) -> tuple[int, ...]:
     return tuple(sorted(several))
 
 
-def grounded_cuts(tree: Tree, size: int) -> tuple[int, ...]:
-    """One sub-chain of the first `size` links from the base, and single links beyond it.
-
-    A floating sub-chain costs six more velocities.
-    """
-    return tuple(b.index for b in tree.bodies if len(tree.ancestry(b.index)) > size)
-
-
 def candidates(tree: Tree) -> list[tuple[int, ...]]:
     """Candidate cuts: none, at the limbs, sub-chains of equal size, or all joints beyond the first sub-chain."""
-    depth = max(len(tree.ancestry(body.index)) for body in tree.bodies)
+    depths = {body.index: len(tree.ancestry(body.index)) for body in tree.bodies}
     limbs = limb_cuts(tree)
     found = [(), limbs]
-    for size in (size for size in SIZES if size < depth):
+    for size in (size for size in SIZES if size < max(depths.values())):
         uniform = uniform_cuts(tree, size)
-        found += [uniform, tuple(sorted({*uniform, *limbs})), grounded_cuts(tree, size)]
+        # one sub-chain at the base and single links beyond it: a floating sub-chain costs six more velocities
+        grounded = tuple(i for i, depth in depths.items() if depth > size)
+        found += [uniform, tuple(sorted({*uniform, *limbs})), grounded]
     return list(dict.fromkeys(found))
 
 
