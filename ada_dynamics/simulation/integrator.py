@@ -442,7 +442,8 @@ class Integrator(KernelExecutor):
             problems = self.system.model.position_problems(q)
             if problems:
                 return self._error(x, t, "; ".join(problems))
-        other = "" if self.method.is_direct else " or integrator='semi_implicit'"
+        adaptive = "" if self.method.is_adaptive else ", integrator='dop853' near singular configurations,"
+        other = "" if self.method.is_direct else f"{adaptive} or integrator='semi_implicit'"
         advice = f"velocity or the stiffest spring, contact or controller; use a shorter one{other}."
         return self._error(x, t, why.rstrip("."), f" The step may be too long for this {advice}")
 
