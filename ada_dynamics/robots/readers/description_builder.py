@@ -79,20 +79,27 @@ def zero_poses(joints: Iterable[Joint]) -> dict[str, Pose]:
 
 
 def read_actuated(robot: Description, attribute: str, sink: Sink) -> None:
-    """Read the extension `attribute`="false" of a <joint> without a motor; mimic joints must be known."""
+    """Read the extension `attribute` of a <joint>: "false" without a motor, or the number of its motor.
+
+    Mimic joints must be known.
+    """
     passive: set[str] = set()
+    numbers: dict[str, int] = {}
     owners: dict[int, Joint] = {}  # the first joint of each element; fixed joints of massless links follow it
     for joint in robot.joints:
         owners.setdefault(id(joint.element), joint)
     for joint in owners.values():
-        written = joint.element.attributes.get(attribute, "true")
-        if written.strip().lower() == "false":
+        written = joint.element.attributes.get(attribute, "true").strip().lower()
+        if written == "false":
             passive.add(joint.name)
-        elif written.strip().lower() != "true":
-            message = f"{attribute}={written[:40]!r} is neither true nor false."
-            sink(Problem("actuated", joint.line, joint.where, message, "Allowed: true, false."))
-    if passive:
+        elif written.isdecimal():
+            numbers[joint.name] = int(written)
+        elif written != "true":
+            message = f"{attribute}={written[:40]!r} is neither true nor false, nor the number of a motor."
+            sink(Problem("actuated", joint.line, joint.where, message, "Allowed: true, false, 1, 2, ..."))
+    if passive or numbers:
         moving = [j for j in robot.joints if j.kind != "fixed" and j.mimic is None and j.name not in passive]
+        moving = sorted(moving, key=lambda j: numbers.get(j.name, 0))
         robot.actuated = [LocatedName(j.name, robot.file, j.line) for j in moving]
 
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -74,6 +75,13 @@ class Draft:
     def names_actuated(self) -> bool:
         """True if some joints have no motor."""
         return self.model.actuated != tuple(self.model.joint_names)
+
+    @cached_property
+    def motor_numbers(self) -> dict[str, int]:
+        """Numbers of the motors, from 1, if their order is not that of the joints."""
+        numbers = {name: i for i, name in enumerate(self.model.actuated, 1)}
+        ordered = tuple(name for name in self.model.joints if name in numbers) == self.model.actuated
+        return {} if ordered else numbers
 
     def is_passive(self, joint: Joint) -> bool:
         """True if a movable joint has no motor."""

@@ -118,6 +118,8 @@ def _joint(joint: Joint, draft: Draft, before: Element | None) -> Element:
         draft.notes.append(f"joint {joint.name!r} is {joint.kind}; tools for URDF 1.0 read it as floating.")
     if draft.is_passive(joint):
         attributes["actuated"] = "false"
+    elif joint.name in draft.motor_numbers:
+        attributes["actuated"] = str(draft.motor_numbers[joint.name])
     children = [
         make("parent", {"link": joint.parent}),
         make("child", {"link": joint.child}),

@@ -317,5 +317,5 @@ def _says_all(text: str, model: Model) -> bool:
         all(joint.kind in STANDARD for joint in alone.joints.values())
         and alone.loop_names == model.loop_names
         and [*floating, *alone.joints] == list(model.joints)
-        and set(alone.actuated) == {name for name in model.actuated if name not in floating}
+        and alone.actuated == tuple(name for name in model.actuated if name not in floating)
     )

@@ -241,6 +241,10 @@ def test_loops_and_motors_of_a_sidecar_are_in_the_published_description(name, tm
     assert read.loop_names == model.loop_names
     assert read.actuated == model.actuated
     assert read.joint_names == split_universals(model).joint_names
+    text, loops = render(model, "sidecar").texts.values()
+    motors = list(reversed(model.actuated))  # the order of a robot file is that of its joints
+    reversed_motors = ada.load(text, loops={**pytest.importorskip("yaml").safe_load(loops), "actuated": motors})
+    assert ada.load(description(reversed_motors)).actuated == tuple(motors)
 
 
 @pytest.mark.parametrize(("name", "base"), [("five_bar", "fixed"), ("khr1", "fixed"), ("khr1", "floating")])
