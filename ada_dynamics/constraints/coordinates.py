@@ -129,10 +129,9 @@ class CoordinateSets:
         return len(chosen) - rank
 
     def _count(self, chosen: Sequence[int], what: str) -> str:
-        return (
-            f"the {len(chosen)} velocities of the {what} of model {self.model.name!r} ({self._labels(chosen)}) do not "
-            "determine its motion"
-        )
+        subject, verb = ("the velocity", "does") if len(chosen) == 1 else (f"the {len(chosen)} velocities", "do")
+        whose = f"{what} of model {self.model.name!r} ({self._labels(chosen)})"
+        return f"{subject} of the {whose} {verb} not determine its motion"
 
     def refuse_singular(self, found: NullSpace, chosen: Sequence[int], state: int | None) -> None:
         """Raise if the chosen velocities do not determine the motion in one configuration, or one state of a batch."""

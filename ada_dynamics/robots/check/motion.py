@@ -10,9 +10,12 @@ import numpy as np
 
 from ada_dynamics.algorithms.crba import composite_inertias, mass_matrix
 from ada_dynamics.algorithms.kinematics import transforms
+from ada_dynamics.algorithms.rnea import gravity_efforts
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closure import initial_configuration
+from ada_dynamics.constraints.coordinates import motor_efforts, null_space
 from ada_dynamics.constraints.report import LARGEST, ConstraintReport, constraint_report
-from ada_dynamics.errors import ModelError
+from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.check.parts import crosses
@@ -47,6 +50,27 @@ def check_motion(model: Model, robot: Description, guess: Array | None, out: Che
         elif name not in crossing:
             message = "no inertia resists its motion in the spanning tree; the loop constraints determine it."
             out.add("held-by-loops", "note", where, message, "", line)
+    if model.floating_joint is None and model.nv <= _FACTORIZED:
+        _check_weight(model, facts, out)
+
+
+def _check_weight(model: Model, facts: ConstraintReport | None, out: CheckReport) -> None:
+    """Report motors that cannot hold the robot at rest in its initial configuration."""
+    q = np.asarray(initial_configuration(model, None) if facts is None else facts.q)
+    efforts = np.array(gravity_efforts(model.tree, q.tolist()), dtype=np.float64)
+    if facts is not None:
+        constraints = facts.analysis.constraints
+        J = constraints.jacobian(q) / constraints.weights[:, None]
+        try:
+            efforts = motor_efforts(model, null_space(J, facts.analysis.mobility).basis(), efforts)
+        except InputError:  # under-actuated, which is a finding of its own
+            return
+    needed = {name: float(np.max(np.abs(efforts[model.v_index(name)]))) for name in model.actuated}
+    limits = {name: model.joints[name].limits.effort for name in needed}
+    weak = [f"{name} {needed[name]:.3g} of {limits[name]:g}" for name in needed if needed[name] > limits[name] > 0.0]
+    if weak:
+        message = f"its motors cannot hold its weight in the initial configuration: {listed(weak)} [N m, N]."
+        out.add("weak-motors", "warning", f"robot {model.name!r}", message, "Correct the effort limits or the masses.")
 
 
 def _unresisted(model: Model) -> list[str]:

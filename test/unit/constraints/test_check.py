@@ -168,6 +168,13 @@ def test_a_locked_joint_that_does_not_exist_is_an_error_with_its_line():
     assert "'ball_x'" in error.message
 
 
+def test_motors_that_cannot_hold_the_weight_are_named():
+    text = urdf(rssr())
+    found = findings(NO_EFFORT.sub("0.01", text), loops={"locked": ["ball_x"]})
+    assert found["weak-motors"].severity == "warning" and "crank" in found["weak-motors"].message
+    assert "weak-motors" not in findings(text, loops={"locked": ["ball_x"]})
+
+
 def test_motors_that_drive_nothing_are_found_by_rank_and_not_by_their_number():
     robot = Builder("two").link("base")
     for i, parent in ((1, "base"), (2, "link_1"), (3, "link_2"), (4, "base")):
