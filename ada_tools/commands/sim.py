@@ -164,8 +164,7 @@ def _check_outputs(options: argparse.Namespace, model: Model) -> None:
 def _live(sim: Simulation, options: argparse.Namespace, words: str) -> int:
     from ada_tools.browser.live import live
 
-    ground = None if sim.contact is None else 0.0
-    live(sim, ground=ground, on_start=lambda _: print(words), **page_options(options))  # words of a started page only
+    live(sim, on_start=lambda _: print(words), **page_options(options))  # words of a started page only
     return 0
 
 
