@@ -51,7 +51,8 @@ class Motors:
         undriven: a joint that can move while actuators and springs are at rest; "" if there is none, or if the base
             floats.
         idle_rotations: if all undriven motions are rotations of single links while all other links are at rest, such as
-            those of a rod about the line through its two ball joints: the link and the joint that moves most, by link.
+            those of a rod about the line through its two ball joints: by link, its joint with one velocity that moves
+            most, or "" without such a joint.
     """
 
     joints: tuple[str, ...]
@@ -172,7 +173,7 @@ def _undriven(model: Model, motions: Sequence[Array], motors: Sequence[str]) -> 
 
 
 def _idle_rotations(model: Model, configurations: Sequence[Array], undriven: Sequence[Array]) -> dict[str, str]:
-    """Joint that moves most in the motion of each link that can move alone; empty if there are other motions."""
+    """Joint to fix for each link that can move alone (see `Motors`); empty if there are other motions."""
     tree, shares = model.tree, dict[int, Array]()
     groups = _rigid_groups(model, undriven[0])
     for q, motions in zip(configurations, undriven, strict=True):
@@ -186,8 +187,12 @@ def _idle_rotations(model: Model, configurations: Sequence[Array], undriven: Seq
                 shares[group] = np.minimum(shares.get(group, np.inf), share / np.max(share))
     if len(shares) != undriven[0].shape[1]:
         return {}
-    joints = {model.joints[tree.bodies[group].name].child: int(np.argmax(share)) for group, share in shares.items()}
-    return {link: model.joint_of_velocity(k) for link, k in joints.items()}
+    found: dict[str, str] = {}
+    for group, share in shares.items():
+        names = [model.joint_of_velocity(k) for k in np.argsort(-share) if share[k] > _IMMOBILE]
+        single = [name for name in names if model.joints[name].nv == 1]
+        found[model.joints[tree.bodies[group].name].child] = single[0] if single else ""
+    return found
 
 
 def _rigid_groups(model: Model, motions: Array) -> dict[int, int]:

@@ -186,13 +186,15 @@ def _check_motors(facts: ConstraintReport, robot: Description, findings: _LoopFi
     motors, model = facts.motors, facts.analysis.constraints.model
     where = f"robot {model.name!r}"
     if motors.idle_rotations:
-        links, joints = list(motors.idle_rotations), list(motors.idle_rotations.values())
+        links, joints = list(motors.idle_rotations), [name for name in motors.idle_rotations.values() if name]
         message = (
             f"idle rotation: the motors ({listed(motors.joints)}) drive all motions except rotations of link"
             f"{'s' if len(links) > 1 else ''} {listed(links, repr)} alone, such as that of a rod about the line through"
             " its two ball joints. Inverse dynamics and controllers need a motion that the motors determine."
         )
-        fix = f"Fix one joint of each link: `locked: [{', '.join(joints)}]` in the file of the loops."
+        fix = "Make one of the two ball joints universal."
+        if len(joints) == len(links):
+            fix = f"Fix one joint of each link: `locked: [{', '.join(joints)}]` in the file of the loops."
         findings.add("idle-rotation", "warning", model.loop_names, message, fix, where)
     elif motors.undriven:
         message = (

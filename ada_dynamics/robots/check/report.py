@@ -114,7 +114,7 @@ def _together(findings: Sequence[CheckFinding]) -> list[CheckFinding]:
     for finding in findings:
         alike.setdefault((finding.code, finding.message, finding.fix), []).append(finding)
     return [
-        replace(same[0], where=listed([f.where for f in same]) + (f" ({len(same)})" if len(same) > 1 else ""))
+        replace(same[0], where=listed([f.where for f in same]) + (f", {len(same)} in all" if len(same) > 1 else ""))
         for same in alike.values()
     ]
 

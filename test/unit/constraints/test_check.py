@@ -121,17 +121,20 @@ def test_massless_crosses_of_a_rod_are_right_whether_tree_joints_or_a_loop_joint
     assert report.findings == []
 
 
-def rssr():
+def rssr(ball="three hinges"):
     """A crank and a rocker on parallel axes, joined by a rod with ball joints at both ends (RSSR)."""
     robot = Builder("rssr").link("base")
     for name, place in (("crank", (0, 0, 0)), ("rocker", (1.0, 0.3, 0))):
         robot.link(name, 1.0, (0.1, 0, 0), (1e-2, 2e-2, 2e-2))
         robot.joint(name, "revolute", "base", name, place, axis=(0, 1, 0))
-    robot.link("x").joint("ball_x", "revolute", "crank", "x", (0.3, 0, 0), axis=(1, 0, 0))
-    robot.link("y").joint("ball_y", "revolute", "x", "y", axis=(0, 1, 0))
     robot.link("rod", 1.0, (0.5, 0.02, 0), (0.01, 0.1, 0.1))
-    robot.joint("ball_z", "revolute", "y", "rod", axis=(0, 0, 1))
-    robot.loop("ball", "spherical", "rod", "rocker", (1.1, 0, 0), child_xyz=(0, 0, 0.5))
+    if ball == "spherical":
+        robot.joint("ball", "spherical", "crank", "rod", (0.3, 0, 0))
+    else:
+        robot.link("x").joint("ball_x", "revolute", "crank", "x", (0.3, 0, 0), axis=(1, 0, 0))
+        robot.link("y").joint("ball_y", "revolute", "x", "y", axis=(0, 1, 0))
+        robot.joint("ball_z", "revolute", "y", "rod", axis=(0, 0, 1))
+    robot.loop("end", "spherical", "rod", "rocker", (1.1, 0, 0), child_xyz=(0, 0, 0.5))
     return robot.actuated(["crank"]).build()
 
 
@@ -156,6 +159,12 @@ def test_a_rod_that_can_rotate_about_itself_is_named_with_the_joint_to_lock():
     points = [pose[:3, 3] + arm for pose, arm in zip(places, arms, strict=True)]
     first, second = (V[:3] + np.cross(V[3:], arm) for V, arm in zip(ends, arms, strict=True))
     assert (first - second) @ (points[1] - points[0]) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_ball_joint_of_the_tree_is_not_named_as_a_joint_to_lock():
+    found = findings(urdf(rssr("spherical")))["idle-rotation"]
+    assert "'rod'" in found.message
+    assert "locked" not in found.fix
 
 
 def test_motions_of_several_links_are_no_idle_rotations():
