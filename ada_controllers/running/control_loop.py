@@ -13,6 +13,7 @@ states, so that neither late wake-ups nor slow simulations change their results.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -28,6 +29,8 @@ from ada_controllers.state import ActivationRefused, JointPath, Reference, Refer
 from ada_dynamics.errors import AdaError, InputError
 from ada_robot.contract import Command
 from ada_robot.settings import setting
+
+_log = logging.getLogger(__name__)
 
 _STALL_SHARE = 0.25  # maximum share of state_timeout that one step without a state adds
 HOLD, RELEASE, SILENT = "hold", "release", "silent"
@@ -389,6 +392,7 @@ class ControlLoop:
             except AdaError as problem:
                 self.refuse("control law", str(problem))
             except Exception as problem:  # send a safe command after any error of a law
+                _log.exception("%s failed", self.controller.NAME)
                 return self.deactivate(f"{self.controller.NAME} failed: {type(problem).__name__}: {problem}")
             else:
                 self._silence = 0.0

@@ -166,9 +166,9 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
     except MeshError:
         raise
     except ImportError:  # trimesh does not depend on its Collada reader
-        wanted = "pycollada" if suffix == ".dae" else "what trimesh reads it with"
+        wanted = "pycollada" if suffix == ".dae" else "a package with which trimesh reads this format"
         raise MeshError(f"needs {wanted}: {how_to_install('view')}") from None
-    except Exception as problem:  # its readers raise various errors
+    except Exception as problem:  # trimesh's readers raise various errors
         raise MeshError(f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}") from None
 
 
@@ -320,7 +320,8 @@ def _bounded_texture(image: Any) -> Any:
         image.load()
         if max(image.size) > _LARGEST_TEXTURE:
             image.thumbnail((_LARGEST_TEXTURE, _LARGEST_TEXTURE))
-    except Exception:  # a broken image; the mesh is used without it
+    except Exception as problem:  # Pillow's readers raise various errors; the mesh is drawn without the texture
+        _LOG.warning("a texture of a mesh cannot be read: %s: %s", type(problem).__name__, problem)
         return None
     return image
 

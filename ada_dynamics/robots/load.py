@@ -179,7 +179,7 @@ def _described(name: str) -> Path:
         raise unknown_name(f"robot of {_DESCRIPTIONS}", name, names)
     try:
         module = importlib.import_module(f"{_DESCRIPTIONS}.{name}")
-    except Exception as problem:  # of git or of its Python package, such as without a network
+    except Exception as problem:  # any error of git or of the package, such as a missing network
         message = f"{_DESCRIPTIONS} cannot provide {name}: {problem}. The first use downloads the robot by git."
         raise ModelError(message, **facts) from problem
     for kind in ("URDF_PATH", "MJCF_PATH"):

@@ -200,6 +200,8 @@ class Connection:
                 look()
             except Exception as problem:
                 problems.append(problem)
+        for other in problems[1:]:  # the node logs the one that is raised
+            self._node.get_logger().error(f"{type(other).__name__}: {other}", throttle_duration_sec=1.0)
         if problems:
             raise problems[0]
 

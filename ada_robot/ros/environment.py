@@ -127,7 +127,7 @@ def _how_to_get_it() -> str:
 def _import_problem() -> str | None:
     try:
         importlib.import_module("rclpy")
-    except Exception as problem:
+    except Exception as problem:  # a shared library that does not load can raise other errors than ImportError
         text = " ".join(str(problem).split())
         if wheels_version() is not None and MARK in os.environ:
             return (

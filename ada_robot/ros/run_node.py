@@ -146,14 +146,14 @@ def _run(node: Any, name: str, signals: _Signals) -> int:
     deadline = SYSTEM_CLOCK() + _LAST_CALLBACK
     executor.shutdown(_LAST_CALLBACK)
     thread.join(max(0.0, deadline - SYSTEM_CLOCK()))
-    try:
-        getattr(node, "close", bool)()
-        node.destroy_node()
-    except Exception as problem:
-        if rclpy.ok():
-            problems.append(problem)
-    problems += failure()
-    return _failure(name, problems[0]) if problems else CLEAN
+    for end in (getattr(node, "close", bool), node.destroy_node):
+        try:
+            end()
+        except Exception as problem:
+            if rclpy.ok() or isinstance(problem, AdaError):  # after a shutdown, rclpy may raise because of it
+                problems.append(problem)
+    different = dict.fromkeys([*problems, *failure()])
+    return max((_failure(name, problem) for problem in different), default=CLEAN)
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, ending: threading.Event) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import math
 import os
 import re
@@ -26,6 +27,8 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.resources import how_to_install
 from ada_tools.browser.access_control import VARIABLE, AccessControl
+
+_LOG = logging.getLogger(__name__)
 
 HOST, PORT = "127.0.0.1", 8080
 RATE = 30.0  # frames per second
@@ -285,6 +288,7 @@ class Page:
             try:
                 self.run(tick)
             except Exception as problem:
+                _LOG.exception("the page has stopped")
                 self.failure = problem
 
         # A daemon thread never keeps the process alive.
