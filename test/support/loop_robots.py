@@ -9,12 +9,12 @@ from random_trees import constants, random_tree, states_of
 
 from ada_dynamics import Dynamics, close_loops, load
 from ada_dynamics.model import Builder, Limits, Mimic, Model
-from ada_dynamics.model.joints import LOOP_KINDS, SPRUNG
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.catalogue import start_of
 
 TREE_KINDS = ("revolute", "continuous", "prismatic", "fixed", "spherical", "universal", "cylindrical", "planar")
-WITHOUT_AXIS = ("spherical", "fixed")
+WITHOUT_AXIS = tuple(kind for kind, cls in JOINT_TYPES.items() if not cls.axes)
 # Rounding of a rotation that goes through Euler angles or a quaternion and back: a few units in the last place.
 ROUNDING = 4e-15
 
