@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ada_dynamics.errors import InputError
@@ -56,7 +57,11 @@ class Target:
 
     @staticmethod
     def host() -> Target:
-        """Target of the host."""
+        """Target of this process: the host, or the more common processor that $ADA_TARGET names.
+
+        Raises:
+            InputError: there is no such name, or the host lacks its instructions.
+        """
         return _host()
 
     @staticmethod
@@ -120,4 +125,12 @@ def _host() -> Target:
     has = {name for name, present in features.items() if present}
     bits = 512 if {"avx512f", "avx512vl", "avx512dq"} <= has else 256 if "avx2" in has else 128
     fma = "fma" in has or platform.machine().lower() in ("aarch64", "arm64")
-    return Target(llvm.get_host_cpu_name(), features.flatten(), "", bits // 64, fma, bits)
+    host = Target(llvm.get_host_cpu_name(), features.flatten(), "", bits // 64, fma, bits)
+    name = os.environ.get("ADA_TARGET") or "host"
+    if name == "host":
+        return host
+    chosen = Target.named(name)
+    is_other = chosen.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]
+    if is_other or chosen.vector_bits > bits or chosen.fma > fma:
+        raise InputError(f"ADA_TARGET={name}: {host.cpu} lacks these instructions; unset it", field="ADA_TARGET")
+    return replace(chosen, triple="")

@@ -177,15 +177,15 @@ def constants(name: str) -> str:
     return digest(np.array(found, dtype=float))
 
 
-def elsewhere(tmp_path: Path, code: str) -> dict[str, str]:
-    """Pairs of words that code prints in a process for an older processor: numpy's loops, and LAPACK."""
+def elsewhere(tmp_path: Path, code: str, target: str = "host") -> dict[str, str]:
+    """Pairs of words that code prints in a process for an older processor: numpy's loops, LAPACK, and kernels."""
     known = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     others = {"ADA_CACHE_DIR": str(tmp_path), "PYTHONHASHSEED": "7", "OPENBLAS_CORETYPE": "Prescott"}
     others |= {"NPY_DISABLE_CPU_FEATURES": " ".join(known)} if known else {}
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])  # noqa: PTH120
     run = subprocess.run(
         [sys.executable, "-c", f"import sys\nsys.path[:0] = {sys.path!r}\n{textwrap.dedent(code)}"],
-        env={**os.environ, **others, "PYTHONPATH": path},
+        env={**os.environ, **others, "PYTHONPATH": path, "ADA_TARGET": target},
         capture_output=True,
         text=True,
     )
@@ -193,7 +193,10 @@ def elsewhere(tmp_path: Path, code: str) -> dict[str, str]:
     return dict(line.split() for line in run.stdout.splitlines())
 
 
-def test_another_process_gives_the_same_bits(tmp_path):
+@pytest.mark.parametrize("target", ["host", "avx2", "sse2"])
+def test_another_process_gives_the_same_bits(target, tmp_path):
+    if target != "host" and not runs_here(target):
+        pytest.skip(f"this processor has no {target}")
     found = elsewhere(
         tmp_path,
         """
@@ -202,8 +205,9 @@ def test_another_process_gives_the_same_bits(tmp_path):
             dynamics, states = here.world(name)
             print(name, here.digest(dynamics.forward(*states)))
         """,
+        target,
     )
-    assert found == (FUSED if Target.host().fma else PLAIN)
+    assert found == (FUSED if Target.named(target).fma else PLAIN)
 
 
 def test_robots_of_the_catalogue_have_the_same_constants_on_another_processor(tmp_path):
