@@ -19,6 +19,7 @@ from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.lowering import Instructions, Lanes, packed
 from ada_dynamics.jit.scalar import (
     SINGLE,
+    WIDE_BLOCK,
     Code,
     block_code,
     parameters,
@@ -216,8 +217,6 @@ def _shuffle(body: Instructions, kind: str, a: str, b: str, lanes: Sequence[int]
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
-WIDE = 512  # results of a state above which a block of W states exceeds the first-level cache: states one by one
-
 ROWS = "kernel_rows"
 COLUMNS = "kernel_columns"
 _CHECK = "inputs_bad"
@@ -259,12 +258,13 @@ def module(function: Function, target: Target, checked: bool = True) -> str:
 
 def effort(function: Function, target: Target) -> int:
     """Effort of the code generator for a batch module (see `compiler.compile_text`)."""
-    return scalar.effort(function, target) if result_count(function) > WIDE or not _has_lanes(function, target) else 2
+    is_wide = result_count(function) > WIDE_BLOCK or not _has_lanes(function, target)
+    return scalar.effort(function, target) if is_wide else 2
 
 
 def _has_lanes(function: Function, target: Target) -> bool:
-    """Return True if blocks of states fit into memory near the processor; loops over columns write wide results."""
-    most = target.limits.stack // target.lanes if function.columns else WIDE
+    """Return True if blocks of states fit into memory near the processor."""
+    most = target.limits.stack // target.lanes
     return result_count(function) <= most and len(function.nodes()) <= target.limits.huge
 
 

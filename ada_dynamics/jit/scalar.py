@@ -49,6 +49,7 @@ from ada_dynamics.jit.target import Target
 # --- kernels ----------------------------------------------------------------------------------------------------------
 SINGLE_VECTOR_BITS = 256
 WIDE = 160  # above this number of results each is stored as soon as it is computed
+WIDE_BLOCK = 512  # the same of a block of states
 NOT_FINITE = 1
 GUARD_FAILED = 2
 NO_MEMORY = 4
@@ -238,7 +239,7 @@ class Code(NamedTuple):
 def block_code(function: Function, target: Target, checked: bool) -> Code:
     """Code for a block of W states; `function` has no lanes of one state."""
     lanes = Lanes(target.lanes)
-    if len(function.nodes()) > 1.4 * target.limits.part:
+    if len(function.nodes()) > 1.4 * target.limits.part or result_count(function) > WIDE_BLOCK:
         return _Parts(function, target, lanes, checked).code()
     text, called, widths = kernel(function, target, lanes, checked)
     return Code(text, [LANES], 0, called, widths)

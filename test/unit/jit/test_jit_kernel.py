@@ -101,13 +101,13 @@ def test_a_result_depends_neither_on_its_place_nor_on_its_neighbours(target, ord
             assert np.array_equal(first[:count], second)
 
 
-@pytest.mark.parametrize("room", [1 << 15, 1500, 500])
-def test_results_too_wide_for_lanes_are_written_state_by_state(room):
+@pytest.mark.parametrize("limits", [{}, {"stack": 1500}, {"stack": 500}, {"registers": 0, "segment": 20, "huge": 0}])
+def test_many_results_and_huge_functions_have_the_same_bits_in_batches(limits):
     def body(x, y):
         return {"z": tuple(x[i % 3] * (1.0 + i) - y[0] for i in range(520)), "w": y[0] + y[1]}
 
     function = trace("wide", {"x": 3, "y": 2}, body)
-    kernel, batch = kernel_of(function, host(stack=room)), states(function, 19)
+    kernel, batch = kernel_of(function, host(**limits)), states(function, 19)
     batch[0][2, 1] = np.nan
     alone = [kernel.single_status(*row)[0] for row in zip(*batch, strict=True)]
     for order in "CF":
@@ -187,14 +187,6 @@ def test_where_there_is_no_memory_for_the_workspace_the_status_says_so():
     q = np.zeros(1)
     kernel = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(library.address("kernel"))
     assert kernel(q.ctypes.data, q.ctypes.data) == NO_MEMORY
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_batches_of_huge_functions_run_state_by_state_with_the_same_bits(order):
-    batch = [np.asarray(x, order=order) for x in states(FUNCTION, 23)]
-    huge = kernel_of(FUNCTION, replace(Target.host(), limits=CodeLimits(registers=0, segment=20, huge=0)))
-    for found, expected in zip(huge.batch(*batch), kernel_of(FUNCTION).batch(*batch), strict=True):
-        assert np.array_equal(found, expected)
 
 
 def test_an_output_of_code_in_parts_may_replace_an_input():
