@@ -11,9 +11,10 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_dynamics.dynamics.export import quantity_of
 from ada_dynamics.jit import Target, batch, compiler, scalar
+from ada_dynamics.jit.builtin_code import builtin_text
 from ada_dynamics.jit.compiler import assembly
 from ada_dynamics.jit.integrator import integrator_text
-from ada_dynamics.jit.python_call import EXPORTS, SYMBOLS, builtin_text, shared_text
+from ada_dynamics.jit.python_objects import EXPORTS, SYMBOLS, shared_text
 
 SYSTEMS = {
     "linux x86-64": ("linux", Target("x86-64-v3", "", "x86_64-unknown-linux-gnu", 4, True, 256)),

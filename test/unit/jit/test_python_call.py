@@ -12,7 +12,7 @@ from jit_examples import assert_leaks_nothing, kernel_of, mixed, square, states
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit import python_call
+from ada_dynamics.jit import python_call, python_objects
 from ada_dynamics.jit.native import KernelAddresses
 
 PARAMETERS = ("q", "v", "tau", "external")
@@ -321,7 +321,7 @@ def test_a_cycle_through_the_general_function_is_collected():
 
 
 def test_an_array_whose_fields_are_elsewhere_or_a_python_without_a_function_has_no_builtin_calls():
-    fields = python_call.array_fields()
+    fields = python_objects.array_fields()
     assert python_call.reason_unavailable(fields) is None
     for name in fields:
         assert python_call.reason_unavailable({**fields, name: fields[name] + 8})
