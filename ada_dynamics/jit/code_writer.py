@@ -151,7 +151,7 @@ class CodeWriter:
         with self.body.when(str(condition)):
             yield
 
-    def loop(self, condition: Callable[[], Value]) -> Iterator[None]:
+    def loop(self, condition: Callable[..., Value]) -> Iterator[None]:
         """Loop while the condition, which is evaluated before each iteration, is true."""
         with self.body.loop(lambda: str(condition())):
             yield

@@ -9,12 +9,11 @@ from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import CompileError, InputError
 from ada_dynamics.expr.function import Function
 
-Array = npt.NDArray[np.float64]
 _FLOAT64 = np.dtype(np.float64)
 
 
