@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import count
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,21 +16,10 @@ from ada_dynamics.display import NotebookDisplay, View, open_page
 from ada_dynamics.errors import CHANGED_COPIES, FrozenNameDict, InputError, ReadOnlyError, unknown_name
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
-from ada_dynamics.model.joints import JOINT_TYPES, Fixed, JointType
-from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, product, to_vec3, turned
-from ada_dynamics.model.tree import (
-    WORLD,
-    Bodies,
-    BodyColumns,
-    Inertias,
-    LinkFrames,
-    Loop,
-    Tree,
-    body_inertias,
-    cleaned,
-    stacked,
-    transforms,
-)
+from ada_dynamics.model.joints import JOINT_TYPES, JointType
+from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, to_vec3
+from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.model.tree_building import tree_parts
 from ada_dynamics.spatial.orientation import pose_of
 from ada_dynamics.spatial.transform import Transform
 
@@ -191,8 +180,8 @@ class Model(NotebookDisplay):
 
     # --- configuration space ------------------------------------------------------------------------------------
     @cached_property
-    def _kinds_of_space(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[JointType, slice, slice]]]:
-        """Indices into q and v of joints with additive positions, and the other joints."""
+    def _additive_and_others(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[JointType, slice, slice]]]:
+        """Indices into q and v of joints whose steps are added (q + v dt), and the other joints with their slices."""
         q_places: list[int] = []
         v_places: list[int] = []
         others = []
@@ -244,7 +233,7 @@ class Model(NotebookDisplay):
         """Configuration after moving from q with v for the time dt; 2-D arrays are batches of rows."""
         if np.ndim(q) != 2:
             return np.asarray(self.integrate(self.as_positions(q)[None], self.as_velocities(v)[None], dt)[0])
-        flat_q, flat_v, others = self._kinds_of_space
+        flat_q, flat_v, others = self._additive_and_others
         q, v = self._as_rows(q, self.nq, "q"), self._as_rows(v, self.nv, "v", len(q))
         moved = np.array(q)
         moved[:, flat_q] += v[:, flat_v] * dt
@@ -256,7 +245,7 @@ class Model(NotebookDisplay):
         """Velocity that moves q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
         if np.ndim(q0) != 2:
             return np.asarray(self.difference(self.as_positions(q0)[None], self.as_positions(q1)[None])[0])
-        flat_q, flat_v, others = self._kinds_of_space
+        flat_q, flat_v, others = self._additive_and_others
         q0, q1 = self._as_rows(q0, self.nq, "q0"), self._as_rows(q1, self.nq, "q1", len(q0))
         step = np.empty((len(q0), self.nv))
         step[:, flat_v] = q1[:, flat_q] - q0[:, flat_q]
@@ -386,44 +375,10 @@ class Model(NotebookDisplay):
 
     @pause_garbage_collection()
     def _build_tree(self, onto: int | None = None, keep_fixed: bool = False) -> Tree:
-        """Build a tree with joint axes on coordinate axis `onto`, by default the nearest one of each joint.
-
-        With `keep_fixed` links on fixed joints are bodies, too, so that each joint has a wrench.
-        """
-        joints = list(self.joints.values())
-        frames: dict[str, tuple[int, Pose]] = {"world": (WORLD, NO_MOVE)}
-        if not joints or joints[0].child != self.root:
-            frames[self.root] = (WORLD, NO_MOVE)
-        moving: list[_Moving] = []
-        parts: list[tuple[int, Link, Pose]] = []
-        aligned: dict[object, tuple[JointType, Pose]] = {}
-        for joint in joints:
-            carrier, pose = frames[joint.parent]
-            if joint.kind == Fixed.kind and not keep_fixed:
-                R, p = pose
-                at = carrier, (product(R, joint.rotation), p + turned(R, joint.xyz))
-            else:
-                kind, own_pose = _aligned(joint, onto, aligned)
-                at = len(moving), own_pose
-                moving.append(_Moving(joint, kind, carrier, pose, own_pose))
-            frames[joint.child] = at
-            if at[0] != WORLD:
-                parts.append((at[0], self.links[joint.child], at[1]))
-        bodies = Bodies(self._columns(moving, body_inertias(parts, len(moving))))
-        loops = tuple(_aligned_loop(loop, frames, onto) for loop in self.loops.values())
-        return Tree(bodies, LinkFrames(frames), to_vec3(np.array(self.gravity)), self.nq, self.nv, loops)
-
-    def _columns(self, moving: Sequence[_Moving], inertias: Inertias) -> BodyColumns:
-        joints = [one.joint for one in moving]
-        R, p = stacked([one.carrier_pose for one in moving])
-        R_joint, xyz = stacked([(joint.rotation, joint.xyz) for joint in joints])
-        Qt, _ = stacked([one.own_pose for one in moving])
-        placements = cleaned(product(product(R, R_joint), Qt.swapaxes(1, 2)), p + turned(R, xyz))
-        sources = [joint.mimic.joint if joint.mimic else joint.name for joint in joints]
-        nothing = slice(0, 0)  # of a fixed joint
-        q, v = ([slices.get(name, nothing) for name in sources] for slices in (self._q, self._v))
-        kinds, carriers = [one.kind for one in moving], [one.carrier for one in moving]
-        return BodyColumns(joints, kinds, carriers, *placements, inertias, q, v)
+        """Build a tree with the options of `tree_parts`."""
+        parts = self.root, self.links, [*self.joints.values()], self.loops.values(), self._q, self._v
+        bodies, frames, loops = tree_parts(*parts, onto=onto, keep_fixed=keep_fixed)
+        return Tree(bodies, frames, to_vec3(np.array(self.gravity)), self.nq, self.nv, loops)
 
     # --- pictures -----------------------------------------------------------------------------------------------
     def view(self, q: Array | None = None, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:
@@ -457,41 +412,6 @@ class Model(NotebookDisplay):
 
 
 SHOWN = 12  # joints in the representation of a model, in the order of q and v
-
-
-class _Moving(NamedTuple):
-    """A moving joint and its body."""
-
-    joint: Joint
-    kind: JointType
-    carrier: int  # index of the parent body
-    carrier_pose: Pose  # of the parent link's frame in that body
-    own_pose: Pose  # of the child link's frame in the own body
-
-
-def _aligned(joint: Joint, onto: int | None, known: dict[object, tuple[JointType, Pose]]) -> tuple[JointType, Pose]:
-    """Type of a joint on coordinate axes and pose of the child frame in its body, shared by equal joints."""
-    alike: tuple[object, ...] = (joint.kind, joint.axis.tobytes())
-    if joint.axis2 is not None or joint.constants:
-        alike += (None if joint.axis2 is None else joint.axis2.tobytes(), *joint.constants.items())
-    if alike not in known:
-        kind, Q = joint.type.aligned(joint.axis, joint.axis2, onto, **joint.constants)
-        known[alike] = kind, (Q.T, NO_MOVE[1])
-    return known[alike]
-
-
-def _aligned_loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | None) -> Loop:
-    """Return a loop joint with its axis on a coordinate axis of both frames."""
-    joint, *turns = loop.type.aligned_sides(loop.axis, loop.axis2, onto, **loop.constants)
-    sides = ((loop.parent, loop.parent_xyz, loop.parent_rotation), (loop.child, loop.child_xyz, loop.child_rotation))
-    placed = []
-    for (link, xyz, rotation), turn in zip(sides, turns, strict=True):
-        body, (R, p) = frames[link]
-        placed.append((body, (product(product(R, rotation), turn), p + turned(R, xyz))))
-    (parent, at_parent), (child, at_child) = placed
-    sides_and_turn = stacked([at_parent, at_child, (turns[1], NO_MOVE[1])])
-    A, B, Q = transforms(*cleaned(*sides_and_turn))
-    return Loop(loop.name, joint, parent, A, child, B, Q)
 
 
 def motor_joints(model: Model) -> list[str]:

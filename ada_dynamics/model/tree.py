@@ -12,17 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.elements import Joint, Link
+from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.joints.base import RowKind
 from ada_dynamics.model.rotations import (
     Pose,
     clean_relative,
     clean_rotation,
-    product,
     to_mat3,
     to_vec3,
-    turned,
 )
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
@@ -396,24 +394,3 @@ def inertia_about_com(inertia: RigidInertia) -> Array:
     """Rotational inertia of a body with mass about its centre of mass."""
     c = np.array(inertia.first_moment) / inertia.mass
     return np.asarray(np.array(inertia.about_origin) - point_inertia(inertia.mass, c))
-
-
-def body_inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> Inertias:
-    """Inertias of bodies about their origins, summed over the links fixed to them (Takahashi 2012, eq. A.29).
-
-    Args:
-        parts: number of the body, a link and its pose in the body.
-        count: number of bodies.
-    """
-    links = [link for _, link, _ in parts]
-    R, p = stacked([pose for *_, pose in parts])
-    I, com = stacked([(link.inertia, link.com) for link in links])
-    m = np.array([link.mass for link in links])
-    c = p + turned(R, com)
-    about = product(product(R, I), R.swapaxes(1, 2)) + point_inertias(m, c)
-    body = np.array([number for number, _, _ in parts], dtype=np.intp)
-    mass, h, total = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
-    for sums, values in ((mass, m), (h, m[:, None] * c), (total, about)):
-        np.add.at(sums, body, values)
-    symmetric = clean_relative(0.5 * (total + total.swapaxes(1, 2)), axes=(1, 2))
-    return Inertias(mass, clean_relative(h, axes=1) + 0.0, symmetric + 0.0)
