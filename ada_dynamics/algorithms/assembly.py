@@ -77,7 +77,7 @@ class State:
         return moving_of(self.w[link], self.upward if link == WORLD else bias[link])
 
     def mobility(self, wrenches: Mapping[int, Force]) -> Scalar:
-        """Acceleration of two links along a pair of unit wrenches, if no joint held them."""
+        """Relative acceleration of two links per unit of opposite wrenches on them, without their joint."""
         return sum((self.alone[link] @ wrench @ wrench for link, wrench in wrenches.items()), ZERO)
 
     def link(self, index: int) -> ArticulatedBody:

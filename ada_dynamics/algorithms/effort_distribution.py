@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.kinematics import standing_still, transforms
-from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan, planned_rows, softened, solved
+from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan, planned_rows, solved, solved_with_compliance
 from ada_dynamics.algorithms.ldl import SymmetricMatrix
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.model.tree import Tree
@@ -30,13 +30,13 @@ class Sharing(NamedTuple):
         plan: constraints in use, and the order of elimination.
         units: divisors of the rows of J, which scale them to about one.
         motors: actuated velocities.
-        softness: compliance of redundant constraints (`kkt.softened`); empty if constraints are independent.
+        compliance: of redundant constraints (`kkt.solved_with_compliance`); empty for independent constraints.
     """
 
     plan: Plan
     units: Sequence[float]
     motors: Collection[int]
-    softness: Sequence[float] = ()
+    compliance: Sequence[float] = ()
 
 
 def solve(
@@ -56,6 +56,6 @@ def solve(
             for j, y in scaled[: at + 1]:
                 matrix.add(k, j, x * y)
     equations = matrix, [*effort, *[0.0] * plan.constraint_count]
-    softness = sharing.softness
-    found = softened(nv, plan, equations, softness) if softness else solved(nv, plan, equations)[0]
+    compliance = sharing.compliance
+    found = solved_with_compliance(nv, plan, equations, compliance) if compliance else solved(nv, plan, equations)[0]
     return [y if i in sharing.motors else 0.0 for i, y in enumerate(found.accelerations)], found

@@ -59,7 +59,7 @@ class JointFrame(NamedTuple):
 
     @classmethod
     def of(cls, body: Body, q: Sequence[Scalar], before: bool) -> JointFrame:
-        """The frame of the child; with `before` the one at the zero position, if [T T_a] is the same there."""
+        """The frame of the child or, with `before`, of the zero position, if [T T_a] is equal in both."""
         pose = body.joint.pose(q)
         if before and body.joint.is_even:
             return cls(body.placement, pose.inverse())

@@ -161,7 +161,7 @@ COMMAND_SIZE = len(ServoCommand._fields)
 
 
 def servo_effort(limit: float, command: ServoCommand, q: Scalar, v: Scalar, step: Scalar | None = None) -> Effort:
-    """Effort of one servo for position and velocity of its joint; without a step the law itself, and no armature."""
+    """Effort of one servo, and with a time step the armature that makes its law implicit."""
     wanted = command.effort + (command.stiffness * (command.position - q) + command.damping * (command.velocity - v))
     armature: Scalar = 0.0
     if step is not None:

@@ -12,7 +12,7 @@ The constraints in use must be independent. If those of a loop are dependent, an
 configuration (a Bennett linkage), linear combinations replace them: a plan has their number, and their weights are
 inputs that are updated during a simulation (`constraints.elimination`). Off the loop constraints, as in the
 stages of an integrator, dependent constraints are inconsistent; fixed combinations remain consistent. Redundant
-constraints can also all be used if each is slightly compliant: see `softened`.
+constraints can also all be used if each is slightly compliant: see `solved_with_compliance`.
 
 A plan is made once per model, on numbers; the algorithms use it with any scalars.
 """
@@ -172,7 +172,9 @@ def solved(nv: int, plan: Plan, equations: LinearSystem) -> tuple[ConstrainedSol
     return _closed(nv, factors.solve(right), factors), factors
 
 
-def softened(nv: int, plan: Plan, equations: LinearSystem, softness: Sequence[Scalar]) -> ConstrainedSolution:
+def solved_with_compliance(
+    nv: int, plan: Plan, equations: LinearSystem, compliance: Sequence[Scalar]
+) -> ConstrainedSolution:
     """The solution of a `system` with redundant constraints: J a - E (-λ) = -γ instead of J a = -γ.
 
     Each refinement solves for the residual E (-λ) of the constraints: along a singular value σ of L⁻¹ Jᵀ it multiplies
@@ -182,15 +184,15 @@ def softened(nv: int, plan: Plan, equations: LinearSystem, softness: Sequence[Sc
         nv: number of velocities.
         plan: of all constraints, multipliers last.
         equations: the system.
-        softness: diagonal of E.
+        compliance: diagonal of E.
     """
     matrix, right = equations
-    for c, e in enumerate(softness):
+    for c, e in enumerate(compliance):
         matrix.add(nv + c, nv + c, -e)
     factors = factorise(matrix, plan.order)
     solution = step = factors.solve(right)
     for _ in range(REFINEMENTS):
-        left = [-(e * y) for e, y in zip(softness, step[nv:], strict=True)]
+        left = [-(e * y) for e, y in zip(compliance, step[nv:], strict=True)]
         step = factors.solve([*[0.0] * nv, *left])
         solution = [x + y for x, y in zip(solution, step, strict=True)]
     return _closed(nv, solution, factors)._replace(last_change=step[:nv])

@@ -23,7 +23,7 @@ def lost_effort(body: Body, rate: Scalar) -> Scalar:
 
 
 def gathered(tree: Tree, efforts: Iterable[Sequence[Scalar]]) -> list[Scalar]:
-    """Efforts of the joint of each body in the order of the model; mimicking joints act on those that they mimic."""
+    """Efforts by body as a vector (nv,); those of mimic joints are added to the joints that they mimic."""
     result: list[Scalar] = [0.0] * tree.nv
     for body, own in zip(tree.bodies, efforts, strict=True):
         for i, effort in zip(range(body.v.start, body.v.stop), own, strict=True):

@@ -61,7 +61,7 @@ def regressor(
 
 
 def _unit(names: Sequence[str]) -> RigidInertia:
-    """Inertia with one unit of each of these parameters, in lanes, and zero of all other ones."""
+    """Inertia in lanes: in lane i the parameter i of `names` is 1 and all others are 0."""
 
     def lanes(name: str) -> Scalar:
         result: Scalar = per_lane([float(own == name) for own in names])

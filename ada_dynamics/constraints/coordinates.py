@@ -110,7 +110,7 @@ class CoordinateSets:
         return MapOrder(analysis.by_loop(analysis.independent), tuple(pivots), tuple(typical), chosen)
 
     def refuse_missing(self, chosen: Sequence[int], what: str) -> int:
-        """Raise if velocities determine the motion in no configuration; return the number of surplus ones."""
+        """Raise if velocities do not determine the motion in general; return the number of redundant velocities."""
         parts = [np.linalg.svd(N[list(chosen)], compute_uv=False) for N in self.samples]
         rank = max((int(np.sum(s > RANK)) for s in parts), default=0)  # in general configurations
         if rank < self.mobility:

@@ -196,7 +196,7 @@ def _idle_rotations(model: Model, configurations: Sequence[Array], undriven: Seq
 
 
 def _rigid_groups(model: Model, motions: Array) -> dict[int, int]:
-    """First body of those that move as one in the given motions, for each body that is more than a frame."""
+    """For each body with mass, the first body of its group: bodies without relative motion in the given motions."""
     tree = model.tree
     total = sum(body.inertia.mass for body in tree.bodies)
     at_rest = np.max(np.abs(motions), axis=1) < _IMMOBILE

@@ -114,7 +114,7 @@ def solve(
 
 
 def _left_out(at: Whitened, kept: int) -> Array:
-    """Orthonormal combinations of the constraints without the `kept` strongest ones, one row each."""
+    """Orthonormal basis of the constraint combinations outside the `kept` largest singular values, one row each."""
     return np.asarray(np.linalg.svd(at.Vt[:kept], full_matrices=True)[2][kept:], dtype=np.float64)
 
 
@@ -160,7 +160,7 @@ def whitened(system: LoopSystem) -> Whitened:
 
 
 def _with_third_derivative(system: LoopSystem, at: Whitened, rank: int, kept: int, rates: Rates) -> tuple[Array, Array]:
-    """Accelerations and multipliers x with the derivatives of `rank - kept` constraints in place of lost ones."""
+    """Accelerations and multipliers, with derivatives of `rank - kept` lost constraints as more equations."""
     U, s, Vt = at.U[:, :kept], at.s[:kept], at.Vt[:kept]
     held = U @ (-(Vt @ system.rate) / s)
     rows, lost = np.linalg.solve(at.L, (rates.J + rates.rate_by_v).T), _left_out(at, kept)

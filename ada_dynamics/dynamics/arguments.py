@@ -138,7 +138,7 @@ def flat_wrenches(model: Model, tree: Tree, external: Mapping[str, Any]) -> Arra
 
 
 def choice(what: str, value: str, allowed: Sequence[str]) -> str:
-    """The value, if it is among the allowed ones."""
+    """Return the value if it is allowed; otherwise raise an error that lists the allowed values."""
     if value not in allowed:
         raise unknown_name(what, value, allowed)
     return value
@@ -149,10 +149,10 @@ Algorithm: TypeAlias = Literal["auto", "aba", "ada", "crba", "dca", "hybrid", "l
 KernelKind: TypeAlias = Literal["auto", "specialised", "generic"]
 LoopSolver: TypeAlias = Literal["auto", "robust", "rank-revealing"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
-# Resistance under this share of the carried inertia is rounding.
+# Inertia about a joint, relative to the carried inertia, below which it is rounding.
 NEGLIGIBLE = 1e-14
 LARGEST_CHECKED = 1000  # velocities of a model whose inertias are checked when its dynamics are created
-# Of a diagonal entry of the mass matrix, elimination must leave this share; less is rounding.
+# Smallest pivot of the mass matrix relative to its diagonal entry; smaller ones are rounding.
 SMALLEST_PIVOT = 1e-12
 # Algorithms of forward dynamics that close loops.
 CLOSES_LOOPS = ("auto", "aba", "ada", "crba", "dca", "lagrange")
@@ -199,7 +199,7 @@ def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:
 
 
 def refuse_unusable(model: Model) -> None:
-    """Raise ModelError if nothing that a joint carries resists it in a random configuration, and so in nearly all.
+    """Raise ModelError if a joint has no inertia in a random configuration, and therefore in nearly all.
 
     Trees with more than LARGEST_CHECKED velocities are not checked.
     """
@@ -216,7 +216,7 @@ def refuse_unusable(model: Model) -> None:
 
 
 def unresisted(joint: str | None, where: str) -> str:
-    """Message for a joint of which the mass matrix has a pivot of zero."""
+    """Message for a joint whose pivot of the mass matrix is zero."""
     return (
         f"nothing resists joint {joint!r} {where}, so its acceleration is undefined: the links that it carries have no "
         "mass, or no inertia that another joint does not move as well. Give them inertia, give the joint an armature, "
@@ -229,10 +229,10 @@ def pivot_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """Quantities that are non-negative if the mass matrix is regular; none if it always is."""
     if not has_singular_inertias(tree):
         return []
-    return _left(crba.mass_matrix(tree, q))
+    return _pivot_margins(crba.mass_matrix(tree, q))
 
 
-def _left(M: SymmetricMatrix) -> list[Scalar]:
+def _pivot_margins(M: SymmetricMatrix) -> list[Scalar]:
     """Pivots minus the rounding share of their diagonal entries; one is negative unless M is positive definite."""
     return [pivot - SMALLEST_PIVOT * M[k, k] for k, pivot in enumerate(factorise(M).pivots)]
 
@@ -244,11 +244,11 @@ def loose_joint(tree: Tree, q: Sequence[float]) -> str | None:
         if body.is_independent and not all(float(M[i, i]) > 0.0 for i in range(body.v.start, body.v.stop)):
             return body.name
     try:
-        left = _left(M)
+        left = _pivot_margins(M)
     except ZeroDivisionError:
         left = None
     for body in tree.bodies:
-        # an exact zero has stopped the elimination: of two joints that move the same thing, the first one is named
+        # an exact zero has stopped the elimination: of two joints with the same motion, the first one is named
         if body.is_independent and (left is None or not min(left[body.v], default=1.0) >= 0.0):
             return body.name
     return None

@@ -40,7 +40,7 @@ from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.closed_quantities import of_constraints
 from ada_dynamics.dynamics.kernel_store import KernelStore, run
 from ada_dynamics.dynamics.loop_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
-from ada_dynamics.dynamics.quantities import Quantity, judged
+from ada_dynamics.dynamics.quantities import Quantity, with_margin
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.jit import GuardError, Kernel
@@ -111,7 +111,7 @@ class ClosedDynamics:
     def _cheapest(
         self, analysis: ConstraintAnalysis, plans: EliminationPlans
     ) -> tuple[ConstraintAnalysis, EliminationPlans, str]:
-        """The same analysis and plans, or those with the axes of the other sides of the loop joints, and a plan."""
+        """Return analysis and plans with the axes of the cheaper sides of the loop joints, and the cheapest plan."""
         if len(plans.candidates) <= 1:
             return analysis, plans, next(iter(plans.candidates), "late")
 
@@ -182,7 +182,7 @@ class ClosedDynamics:
         """Forward dynamics by a candidate of the plans, by "late" or "lagrange", or by assembly ("ada" or "dca")."""
         tree, plans = self.tree, self.plans
         if name == ALL:
-            solver = closed_quantities.all_constraints(tree, plans, *self._softness)
+            solver = closed_quantities.all_constraints(tree, plans, *self._compliance)
         elif name in closed_quantities.ASSEMBLIES:
             samples = self._pivots_of(closed_quantities.assembly(tree, plans, name, self.kernels.order, ()))
             typical = np.min(samples, axis=0).tolist()
@@ -198,14 +198,14 @@ class ClosedDynamics:
         return None if self.plans.candidates.get(name) is self.plans.late else LATE
 
     @cached_property
-    def _softness(self) -> tuple[list[float], list[float]]:
+    def _compliance(self) -> tuple[list[float], list[float]]:
         """Compliance of each constraint for `closed_quantities.all_constraints`, and the usual pivots."""
         chosen = list(self.plans.nontrivial)
         whitened = [self.analysis.constraints.whitened(q)[:, chosen] for q in self.analysis.configurations]
         squares = [np.sum(W**2, axis=0) for W in whitened]
-        softness = (closed_quantities.SOFTNESS * np.mean(squares) * self.weights**2).tolist()
-        solver = closed_quantities.all_constraints(self.tree, self.plans, softness, ())
-        return softness, closed_quantities.usual_pivots(self._pivots_of(solver))
+        compliance = (closed_quantities.COMPLIANCE * np.mean(squares) * self.weights**2).tolist()
+        solver = closed_quantities.all_constraints(self.tree, self.plans, compliance, ())
+        return compliance, closed_quantities.usual_pivots(self._pivots_of(solver))
 
     def _pivots_of(self, solver: closed_quantities.Solver) -> list[list[float]]:
         """Pivots in the sample configurations."""
@@ -226,11 +226,11 @@ class ClosedDynamics:
         """Kernel of a quantity of `closed_quantities.CONSTRAINTS`."""
         return self.kernels.get(name, lambda: of_constraints(name, self.analysis.constraints, self.plans), quick=quick)
 
-    def _judged(
+    def _with_margin(
         self, name: str, make: Callable[[], Quantity], inputs: Sequence[Array]
     ) -> tuple[list[Array], NDArray[np.bool_]]:
-        """Results of a quantity for all states of a batch, and which of them are valid."""
-        kernel = self.kernels.get(f"{name} judged", lambda: judged(make()))
+        """Results of a quantity for a batch, and flags of the states that it does not reject."""
+        kernel = self.kernels.get(f"{name} with_margin", lambda: with_margin(make()))
         (*results, margin), _ = kernel.batch_status(*inputs)
         return results, np.isfinite(results[0]).all(axis=1) & (margin[:, 0] >= 0.0)
 
@@ -293,7 +293,7 @@ class ClosedDynamics:
         left, decompositions = np.arange(len(a)), {}
         for order, tier in self._found_orders(name).items():
             make = lambda order=order: self.quantity(order, len(state) > 3, multipliers=True)  # noqa: E731
-            results, is_solved = self._judged(f"closed {order} {len(state) > 3}", make, [x[left] for x in state])
+            results, is_solved = self._with_margin(f"closed {order} {len(state) > 3}", make, [x[left] for x in state])
             a[left], multipliers[left] = self._of_all(order, results)
             left = left[~is_solved]
             if not left.size:
@@ -332,7 +332,7 @@ class ClosedDynamics:
         return RANK_REVEALING if self.plans.is_dense_only or any(at.is_singular for at in found) else ROBUST
 
     def _of_all(self, order: str, found: Any) -> tuple[Array, Array]:
-        """Accelerations, and multipliers of the non-trivial constraints from those in use: results of a kernel."""
+        """Accelerations and multipliers of all non-trivial constraints (unused ones are 0) from a kernel's results."""
         a, *held = found if isinstance(found, (tuple, list)) else (found,)
         if held and (order == ALL or not self.analysis.is_redundant):
             return a, held[0]
@@ -383,11 +383,11 @@ class ClosedDynamics:
         return np.concatenate([combinations.weights(matrix), least[:, None]], axis=1)
 
     def _warn(self, solution: singular.SvdSolution, q: Array, what: str) -> None:
-        ways = self.tangents(q) if solution.is_at_rest else None
-        warn_singular(self.model, self.lost_names(solution), what, solution, ways)
+        tangents = self.tangents(q) if solution.is_at_rest else None
+        warn_singular(self.model, self.lost_names(solution), what, solution, tangents)
 
     def tangents(self, q: Array) -> list[Array]:
-        """Directions in which the mechanism can start to move from a singular configuration."""
+        """Tangents of the branches through a singular configuration: directions in which motion can start."""
         system, solution = self._solution(q, np.zeros(self.model.nv))
         return singular.branch_directions(system, solution.lost, lambda v: self._gamma(q, v))
 
@@ -413,7 +413,7 @@ class ClosedDynamics:
         """Efforts of a batch by that quantity, and the rows that it refuses."""
         made = self.inverse_quantity(len(inputs) > 3)
         assert made is not None
-        (tau,), is_valid = self._judged(f"closed inverse {len(inputs) > 3}", lambda: made, inputs)
+        (tau,), is_valid = self._with_margin(f"closed inverse {len(inputs) > 3}", lambda: made, inputs)
         return tau, np.flatnonzero(~is_valid)
 
     def efforts(self, q: Array, v: Array, wanted: Array, a: Array) -> Array:
@@ -437,12 +437,14 @@ class ClosedDynamics:
         def along(w: Array) -> Array | None:
             return along_branch(system.J, rank, solution, w, lambda x: self.rates(q, x))
 
-        own = along(v)
-        if own is not None:
-            return motor_efforts(self.model, own, wanted)
-        begun = along(a)
-        ways = [along(w) for w in self.tangents(q)] if begun is None and solution.is_at_rest else [begun]
-        bases = [directions(system.J, rank - solution.lost_rank), *(N for N in ways if N is not None)]
+        of_velocity = along(v)
+        if of_velocity is not None:
+            return motor_efforts(self.model, of_velocity, wanted)
+        of_acceleration = along(a)
+        branches = [of_acceleration]
+        if of_acceleration is None and solution.is_at_rest:
+            branches = [along(w) for w in self.tangents(q)]
+        bases = [directions(system.J, rank - solution.lost_rank), *(N for N in branches if N is not None)]
         for N in bases[:-1]:  # the first one whose motions the motors can drive
             with contextlib.suppress(InputError):
                 return motor_efforts(self.model, N, wanted)

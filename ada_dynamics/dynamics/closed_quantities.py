@@ -58,7 +58,7 @@ LATE_THRESHOLD = 1e-8  # corresponds to relative singular values of 1e-4
 FIXED_THRESHOLD = 1e-2
 # Compliance of all constraints relative to the mean of J M⁻¹ Jᵀ: the error is 3 δ² over this in a state with the
 # violation δ.
-SOFTNESS = 1e-6
+COMPLIANCE = 1e-6
 # Largest change of the accelerations by the last refinement, relative to their size; the error is a thousandth of it.
 LAST_CHANGE = 1e-9
 SMALLEST_INERTIA = 1e-12
@@ -138,19 +138,19 @@ def _by_elimination(
     return Solver(name.replace(" ", "_"), plan, run, guards, correct, weights)
 
 
-def all_constraints(tree: Tree, plans: EliminationPlans, softness: Sequence[float], usual: Sequence[float]) -> Solver:
+def all_constraints(tree: Tree, plans: EliminationPlans, compliance: Sequence[float], usual: Sequence[float]) -> Solver:
     """Solver with all non-trivial constraints, dependent ones too, by their compliance and `usual_pivots`."""
     plan = Plan(plans.rows, late(tree.nv, len(plans.nontrivial)))
     short = for_efforts(tree)
 
     def run(q: Any, v: Any, tau: Any, *external: Any) -> ConstrainedSolution:
-        return kkt.softened(tree.nv, plan, kkt.system(short, q, v, tau, plan, *external), softness)
+        return kkt.solved_with_compliance(tree.nv, plan, kkt.system(short, q, v, tau, plan, *external), compliance)
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
         pivots = _scaled_product(found.pivots, usual) - FIXED_THRESHOLD
         return [pivots, _converged(found), *_inertia_guards(tree, plans, found)]
 
-    return Solver(f"all_{tag_of(softness, usual)}", plan, run, guards)
+    return Solver(f"all_{tag_of(compliance, usual)}", plan, run, guards)
 
 
 def usual_pivots(samples: Sequence[Sequence[float]]) -> list[float]:
@@ -370,7 +370,7 @@ def _sharing(analysis: ConstraintAnalysis, plans: EliminationPlans, by_all: bool
         return None
     # early multipliers would save half of the operations, and lose four digits more where E + JᵀJ is nearly singular
     plan = Plan(plans.rows if by_all else plans.late.rows, late(nv, len(chosen)))
-    return Sharing(plan, tuple(units.tolist()), motors, (SOFTNESS,) * len(chosen) if by_all else ())
+    return Sharing(plan, tuple(units.tolist()), motors, (COMPLIANCE,) * len(chosen) if by_all else ())
 
 
 def tangent_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity:

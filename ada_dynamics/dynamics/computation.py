@@ -40,7 +40,7 @@ from ada_dynamics.jit.target import Target
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
-# Takes over where a kernel refuses a state, or some state of a batch.
+# Computes the result if a kernel rejects a state, or some state of a batch.
 Rescue = Callable[[Sequence[Array], bool], Any]
 
 P = ParamSpec("P")
@@ -49,7 +49,7 @@ Owner = TypeVar("Owner", bound="Computation | QueryGroup")
 _lock = threading.RLock()
 
 
-# Names of arguments that are vectors: positions, and as many numbers as there are velocities.
+# Names of vector arguments: q has nq numbers, the others nv.
 VECTORS = ("q", "v", "tau", "a", "w", "d_q", "d_v", "d_tau", "d_a")
 ROWS = {**TABLE, **DERIVATIVES}
 
@@ -84,7 +84,7 @@ class CompiledMethod:
         if instance is None:
             return self.function
         name = self.function.__name__
-        with _lock:  # threads that meet here get the same one
+        with _lock:  # concurrent threads get the same builtin
             call: Callable[..., Any] | None = instance.__dict__.get(name)
             if call is None:
                 call = instance.__dict__[name] = self._call(instance, MethodType(self.function, instance))
@@ -211,7 +211,7 @@ class Computation:
         return self._compute(name, lambda: of_tree(self._tree, row), **given)
 
     def _of_link(self, name: str, key: str, link: str | Sequence[str], *more: str) -> Callable[..., Any]:
-        """Computation of a quantity of a link, found by its key from now on."""
+        """Function that computes a quantity of a link, stored by its key."""
         self._require_link(link, several=name == "jacobian")
         return self._quantity_call(key, lambda: of_tree(self._tree, name, link, *more), TABLE[name].inputs)
 
@@ -227,7 +227,7 @@ class Computation:
         arguments: Iterable[str],
         rescue: Rescue | None = None,
     ) -> Callable[..., Any]:
-        """Computation of a quantity, found by its name from now on; `rescue` takes states that its kernel refuses."""
+        """Function that computes a quantity, stored by its name; `rescue` computes states that its kernel rejects."""
         kernel, names = self._kernels.get(name, make), tuple(arguments)
         if name in self._entries:
             kernel.connect(self._entries[name])
@@ -239,7 +239,7 @@ class Computation:
         return call
 
     def _on_numbers(self, name: str, compute: Rescue, names: Sequence[str]) -> Callable[..., Any]:
-        """Computation of a quantity that no kernel can compute."""
+        """Function that computes a quantity without a kernel, stored by its name."""
 
         def call(*values: ArrayLike) -> Any:
             arrays = self._arguments(dict(zip(names, values, strict=True)))

@@ -84,7 +84,7 @@ class ConstraintQueries(QueryGroup):
         return T, rate
 
     def _map_rate_least(self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates) -> tuple[Array, Array, Array]:
-        """T, its rate, and what `NEAR_BY_PIVOTS` is compared with, (1,) or (N, 1)."""
+        """T, its rate, and the nearness to a singular configuration (see `NEAR_BY_PIVOTS`), (1,) or (N, 1)."""
         if "tangent_map_rate" not in self._dynamics._seen:
             self._dynamics._look_once("tangent_map_rate", *common_batch(self._dynamics._arguments({"q": q, "v": v}))[0])
         name = f"tangent map rate {coordinates}"
@@ -223,7 +223,7 @@ class ConstraintQueries(QueryGroup):
         return closed_quantities.tangent_map(closed.tree, order, self.coordinates.units.tolist())
 
     def _map_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
-        """The way to T: its kernel, and numbers where that refuses a state."""
+        """Function that computes T: by its kernel, or by singular values for states that the kernel rejects."""
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> Array:
             return _in_parts(inputs, is_batch, lambda first, q: self._along(q, chosen, first)[:1])[0]
@@ -234,7 +234,7 @@ class ConstraintQueries(QueryGroup):
         return self._dynamics._quantity_call(name, lambda: of_position, ("q",), rescue)
 
     def _rate_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
-        """T and its rate from those."""
+        """Function that computes T, its rate and the nearness, in the same way."""
 
         def compute(first: int, q: Array, v: Array) -> tuple[Array, ...]:
             T, J, found = self._along(q, chosen, first)
@@ -257,7 +257,7 @@ class ConstraintQueries(QueryGroup):
 
     # --- by singular values -----------------------------------------------------------------------------------------
     def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> tuple[Array, Array, NullSpace]:
-        """T, J and its null space in configurations that the kernel refuses; an error in singular ones."""
+        """T, J and its null space by singular values; SingularConfigurationError for the first singular state."""
         J = self._jacobian(q)
         found = null_space(J, self.mobility)
         for i in map(tuple, np.argwhere(self.coordinates.is_singular(found, chosen))):

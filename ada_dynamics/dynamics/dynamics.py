@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Dynamics(model)`: everything that can be computed of a model, checked, for one state or for many."""
+"""`Dynamics(model)`: dynamics, kinematics, derivatives and loop constraints of a model, for states and batches."""
 
 from __future__ import annotations
 
@@ -344,7 +344,7 @@ class Dynamics(ForwardInverseDerivatives):
             given["wrenches"] = flat_wrenches(self.model, tree, external)
         arrays = self._arguments(given)
         if kernels.generic:
-            return self._run_loop(name, arrays)
+            return self._run_generic(name, arrays)
         if kernels.closed is not None:
             return (self._closed_forward if name == "forward" else self._closed_inverse)(kernels.closed, arrays)
         kernel = (kernels.forward if name == "forward" else kernels.inverse)("wrenches" in arrays)
@@ -353,7 +353,7 @@ class Dynamics(ForwardInverseDerivatives):
         return result
 
     def _connect(self, name: str, kernel: Kernel, arrays: Mapping[str, Array]) -> None:
-        """From now on calls of `forward` or `inverse` with plain vectors, or rows of them, run this kernel."""
+        """Let later calls of `forward` or `inverse` run this kernel without Python."""
         if "wrenches" not in arrays and name in self._entries:
             kernel.connect(self._entries[name])
 
@@ -377,7 +377,7 @@ class Dynamics(ForwardInverseDerivatives):
         return found
 
     def _closed_inverse(self, closed: ClosedDynamics, arrays: Mapping[str, Array]) -> Array:
-        """Inverse dynamics with loops: by its kernel, and by numbers where there is none or it refuses a state."""
+        """Inverse dynamics with loops: by its kernel, or by singular values for states that it rejects."""
         inputs, is_batch = common_batch(arrays)
         self._look_once("inverse", *inputs[:2])
         external = "wrenches" in arrays
@@ -402,14 +402,14 @@ class Dynamics(ForwardInverseDerivatives):
             tau[refused] = by_numbers([x[refused] for x in inputs])
         return tau
 
-    def _run_loop(self, name: str, arrays: Mapping[str, Array]) -> Array:
+    def _run_generic(self, name: str, arrays: Mapping[str, Array]) -> Array:
         inputs, is_batch = common_batch(arrays)
         external = "wrenches" in arrays
         self._check_state(arrays)
         if not GenericKernel.available():
-            result = self._loop_in_python(name, inputs)
+            result = self._generic_in_python(name, inputs)
         else:
-            kernel = self._kernels.loop(name, external)
+            kernel = self._kernels.generic_kernel(name, external)
             if not external and name in self._entries:
                 kernel.connect(self._entries[name], self._kernels.positions)
             result = kernel.batch(*inputs) if is_batch else kernel.single(*map(np.ascontiguousarray, inputs))
@@ -417,8 +417,8 @@ class Dynamics(ForwardInverseDerivatives):
             raise refusal(self.model, arrays)
         return result
 
-    def _loop_in_python(self, name: str, inputs: Sequence[Array]) -> Array:
-        """The algorithm itself, on numbers or on columns of states, where nothing can be compiled."""
+    def _generic_in_python(self, name: str, inputs: Sequence[Array]) -> Array:
+        """Run the algorithm on floats or on columns of states, where nothing can be compiled."""
         q, v, u = ([*x.T] if x.ndim == 2 else x.tolist() for x in inputs[:3])
         tree = self.model.uniform_tree
         wrenches = body_wrenches(tree, [*inputs[3].T]) if len(inputs) > 3 else None
@@ -437,12 +437,12 @@ def kernel_of(dynamics: Dynamics, name: str) -> Kernel | GenericKernel:
     choice("kernel", name, ("forward", "inverse"))
     kernels = dynamics._kernels
     if kernels.generic:
-        return kernels.loop(name, False)
+        return kernels.generic_kernel(name, False)
     return (kernels.forward if name == "forward" else kernels.inverse)(False)
 
 
 def _of_each(T: Array, links: str | Sequence[str]) -> Array:
-    """A matrix for each state, as it is multiplied with one or several for each state."""
+    """Add an axis to matrices, (m, n) or (N, m, n), for products with the Jacobians of several links."""
     return T if isinstance(links, str) else T[..., None, :, :]
 
 

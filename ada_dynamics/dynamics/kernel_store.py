@@ -19,7 +19,7 @@ from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
-K = TypeVar("K")  # by which functions are told apart
+K = TypeVar("K")  # key of a function
 
 
 class KernelStore:
@@ -37,13 +37,13 @@ class KernelStore:
 
     @staticmethod
     def costs(functions: Mapping[K, expr.Function]) -> dict[K, float]:
-        """Instructions, about, of each function on the processor at hand."""
+        """Approximate number of instructions of each function on this processor."""
         bits = Target.host().vector_bits if reason_for_fallback() is None else 256
         return {name: instructions(function, bits) for name, function in functions.items()}
 
     @cached_property
     def fingerprint(self) -> str:
-        """Differs for any two models whose kernels differ."""
+        """Text that differs for any two models whose kernels differ."""
         return tree_fingerprint(self.tree)
 
     def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False, quick: bool = False) -> Kernel:
@@ -63,7 +63,7 @@ class KernelStore:
 
     @cached_property
     def positions(self) -> Kernel | None:
-        """Computes nothing, and has a status where positions cannot be used; None where all finite ones can."""
+        """Kernel without results, whose status reports invalid positions; None if all finite positions are valid."""
         if not self.model.has_manifold_coordinates:
             return None
         return self.get("positions", lambda: quantity("positions", self.tree, ("q",), {}, lambda **_: {}))

@@ -54,7 +54,7 @@ class Kernels(KernelStore):
         super().__init__(model, order)
         self.generic = generic
         self._algorithm = algorithm
-        self._loops: dict[tuple[str, bool], GenericKernel] = {}
+        self._generic_kernels: dict[tuple[str, bool], GenericKernel] = {}
         self._traced: dict[str, expr.Function] = {}  # by algorithm: the cheapest, until it is compiled
         self.closed = ClosedDynamics(self, q0, solver) if model.loops else None
 
@@ -116,7 +116,7 @@ class Kernels(KernelStore):
         return self.get(f"inverse {external}", lambda: quantities.of_tree(self.tree, "inverse", external=external))
 
     def _forward_auto(self, external: bool) -> Quantity:
-        """Named "auto" as long as nothing is traced: a cached object is found without counting anything."""
+        """Forward dynamics by the cheapest algorithm, determined only if the kernel is not in the cache."""
 
         def traced() -> expr.Function:
             algorithm = self.algorithm
@@ -132,11 +132,11 @@ class Kernels(KernelStore):
         make = lambda: joint_wrenches(tree, links, rows, external)  # noqa: E731
         return self.get(f"joint wrenches {external}", make, of_links=True)
 
-    # --- loops --------------------------------------------------------------------------------------------------
+    # --- generic ------------------------------------------------------------------------------------------------
     @pause_garbage_collection()
-    def loop(self, name: str, external: bool) -> GenericKernel:
-        """The generic kernel of "forward" or "inverse"."""
-        if (name, external) not in self._loops:
+    def generic_kernel(self, name: str, external: bool) -> GenericKernel:
+        """Generic kernel of "forward" or "inverse", for any tree."""
+        if (name, external) not in self._generic_kernels:
             made = joint_programs.kernel(self.model.uniform_tree, name, external)
-            self._loops.setdefault((name, external), made)
-        return self._loops[name, external]
+            self._generic_kernels.setdefault((name, external), made)
+        return self._generic_kernels[name, external]

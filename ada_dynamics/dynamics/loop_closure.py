@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of all joints from those of chosen coordinates: compiled Newton iteration, for one state and for batches.
+"""Positions of all joints from the positions of some coordinates, by a compiled Newton iteration.
 
 The constraints r(q) = 0 are solved for the dependent velocities p, with the chosen coordinates y fixed:
 
@@ -120,7 +120,7 @@ def newton_step(constraints: ConstraintSet, order: MapOrder, units: Sequence[flo
 
 
 class LoopClosure:
-    """Completes positions from those of chosen coordinates, in one assembly mode; `dynamics.constraints.loop_closure`.
+    """Computes all positions from those of some coordinates in one assembly mode; `dynamics.constraints.loop_closure`.
 
     Example::
 
@@ -289,7 +289,7 @@ class LoopClosure:
         return q, status
 
     def _between(self, starts: Array, ends: Array, t: float) -> Array:
-        """The coordinates at a fraction of the way from start to end."""
+        """Positions of the coordinates, interpolated from start (t = 0) to end (t = 1)."""
         if len(self.places) == len(self.chosen):
             return np.asarray((1.0 - t) * starts[:, self.places] + t * ends[:, self.places])
         return self.model.interpolate(starts, ends, t)[:, self.places]

@@ -22,23 +22,23 @@ from ada_dynamics.errors import (
 )
 from ada_dynamics.model.model import Model
 
-# Constraint violation, in characteristic lengths, that is warned of; stages of an integrator stay far below it. The
-# rate of the violation is compared with |J| |v| and with as many lengths per second: accelerations, which depend on
-# the square of velocities, do not show slower ones.
+# Smallest constraint violation that causes a warning, in characteristic lengths; stages of an integrator stay far below
+# it. The rate of the violation is compared with |J| |v|, and with as many lengths per second: slower violations have no
+# visible effect on accelerations, which depend on the square of velocities.
 NOTICED = 1e-4
 
 
 def warn_if_off_loops(constraints: ConstraintSet, q: Array, v: Array) -> None:
     """Warn if a state, or some state of a batch, violates the constraints, or has velocities that violate them."""
-    if not q.size or not np.isfinite(q).all() or not np.isfinite(v).all():  # which is explained elsewhere
+    if not q.size or not np.isfinite(q).all() or not np.isfinite(v).all():  # for which other checks raise errors
         return
     gaps = np.abs(constraints.violations(q)) / constraints.weights[:, None]
     name = constraints.model.name
     found, facts = _worst(constraints, gaps, gaps > NOTICED * constraints.length, "m", q.ndim == 2)
     if found:
         message = (
-            f"loops of model {name!r} are open in the state given: {found}. The results are those of a mechanism that "
-            "was put together so; close the loops with ada.close_loops(model, q) or with project_to_constraints(q, v)."
+            f"loops of model {name!r} are open in this state: {found}. The results are those of a mechanism assembled "
+            "with this error; close the loops with ada.close_loops(model, q) or with project_to_constraints(q, v)."
         )
         warnings.warn(ConstraintViolationWarning(message, **facts), stacklevel=level_of_caller())
     if not v.any():
@@ -49,8 +49,8 @@ def warn_if_off_loops(constraints: ConstraintSet, q: Array, v: Array) -> None:
     )
     if found:
         message = (
-            f"the velocities given open loops of model {name!r}: {found}. No motion of the mechanism has them, and the "
-            "results mean nothing; take the nearest that it can have: q, v = project_to_constraints(q, v)."
+            f"the velocities violate the loop constraints of model {name!r}: {found}. The mechanism cannot move this "
+            "way, and the results are meaningless; use the nearest velocities: q, v = project_to_constraints(q, v)."
         )
         warnings.warn(LoopVelocityWarning(message, **facts), stacklevel=level_of_caller())
 
@@ -86,24 +86,24 @@ _AT_REST = {
 
 
 def warn_singular(
-    model: Model, loops: Iterable[str], what: str, solution: SvdSolution, ways: Sequence[Array] | None
+    model: Model, loops: Iterable[str], what: str, solution: SvdSolution, tangents: Sequence[Array] | None
 ) -> None:
     """Warn of a configuration in which constraints of some loops lose rank, or nearly do.
 
-    `ways` are the directions in which a mechanism at rest can start to move.
+    `tangents` are the directions in which a mechanism at rest can start to move; None for a moving mechanism.
     """
     names = tuple(sorted(loops))
     near = "in" if solution.lost_rank else "next to"
     where = f"model {model.name!r} is {near} a singular configuration (loops {', '.join(names)})"
-    if ways is None:
+    if tangents is None:
         result = _MOVING[what] if solution.lost_rank else f"its relative errors are up to about {solution.error:.0e}"
         warning = SingularConfigurationWarning(f"{where}: {result}.", loops=names, error=solution.error)
         warnings.warn(warning, stacklevel=level_of_caller())
         return
-    shown = "; ".join(np.array2string(w, precision=6, separator=", ") for w in ways)
+    shown = "; ".join(np.array2string(w, precision=6, separator=", ") for w in tangents)
     message = (
         f"{where} and at rest: its motion is not determined. {_AT_REST[what]}; it can start to move along "
-        f"{len(ways) or 'several'} directions" + (f": {shown}." if ways else ".")
+        f"{len(tangents) or 'several'} directions" + (f": {shown}." if tangents else ".")
     )
     warnings.warn(BifurcationWarning(message, loops=names), stacklevel=level_of_caller())
 

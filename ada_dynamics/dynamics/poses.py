@@ -66,7 +66,7 @@ def twist_matrix(pose: Array) -> Array:
 
 
 def wrench_matrix(pose: Array) -> Array:
-    """6x6 for ᴬT_B: a wrench of frame B as it acts at A, in A's axes; the inverse transpose of `twist_matrix`."""
+    """6x6 matrix that transforms a wrench from B to A, for the pose ᴬT_B; inverse transpose of `twist_matrix`."""
     R, p = pose[:3, :3], pose[:3, 3]
     H = np.zeros((6, 6))
     H[:3, :3] = H[3:, 3:] = R

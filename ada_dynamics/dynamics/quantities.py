@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities of a model: their inputs, the shapes of their results, and their equations; `TABLE` has those of a tree.
+"""Quantities of a model: inputs, shapes of results, and equations; `TABLE` has the quantities of a tree.
 
 Here, and only here, the algorithms' [angular; linear] becomes the public [linear; angular] and [force; moment].
 """
@@ -47,7 +47,7 @@ MASS_MATRIX_METHODS = ("crba", "unit_vector", "jacobian")
 
 @dataclass(frozen=True)
 class Quantity:
-    """One thing to compute."""
+    """A computation of some results from some inputs, not yet traced."""
 
     name: str  # an identifier, unique for a model
     inputs: dict[str, int]  # name and length of each argument
@@ -127,19 +127,19 @@ def quantity(
     return Quantity(name, wanted, shapes, traced, guarded)
 
 
-def judged(of: Quantity) -> Quantity:
-    """The quantity for all states, with its smallest guard as one more result: negative where it would be refused."""
+def with_margin(of: Quantity) -> Quantity:
+    """The quantity without guards; its smallest guard is the result `margin`, negative for rejected states."""
 
     def body(**given: Vector) -> Traced:
         found = of.body(**given)
         return Traced({**found.outputs, "margin": [reduce(minimum, found.guards, 1.0)]})
 
-    name, shapes = f"{of.name}_judged", {**of.shapes, "margin": (1,)}
+    name, shapes = f"{of.name}_with_margin", {**of.shapes, "margin": (1,)}
     return Quantity(name, of.inputs, shapes, lambda: trace(name, of.inputs, body, tuple(shapes)), body)
 
 
 def tag_of(*what: object) -> str:
-    """A part of a name: differs where the texts of these do."""
+    """Hash of the texts of some values, as part of a name."""
     return hashlib.blake2b(repr(what).encode(), digest_size=6).hexdigest()
 
 
@@ -213,7 +213,7 @@ def _link_jacobian(tree: Tree, q: Vector, links: str | Sequence[str], frame: str
 
 
 def _pulled(tree: Tree, q: Vector, forces: Mapping[int, Force]) -> tuple[list[Scalar], list[list[Scalar]]]:
-    """External wrenches on all bodies as efforts Jᵀ f of the joints, and how these change with q on the manifold."""
+    """Joint efforts Jᵀ f of external wrenches on all bodies, and their derivative by q on the manifold."""
     inwards = kinematics.inward_sums(tree, kinematics.transforms(tree, q), [forces[body.index] for body in tree.bodies])
     efforts = rnea.gather_efforts(tree, q, inwards)
     moving = [dict(zip(q, position_rates(tree, q, unit), strict=True)) for unit in unit_vectors(tree.nv)]

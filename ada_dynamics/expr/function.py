@@ -29,7 +29,7 @@ SHARED, COLUMN = "shared", "column"
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a matrix that are the same function of shared values and of one column each.
+    """Columns of a matrix, computed by one function of values that all columns share and of operands of each column.
 
     Expanded, n columns have n times as many nodes; as columns they are a vectorized loop of native code. Several groups
     of columns may compute one matrix, and a matrix may be the source of the columns of a later one; then it is no

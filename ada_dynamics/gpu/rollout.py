@@ -121,9 +121,9 @@ class DeviceRollout:
         tau = tau if tau.strides[0] else tau[:1]  # a broadcast row
         inputs = np.array([system.inputs(row, h=context.step) for row in tau])
         inputs = np.array(np.broadcast_to(inputs, (len(starts), inputs.shape[1])))
-        chosen = system.chosen(starts)
-        if chosen is not None:
-            inputs[:, system.equations.chosen] = chosen
+        weights = system.combination_weights(starts)
+        if weights is not None:
+            inputs[:, system.equations.combination_inputs] = weights
         self._u = self._placed(inputs)
         self.x, self._next = self._placed(starts), self._placed(starts)
         self._has_failed = np.zeros(len(starts), dtype=bool)

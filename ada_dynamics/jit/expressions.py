@@ -155,7 +155,7 @@ class Emitter:
             self.names[node.index] = self._instruction(node)
 
     def forget(self) -> None:
-        """Discard all values but sines and cosines: those of earlier basic blocks."""
+        """Discard the names of all values except sines and cosines, at the start of another basic block."""
         self.names.clear()
         self.spread.clear()
         self.variables.clear()
@@ -229,7 +229,7 @@ class Emitter:
         return sine, cosine
 
     def _gather_angles(self, nodes: Sequence[Expr]) -> None:
-        """Compute sines and cosines of the angles that depend on no other sine in vectors (code for one state)."""
+        """Compute sines and cosines in vectors, for all angles that depend on no other sine (code for one state)."""
         angles, needed = first_angles(nodes)
         for node in needed:
             self.add(node)

@@ -215,7 +215,7 @@ def adaptive_step(code: StepCode, until: Number) -> None:
 
 
 def _stages(code: StepCode, start: int, t: Number, h: Number, points: Vector, apart: Number, evaluate: Any) -> None:
-    """Evaluate the rates of all stages from `start`, at points that are so many numbers apart."""
+    """Evaluate the rates of all stages from `start` on; point i is at i * `apart`."""
     n, stages = code.s.n, code.s.stages
     nodes = code.table[(stages + 1) * stages :]
     for k in code.repeat(stages - start):

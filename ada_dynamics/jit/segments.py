@@ -21,7 +21,7 @@ BLOCK = 64  # nodes of a basic block
 
 
 def opaque_false(body: Instructions, pointer: str) -> str:
-    """An i1 that is false, as LLVM cannot know: `leave_if` with it ends a basic block."""
+    """An i1 that is false, which LLVM cannot infer: `leave_if` with it ends a basic block."""
     return body.emit(f"icmp eq ptr {pointer}, null")
 
 

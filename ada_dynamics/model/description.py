@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unchecked description of a robot, from a file, a Builder or an edited model, its problems, and the model of it."""
+"""Unchecked description of a robot, from a file, a Builder or a model; its checks, and conversion to a model."""
 
 from __future__ import annotations
 

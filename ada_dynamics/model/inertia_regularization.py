@@ -125,7 +125,7 @@ class _Problem:
         # L⁻¹ with D = L Lᵀ
         self.whiten = np.linalg.inv(np.linalg.cholesky(self.wanted))
         self.given = np.array([_matrix(b.inertia) for b in tree.bodies])
-        self.bases = [b.joint.unfelt() for b in tree.bodies]
+        self.bases = [b.joint.movable_inertias() for b in tree.bodies]
         self.gain = [_matrices(basis) for basis in self.bases]
         self.loss = [
             -_matrices([b.placement.to_parent(m) for m in basis])

@@ -308,7 +308,7 @@ def regroup(tree: Tree) -> Tree:
     """
     inertias = [body.inertia for body in tree.bodies]
     for body in reversed(tree.bodies):
-        parts = body.joint.parted(inertias[body.index])
+        parts = body.joint.split_inertia(inertias[body.index])
         if parts is None:
             continue
         kept, moved = parts

@@ -259,7 +259,7 @@ class LinearizedSteps:
         return executor.x.T, changes
 
     def _advance_directions(self, X: Array, U: Array, steps: int, T: Array, begin: int) -> tuple[Array, Array]:
-        """Return the same for any steps."""
+        """Return the result of `_advance_matrices`, for any kind of step."""
         n, nv, (N, m) = self.system.size, self.model.nv, U.shape
         directions = 3 * nv
         dU = np.zeros((N, m, directions))
@@ -300,7 +300,7 @@ class LinearizedSteps:
 
     # --- by matrices --------------------------------------------------------------------------------------------------
     def _step_by_matrices(self, points: Array, U: Array, changes: Array, work: Array) -> None:
-        """Replace changes by those after a step with these points of its stages and the state before its projection.
+        """Propagate changes of the state through a step with given points of its stages and state before projection.
 
         `work` is memory for the changes of the rates of all stages, and for two more.
         """
@@ -353,7 +353,7 @@ def _add(total: Array, weights: Array, rates: Sequence[Array], scratch: Array) -
 
 
 def _coordinate_maps(tree: Tree, bodies: Sequence[Body]) -> Quantity:
-    """Of joints with other rates than velocities: q on its manifold, and derivatives by the numbers in q and v.
+    """Quantity for joints with v ≠ q̇: q on its manifold, and derivatives with respect to the numbers in q and v.
 
     These are of q on its manifold, as numbers ("settled") and as a velocity ("velocity"), and of q̇ ("by_q", "by_v").
     """

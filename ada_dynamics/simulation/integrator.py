@@ -241,8 +241,8 @@ class Integrator(KernelExecutor):
 
     @u.setter
     def u(self, value: Array) -> None:
-        chosen = self.system.equations.chosen  # depends on the state
-        self._u[: chosen.start], self._u[chosen.stop :] = value[: chosen.start], value[chosen.stop :]
+        own = self.system.equations.combination_inputs  # depends on the state
+        self._u[: own.start], self._u[own.stop :] = value[: own.start], value[own.stop :]
         self.discard_rate()
 
     def restart(self, x: Array, u: Array | None = None) -> None:
@@ -269,10 +269,10 @@ class Integrator(KernelExecutor):
 
     def _select_constraints(self) -> bool:
         """Select combinations of redundant constraints for the state; return True if they have changed."""
-        chosen = self.system.chosen(self.x[None, :])
-        if chosen is None or np.array_equal(chosen[0], self._u[self.system.equations.chosen], equal_nan=True):
+        weights, own = self.system.combination_weights(self.x[None, :]), self.system.equations.combination_inputs
+        if weights is None or np.array_equal(weights[0], self._u[own], equal_nan=True):
             return False
-        self._u[self.system.equations.chosen] = chosen[0]
+        self._u[own] = weights[0]
         self.discard_rate()
         return True
 

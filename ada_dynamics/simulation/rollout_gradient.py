@@ -153,7 +153,9 @@ class RecordedTrajectory:
         self._origin, self._h = t, context.step
         self.t: Array = t + hold * context.step * np.arange(len(tau) + 1, dtype=np.float64)  # of the states [s]
         equations = system.equations
-        self._chosen = equations.chosen  # combinations of constraints in u, which may change with every step
+        self._combination_inputs = (
+            equations.combination_inputs
+        )  # combinations of constraints in u, which may change with every step
         self._rows_each = hold if equations.combination_size else 1
         self._hold = hold // self._rows_each
         self._u = system.input_rows(start[None], tau[:1], self._h).repeat(len(tau) * self._rows_each, axis=0)
@@ -239,9 +241,9 @@ class RecordedTrajectory:
                 return
             row, x = done // self._hold, executor.x
             now = self._u[row]
-            better = self.system.input_rows(x[None], now[None, : self.nv], self._h)[0, self._chosen]
-            if np.array_equal(better, now[self._chosen], equal_nan=True):
+            better = self.system.input_rows(x[None], now[None, : self.nv], self._h)[0, self._combination_inputs]
+            if np.array_equal(better, now[self._combination_inputs], equal_nan=True):
                 time = np.array([self._origin + done * self._h])
                 self._steps.raise_failure(x[None].copy(), now[None], 1, time, 0)
-            self._u[row:, self._chosen] = better
+            self._u[row:, self._combination_inputs] = better
             executor.take_inputs(self._u)

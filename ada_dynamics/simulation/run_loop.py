@@ -140,7 +140,7 @@ class RunLoop:
         if self.context.inputs.pushes_end(t):
             self.flush()  # the queued rows have other pushes
         u = self.context.inputs.at(t, x[:nq], x[nq:])
-        loads = self.context.system.equations.chosen.start
+        loads = self.context.system.equations.combination_inputs.start
         if u is not self._last_input and not np.array_equal(u[:loads], self.integrator.u[:loads]):
             self.integrator.u = u
         self._last_input = u

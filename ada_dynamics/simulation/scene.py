@@ -113,7 +113,7 @@ def scene_for(
 
 
 def start_pose(model: Model, guess: Array | None = None) -> ClosedConfiguration:
-    """Return an initial configuration: a guess with closed loops, or without a guess one within the limits.
+    """Return an initial configuration with closed loops, near a guess or, without one, within the joint limits.
 
     Without a guess it is the configuration that the robot's file specifies, or one with bent arms, which can fall.
 

@@ -90,7 +90,7 @@ class StateEquations:
     @property
     def input_size(self) -> int:
         """Size of u."""
-        return int(self.chosen.stop) + 1
+        return int(self.combination_inputs.stop) + 1
 
     @cached_property
     def servo_inputs(self) -> slice:
@@ -99,7 +99,7 @@ class StateEquations:
         return slice(start, start + COMMAND_SIZE * len(self.loads.servos))
 
     @cached_property
-    def chosen(self) -> slice:
+    def combination_inputs(self) -> slice:
         """Combinations of redundant constraints in u."""
         start = int(self.servo_inputs.stop)
         return slice(start, start + self.combination_size)
@@ -133,9 +133,9 @@ class StateEquations:
             more, armature = joint_loads(self.tree, loads.stops, loads.friction_speed or 1.0, q, v, step)
             tau = [a + b for a, b in zip(tau, more, strict=True)]
         if loads.servos:
-            tau, armature = _both((tau, armature), self.servo_efforts(q, v, u, step))
+            tau, armature = _sum((tau, armature), self.servo_efforts(q, v, u, step))
         if loads.law is not None and step is not None:
-            tau, armature = _both((tau, armature), implicit_law(self.tree, loads.law, t, q, v, step))
+            tau, armature = _sum((tau, armature), implicit_law(self.tree, loads.law, t, q, v, step))
         wrenches, added = gather(contact_loads(self.tree, loads.contacts, q, v, step) if loads.contacts else ())
         starts = range(nv, nv + PARAMETERS * len(loads.applied), PARAMETERS)
         given = [profile_wrench(u[start : start + PARAMETERS], t) for start in starts]
@@ -175,7 +175,7 @@ class StateEquations:
         q, v = self.split(x)
         applied = self.applied_loads(q, v, u, t[0])
         wrenches = {"wrenches": applied.flat(self.tree)} if applied.wrenches else {}
-        found: Any = self.forward(u[self.chosen]).body(q=q, v=v, tau=applied.tau, **wrenches)
+        found: Any = self.forward(u[self.combination_inputs]).body(q=q, v=v, tau=applied.tau, **wrenches)
         traced = found if isinstance(found, Traced) else Traced(found)
         # quaternions are not normalized within a step; their rate is that of the four numbers
         return Traced({"rate": [*position_rates(self.tree, x[: self.tree.nq], v), *traced.outputs["a"]]}, traced.guards)
@@ -194,7 +194,7 @@ class StateEquations:
             solve, tree = crba.forward_dynamics if shares else aba.forward_dynamics, without_friction(self.tree)
             a = solve(tree, q, v, applied.tau, applied.wrenches, applied.added, applied.armature)
             return Traced({"next": [*chain(*self._moved(q, v, a, h))]}, guards)
-        solver = self.solver(u[self.chosen])
+        solver = self.solver(u[self.combination_inputs])
         found = solver.run(q, v, applied.tau, applied.wrenches, added=applied.added, added_armature=applied.armature)
         guards = [*guards, *solver.guards(found)]
         after = self._moved(q, v, found.accelerations, h)
@@ -215,7 +215,7 @@ class StateEquations:
         q, v = self.split(x)
         if self.solver is None or not self.tree.loops:
             return Traced({"settled": [*q, *v]})
-        found = projected(self.tree, self.solver(u[self.chosen]), q, v)
+        found = projected(self.tree, self.solver(u[self.combination_inputs]), q, v)
         nearest = self.nearest(found.outputs["position"])
         return Traced({"settled": [*nearest, *found.outputs["velocity"]]}, found.guards)
 
@@ -232,10 +232,10 @@ def _grouped(tree: Tree) -> Tree:
     return for_efforts(tree) if all(isinstance(x, (int, float)) for x in numbers) else tree
 
 
-Loading = tuple[list[Scalar], list[Scalar]]  # efforts, and what they add to the armature
+Loading = tuple[list[Scalar], list[Scalar]]  # efforts and additional armature
 
 
-def _both(a: Loading, b: Loading) -> Loading:
+def _sum(a: Loading, b: Loading) -> Loading:
     tau, armature = ([x + y for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True))
     return tau, armature
 

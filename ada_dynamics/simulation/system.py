@@ -92,7 +92,7 @@ class System:
         if own.solver is None and all(type(one.joint).nearest is JointType.nearest for one in own.tree.bodies):
             return rate, None  # all states are admissible
         # the position of the combinations in u depends on the loads
-        name = f"settle_{self._solver_name}_{own.chosen.start}_{own.input_size}"
+        name = f"settle_{self._solver_name}_{own.combination_inputs.start}_{own.input_size}"
         return rate, _quantity(name, xu, "settled", size, own.settled)
 
     def step_kernels(
@@ -157,14 +157,14 @@ class System:
             quantity = replace(quantity, name=f"{quantity.name}_uniform")
         return self.kernels.get(f"simulation {quantity.name}", lambda: quantity)
 
-    def solver(self, chosen: Sequence[Any]) -> closed_quantities.Solver:
+    def solver(self, weights: Sequence[Any]) -> closed_quantities.Solver:
         """Return the constraint solver, for given combinations of redundant constraints where they vary."""
         closed = self.kernels.closed
         assert closed is not None
         name = self._candidate
         name = closed.cheapest if name in closed_quantities.ASSEMBLIES else name
-        if chosen:
-            return closed_quantities.combined_elimination(closed.tree, closed.plans, name, chosen)
+        if weights:
+            return closed_quantities.combined_elimination(closed.tree, closed.plans, name, weights)
         return closed_quantities.elimination(closed.tree, closed.plans, name)
 
     @cached_property
@@ -191,14 +191,14 @@ class System:
         loads = self.equations.loads
         return bool(loads.contacts or loads.applied or loads.pushes)
 
-    def _accelerations(self, chosen: Sequence[Any]) -> Quantity:
+    def _accelerations(self, weights: Sequence[Any]) -> Quantity:
         """Return the accelerations, for given combinations of redundant constraints where they vary."""
         closed, kernels = self.kernels.closed, self.kernels
         if closed is None:
             return quantities.forward(tree_of(self.dynamics), kernels.algorithm, self._wrenches, kernels.order)
         if self._candidate in closed_quantities.ASSEMBLIES:  # an assembly algorithm has no combinations
             return closed.quantity(self._candidate, self._wrenches, multipliers=False)
-        return closed_quantities.forward(closed.tree, closed.plans, self.solver(chosen), self._wrenches)
+        return closed_quantities.forward(closed.tree, closed.plans, self.solver(weights), self._wrenches)
 
     # --- robust evaluation --------------------------------------------------------------------------------------
     def robust_rate(self, x: Array, u: Array, t: float) -> tuple[Array, bool]:
@@ -260,10 +260,10 @@ class System:
             found, status = run(X, U, T[:, None])
             if not status:
                 return np.asarray(found[:, self.model.nq :])
-            chosen = self.chosen(X)
-            if chosen is not None and not np.array_equal(chosen, U[:, self.equations.chosen], equal_nan=True):
+            weights, own = self.combination_weights(X), self.equations.combination_inputs
+            if weights is not None and not np.array_equal(weights, U[:, own], equal_nan=True):
                 U = U.copy()
-                U[:, self.equations.chosen] = chosen
+                U[:, own] = weights
                 return self.accelerations(X, U, T)
         rows = [self.robust_rate(x, u, t)[0][self.model.nq :] for x, u, t in zip(X, U, T.tolist(), strict=True)]
         return np.array(rows)
@@ -293,12 +293,12 @@ class System:
         """Return rows of u for states and torques, with combinations of redundant constraints for the states."""
         U = np.tile(self.inputs(tau[0], h=h), (len(X), 1))
         U[:, : self.model.nv] = tau
-        chosen = self.chosen(X)
-        if chosen is not None:
-            U[:, self.equations.chosen] = chosen
+        weights = self.combination_weights(X)
+        if weights is not None:
+            U[:, self.equations.combination_inputs] = weights
         return U
 
-    def chosen(self, X: Array) -> Array | None:
+    def combination_weights(self, X: Array) -> Array | None:
         """Return the combinations of redundant constraints in u for rows of states; None if they do not vary."""
         closed = self.kernels.closed
         if closed is None or not self.equations.combination_size:

@@ -16,14 +16,14 @@ class InParent(Protocol):
     """A quantity that can be transformed to the parent frame."""
 
     def in_parent(self: Seen, X: Transform) -> Seen:
-        """The same quantity in frame A of X = ᴬT_B."""
+        """The quantity, given in frame B, in frame A of X = ᴬT_B."""
 
 
 class InChild(Protocol):
     """A quantity that can be transformed to the child frame."""
 
     def in_child(self: Seen, X: Transform) -> Seen:
-        """The same quantity in frame B of X = ᴬT_B."""
+        """The quantity, given in frame A, in frame B of X = ᴬT_B."""
 
 
 SeenUp = TypeVar("SeenUp", bound=InParent)
@@ -58,5 +58,5 @@ class Transform:
         return Transform(self.rotation.inverse(), -self.rotation.to_child(self.position))
 
     def flat(self) -> Transform:
-        """The same pose with a single rotation matrix."""
+        """Equal pose with a single rotation matrix."""
         return Transform(MatrixRotation(self.rotation.matrix()), self.position)

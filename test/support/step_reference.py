@@ -66,10 +66,10 @@ class StepReference:
     def along(self, q: Array, v: Array, tau: Array, directions: Array, t: float = 0.0) -> Array:
         """Change of the state after a step along directions [d_q; d_v; dτ], a column each, on the manifold of q."""
         x = np.concatenate([q, v]).astype(np.longdouble)
-        chosen = self.system.chosen(np.concatenate([q, v])[None])
+        weights = self.system.combination_weights(np.concatenate([q, v])[None])
         u = self.system.inputs(tau, h=self.h).astype(np.longdouble)
-        if chosen is not None:
-            u[self.system.equations.chosen] = chosen[0]
+        if weights is not None:
+            u[self.system.equations.combination_inputs] = weights[0]
         after, before = self._tangents(self.step(x, u, t)), self._tangents(x)
         columns = []
         for d in directions.T:

@@ -54,7 +54,7 @@ class Fixed(JointType):
         """T = U."""
         return (*MOMENTS, *FORCES)
 
-    def unfelt(self) -> list[RigidInertia]:
+    def movable_inertias(self) -> list[RigidInertia]:
         """All inertias."""
         return [MASS, *FIRST_MOMENTS, *ROTATIONAL]
 
@@ -81,11 +81,11 @@ class Revolute(AxisJoint):
         a, b = self.across
         return (MOMENTS[a], MOMENTS[b], *FORCES)
 
-    def unfelt(self) -> list[RigidInertia]:
+    def movable_inertias(self) -> list[RigidInertia]:
         """Mass on the axis and equal moments of inertia perpendicular to it."""
         return [MASS, FIRST_MOMENTS[self.k], AXISYMMETRIC[self.k]]
 
-    def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+    def split_inertia(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         """Keep the inertia about the axis; move mass on it and equal moments perpendicular to it."""
         h: Array = np.array(inertia.first_moment)
         about: Array = np.array(inertia.about_origin)
@@ -125,7 +125,7 @@ class Prismatic(AxisJoint):
         a, b = self.across
         return (*MOMENTS, FORCES[a], FORCES[b])
 
-    def unfelt(self) -> list[RigidInertia]:
+    def movable_inertias(self) -> list[RigidInertia]:
         """Any rotational inertia."""
         return [*ROTATIONAL]
 
@@ -150,7 +150,7 @@ class Cylindrical(AxisJoint):
         a, b = self.across
         return (MOMENTS[a], MOMENTS[b], FORCES[a], FORCES[b])
 
-    def unfelt(self) -> list[RigidInertia]:
+    def movable_inertias(self) -> list[RigidInertia]:
         """Equal moments of inertia perpendicular to the axis."""
         return [AXISYMMETRIC[self.k]]
 
@@ -200,6 +200,6 @@ class Helical(AxisJoint):
         """Rotation with translation."""
         return (RowKind(False, self.k, float(self.pitch)),)
 
-    def unfelt(self) -> list[RigidInertia]:
+    def movable_inertias(self) -> list[RigidInertia]:
         """Equal moments of inertia perpendicular to the axis."""
         return [AXISYMMETRIC[self.k]]

@@ -213,11 +213,11 @@ class JointType(ABC):
         turns = [column.angular for column in self.subspace(self.neutral().tolist())]
         return tuple(k for k in range(3) if not any(any(cross(w, UNIT3[k])) for w in turns))
 
-    def unfelt(self) -> list[RigidInertia]:
-        """Basis of inertias in the child frame that can be moved to the parent without changing the motion."""
+    def movable_inertias(self) -> list[RigidInertia]:
+        """Basis of inertias in the child frame that do not act on the joint, so that the parent may carry them."""
         return []
 
-    def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia] | None:
+    def split_inertia(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia] | None:
         """Split an inertia into the part that acts on the joint and the rest; None if there is no rest."""
         return None
 

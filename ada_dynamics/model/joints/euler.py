@@ -72,7 +72,7 @@ class SphericalEuler(JointType):
         """All angles zero except the second one, which is singular at zero."""
         return np.array([0.0, np.pi / 2, 0.0])
 
-    def unfelt(self) -> list[RigidInertia]:
+    def movable_inertias(self) -> list[RigidInertia]:
         """Mass at the centre."""
         return [MASS]
 

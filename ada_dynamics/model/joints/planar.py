@@ -65,7 +65,7 @@ class Planar(JointType):
         px, py, _ = momentum
         return (-(v[2] * py), v[2] * px, v[0] * py - v[1] * px)
 
-    def unfelt(self) -> list[RigidInertia]:
+    def movable_inertias(self) -> list[RigidInertia]:
         """Equal moments of inertia about the axes of the plane."""
         return [AXISYMMETRIC[2]]
 

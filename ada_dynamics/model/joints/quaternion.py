@@ -107,7 +107,7 @@ class Spherical(QuaternionJoint):
         p = rng.normal(size=4)
         return np.asarray(p / np.linalg.norm(p))
 
-    def unfelt(self) -> list[RigidInertia]:
+    def movable_inertias(self) -> list[RigidInertia]:
         """Mass at the centre."""
         return [MASS]
 

@@ -80,6 +80,6 @@ class Universal(JointType):
         """Moments about both axes."""
         return (RowKind(False, 2), RowKind(False, SECOND))
 
-    def unfelt(self) -> list[RigidInertia]:
+    def movable_inertias(self) -> list[RigidInertia]:
         """Mass at the intersection of the axes."""
         return [MASS]

@@ -123,7 +123,7 @@ class Message:
     # --- filling ------------------------------------------------------------------------------------------------
     @cached_property
     def _layout(self) -> tuple[NDArray[np.uint8], tuple[slice, NDArray[np.intp]], tuple[slice, NDArray[np.intp]]]:
-        """Constant bytes; bytes of all words, and positions of the times in words; the same for doubles.
+        """Bytes of the message; slice of all 4-byte words, and indices of the times in it; the same for doubles.
 
         After the header, values are aligned to their size.
         """

@@ -293,7 +293,7 @@ def description(model: Model) -> str | None:
     from ada_dynamics.robots.writers import render
 
     text = model.source
-    if text is None or not _says_all(text, model):
+    if text is None or not _is_complete(text, model):
         try:
             (text,) = render(split_universals(model), "loop_joint").texts.values()
         except AdaError:
@@ -301,7 +301,7 @@ def description(model: Model) -> str | None:
     return with_lasting_addresses(text, model, None)[0]
 
 
-def _says_all(text: str, model: Model) -> bool:
+def _is_complete(text: str, model: Model) -> bool:
     """Return True if a URDF alone contains the joints, loops and motors of a model, in standard joint types."""
     from ada_dynamics.robots.load import find_robot, to_model
     from ada_dynamics.robots.readers.urdf import STANDARD

@@ -195,7 +195,7 @@ def test_a_loop_joint_carries_all_that_it_does_not_leave_free(joint):
 
 @pytest.mark.parametrize("joint", JOINTS)
 def test_inertia_that_a_joint_does_not_feel_is_the_same_to_the_parent_in_every_position(joint):
-    for inertia in joint.unfelt():
+    for inertia in joint.movable_inertias():
         seen = [
             np.array(joint.pose(q.tolist()).to_parent(inertia).matrix(), dtype=float)
             for q in [joint.neutral(), *positions(joint)]
