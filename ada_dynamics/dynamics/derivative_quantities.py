@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix
 from ada_dynamics.algorithms.loop_derivatives import LoopDerivatives
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
-from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, RneaDerivatives
+from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, VARIABLES, RneaDerivatives
 from ada_dynamics.constraints.elimination import EliminationPlans
 from ada_dynamics.dynamics.closed_quantities import Solver, digest
 from ada_dynamics.dynamics.derivative_columns import Entries, ResidualColumns, SolvedColumns
@@ -49,9 +50,9 @@ from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 Vectors = Mapping[str, Vector]
 WIDEST = 8  # directions side by side, as many as the widest vectors have lanes
 SHORT = 3  # branches of fewer velocities share a sweep
-# Pairs of a body and a velocity that moves it up to which sweeps over all bodies, for eight velocities side by side,
-# take fewer instructions than composite bodies, although more operations.
-SWEEPS_UP_TO = 100
+# Bodies that a velocity moves, on average: up to the first number sweeps over all bodies, for eight velocities side by
+# side, are faster than composite bodies, and above the second one slower.
+SWEEPS_UP_TO, COMPOSITES_ABOVE = 3, 6
 # Without loops: accelerations from efforts by the articulated bodies themselves. Others factorise the mass matrix.
 ARTICULATED = {"aba": aba.forward_dynamics, "lanes": lane_dynamics.forward_dynamics}
 
@@ -121,11 +122,9 @@ def closed_equations(tree: Tree, plans: EliminationPlans, solver: Solver) -> Equ
 
 
 # --- of forward dynamics ----------------------------------------------------------------------------------------------
-def _forward_derivatives(equations: Equations, given: Vectors) -> Traced:
-    """∂a/∂q, ∂a/∂v and ∂a/∂τ."""
+def _forward_sweeps(equations: Equations, given: Vectors) -> Traced:
+    """∂a/∂q, ∂a/∂v and ∂a/∂τ, from sweeps over all bodies."""
     n, size = equations.tree.nv, equations.size
-    if moving_pairs(equations.tree) > SWEEPS_UP_TO:
-        return _large_forward_derivatives(equations, given)
     solved, factors = equations.factorised(given)
     flat = substitute(residual_derivatives(equations.tree, equations.plan).trace(), solved.state)
     changes = SolvedColumns(n, factors)
@@ -134,8 +133,8 @@ def _forward_derivatives(equations: Equations, given: Vectors) -> Traced:
     return Traced({}, solved.guards, [*columns, changes.given("du", efforts)])
 
 
-def _large_forward_derivatives(equations: Equations, given: Vectors) -> Traced:
-    """The same of a large tree; M, h and the constraint rows share terms with their derivatives."""
+def _forward_composites(equations: Equations, given: Vectors) -> Traced:
+    """The same from composite bodies; M, h and the constraint rows share terms with their derivatives."""
     tree, plan, n = equations.tree, equations.plan, equations.tree.nv
     q, v, tau = given["q"], given["v"], given["tau"]
     still = RneaDerivatives(tree, q, v, no_velocity(tree))
@@ -228,14 +227,17 @@ def _by_arguments(equations: Equations, by: Vectors, y: Vector) -> Outputs:
 
 
 # --- of inverse dynamics, without loops -------------------------------------------------------------------------------
-def _inverse_derivatives(equations: Equations, given: Vectors) -> Outputs | Traced:
-    """∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M; q changes on the manifold."""
+def _inverse_sweeps(equations: Equations, given: Vectors) -> Traced:
+    """∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M, from sweeps over all bodies; q changes on the manifold."""
     q, v = given["q"], given["v"]
-    if moving_pairs(equations.tree) > SWEEPS_UP_TO:
-        columns = ResidualColumns(RneaDerivatives(equations.tree, q, v, given["a"]))
-        return Traced({}, (), [one for name in ("dq", "dv", "du") for one in columns.by(name)])
     dq, dv = _by_state(equations.described, kkt.residual(equations.tree, q, v, given["a"])[0], q, v)
-    return {"dq": dq, "dv": dv, "du": crba.mass_matrix(equations.tree, q).dense()}
+    return Traced({"dq": dq, "dv": dv, "du": crba.mass_matrix(equations.tree, q).dense()})
+
+
+def _inverse_composites(equations: Equations, given: Vectors) -> Traced:
+    """The same from composite bodies."""
+    columns = ResidualColumns(RneaDerivatives(equations.tree, given["q"], given["v"], given["a"]))
+    return Traced({}, (), [one for name in VARIABLES for one in columns.by(name)])
 
 
 def _inverse_jvp(equations: Equations, given: Vectors) -> Outputs:
@@ -257,13 +259,13 @@ _OF_FORWARD, _OF_INVERSE = ("q", "v", "tau"), ("q", "v", "a")
 _MATRICES = dict.fromkeys(("dq", "dv", "du"), ("nv", "nv"))
 _CHANGED_STATE = ("d_q", "d_v")
 DERIVATIVES: dict[str, QuantityRow] = {
-    "forward_derivatives": QuantityRow(_OF_FORWARD, _MATRICES, _forward_derivatives),
+    "forward_derivatives": QuantityRow(_OF_FORWARD, _MATRICES, _forward_sweeps),
     "forward_jvp": QuantityRow((*_OF_FORWARD, *_CHANGED_STATE, "d_tau"), {"d_a": ("nv",)}, _forward_jvp),
     "forward_vjp": QuantityRow((*_OF_FORWARD, "w"), dict.fromkeys(("by_q", "by_v", "by_tau"), ("nv",)), _forward_vjp),
     "forward_hvp": QuantityRow(
         (*_OF_FORWARD, "w", *_CHANGED_STATE, "d_tau"), dict.fromkeys(("by_q", "by_v", "by_tau"), ("nv",)), _forward_hvp
     ),
-    "inverse_derivatives": QuantityRow(_OF_INVERSE, _MATRICES, _inverse_derivatives),
+    "inverse_derivatives": QuantityRow(_OF_INVERSE, _MATRICES, _inverse_sweeps),
     "inverse_jvp": QuantityRow((*_OF_INVERSE, *_CHANGED_STATE, "d_a"), {"d_tau": ("nv",)}, _inverse_jvp),
     "inverse_vjp": QuantityRow((*_OF_INVERSE, "w"), dict.fromkeys(("by_q", "by_v", "by_a"), ("nv",)), _inverse_vjp),
     "inverse_hvp": QuantityRow(
@@ -273,17 +275,27 @@ DERIVATIVES: dict[str, QuantityRow] = {
 """Derivatives by name, as the methods of `Dynamics`: results = equation(equations, arguments by name)."""
 
 
+COMPOSITES = {"forward_derivatives": _forward_composites, "inverse_derivatives": _inverse_composites}
+"""Other equations of the same, which are faster for deep trees."""
+
+
 def of_equations(equations: Equations, name: str) -> Quantity:
-    """A quantity of DERIVATIVES."""
+    """A quantity of DERIVATIVES, traced in the form of fewer nodes where neither is always faster."""
     row, tree = DERIVATIVES[name], equations.described
     extra = dict.fromkeys(row.inputs[3:], tree.nv)
     solves = "tau" in row.inputs and not equations.plan.rows
+    forms, depth = [row.equation], moving_pairs(equations.tree) / tree.nv
+    if name in COMPOSITES and depth > SWEEPS_UP_TO:
+        forms = [COMPOSITES[name]] if depth > COMPOSITES_ABOVE else [row.equation, COMPOSITES[name]]
 
-    def body(**given: Vector) -> Outputs | Traced:
-        found: Outputs | Traced = row.equation(equations, given)
-        return found
+    def of_form(form: Callable[..., Outputs | Traced]) -> Quantity:
+        def body(**given: Vector) -> Outputs | Traced:
+            return form(equations, given)
 
-    return quantity(f"{name}{equations.tag}", tree, row.inputs[:3], row.shapes_of(tree), body, solves, extra)
+        return quantity(f"{name}{equations.tag}", tree, row.inputs[:3], row.shapes_of(tree), body, solves, extra)
+
+    found = [of_form(form) for form in forms]
+    return replace(found[0], trace=lambda: min((one.trace() for one in found), key=lambda one: len(one.nodes())))
 
 
 # --- of the residual --------------------------------------------------------------------------------------------------

@@ -264,8 +264,8 @@ def effort(function: Function, target: Target) -> int:
 
 def _has_lanes(function: Function, target: Target) -> bool:
     """Return True if blocks of states fit into memory near the processor."""
-    most = target.limits.stack // target.lanes
-    return result_count(function) <= most and len(function.nodes()) <= target.limits.huge
+    limits = target.limits
+    return result_count(function) <= limits.stack // target.lanes and len(function.nodes()) <= limits.huge
 
 
 def _blocks_together(function: Function, code: Code, target: Target) -> int:

@@ -30,13 +30,7 @@ from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.algorithms.rnea_derivatives import BY_Q, BY_V, OF_STATE, VARIABLES, RneaDerivatives
 from ada_dynamics.dynamics.derivative_columns import ResidualColumns
-from ada_dynamics.dynamics.derivative_quantities import (
-    SWEEPS_UP_TO,
-    moving_pairs,
-    open_equations,
-    residual_derivatives,
-    with_loops,
-)
+from ada_dynamics.dynamics.derivative_quantities import of_equations, open_equations, residual_derivatives, with_loops
 from ada_dynamics.expr import Traced, evaluate, trace
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.tree import WORLD, Loop, Tree
@@ -138,9 +132,19 @@ def test_random_trees_have_the_derivatives_of_extended_precision(seeds: Iterable
         close({name: wanted["du"] @ found[name] for name in residual}, residual, 1e-10)
 
 
-def test_a_state_has_the_same_bits_in_calls_and_in_batches() -> None:
-    model = random_tree(5, ["revolute", "prismatic"] * 5, "floating", is_serial=True)
-    assert moving_pairs(model.tree) > SWEEPS_UP_TO
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        (random_tree(5, ["revolute", "prismatic"] * 5, "floating", is_serial=True), "composites"),
+        (ada.chain_3d(8), "composites"),  # fewer operations
+        (ada.load("pa10"), "sweeps"),  # fewer operations, because of zeros
+        (random_tree(4, ["revolute"] * 8), "sweeps"),
+    ],
+    ids=["deep", "chain", "arm", "flat"],
+)
+def test_a_state_has_the_same_bits_in_calls_and_in_batches(model: ada.Model, form: str) -> None:
+    chosen = of_equations(open_equations(model.tree), "inverse_derivatives").trace()
+    assert form == ("composites" if chosen.columns else "sweeps")
     dynamics, states = ada.Dynamics(model), [np.tile(x, (19, 1)) for x in state_of(model)]
     for i in (1, 2):
         states[i] *= np.linspace(0.5, 2.0, 19)[:, None]
