@@ -155,8 +155,9 @@ def sample_configurations(constraints: ConstraintSet, start: Array) -> list[Arra
     """
     rows = ConstraintSubset(constraints, np.array(nontrivial_constraints(constraints, start), dtype=np.intp))
     rng = np.random.default_rng(20120302)
-    allowed = max(1e-11, min(ROUNDED_GAP, 10.0 * rows.size(start)))
     found, ranks = [start], [rank_at(rows, start)]
+    by_rounding = float(np.max(rows.spectrum(start).s[ranks[0] :], initial=0.0))
+    allowed = max(1e-11, min(ROUNDED_GAP, 10.0 * max(rows.size(start), by_rounding)))
     for attempt in range(6 * SAMPLES):
         if len(found) >= SAMPLES:
             break

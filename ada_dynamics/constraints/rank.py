@@ -5,7 +5,8 @@ Lengths and axes of an overconstrained mechanism are rounded in its file. Depend
 J has small singular values, and the loops cannot be closed exactly. A mechanism near a singular configuration has small
 singular values, too. Finite motions distinguish the two cases: along a motion of the exact mechanism, a finite step
 violates the constraints no more than the singular value explains; near a singular configuration the violation grows
-with the square of the step. A description with all digits is exact as long as its loops close.
+with the square of the step. A description with all digits is exact as long as its loops close, unless they close in
+the zero configuration: readers of MJCF and SDFormat compute the ends of such loops from poses that may be rounded.
 
 All values are for J in units of the characteristic length: a joint at a lever of one length has 1 per rad.
 """
@@ -67,6 +68,11 @@ class ConstraintSubset:
                 return float(10.0**-decimals / self.constraints.length)
         return 0.0
 
+    @cached_property
+    def may_be_rounded(self) -> bool:
+        """True if the ends of loops may have been computed from a zero configuration with rounded poses."""
+        return self.rounding == 0.0 and self.size(self.constraints.model.neutral()) < _SLACK
+
     def violation(self, q: Array) -> Array:
         """Closure error of each constraint."""
         return np.asarray(self.constraints.violation(q)[self.chosen] * self._weights, dtype=np.float64)
@@ -104,7 +110,7 @@ def rank_at(rows: ConstraintSubset, q: Array) -> int:
     s = rows.spectrum(q).s
     if not s.size or not s[0] > 0.0:
         return 0
-    by_rounding = max(_BY_ROUNDING * rows.rounding, _BY_GAP * rows.size(q))
+    by_rounding = CERTAIN if rows.may_be_rounded else max(_BY_ROUNDING * rows.rounding, _BY_GAP * rows.size(q))
     least = int(np.sum(s > min(CERTAIN, max(by_rounding, ARITHMETIC * s[0]))))
     most = int(np.sum(s > ARITHMETIC * s[0]))
     for rank in range(least, most):
