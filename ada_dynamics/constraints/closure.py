@@ -244,7 +244,7 @@ def within_joint_limits(constraints: ConstraintSet, q: Array, guess: Array, free
             push[moved] = swung * rng.normal(size=len(moved)) * min(2.0, 0.15 * (attempt - 1))
             step[moved] = model.difference(guess, within_limits(model, model.integrate(guess, push)))[moved]
             start = model.integrate(guess, step)
-        found = gauss_newton(constraints, _pressed(constraints, start, moved), free)
+        found = gauss_newton(constraints, _bounded(constraints, start, moved), free)
         is_closed = found.error < CLOSED and not reversed_loops(model.tree, found.q)
         if is_closed and not _excess(model, found.q, moved).any():
             q = found.q
@@ -260,25 +260,42 @@ def _excess(model: Model, q: Array, moved: NDArray[np.intp]) -> Array:
     return np.where(np.abs(back) > BEYOND, back, 0.0)
 
 
-def _pressed(constraints: ConstraintSet, q: Array, moved: NDArray[np.intp]) -> Array:
-    """Iterate towards closed loops and, in the null space of J, towards the limits of the joints beyond them."""
+def _bounded(constraints: ConstraintSet, q: Array, moved: NDArray[np.intp]) -> Array:
+    """Reduce the closure error within the limits of the joints, by damped steps with an active set."""
     model, weights = constraints.model, 1.0 / (constraints.weights * constraints.length)
-    held = np.zeros(len(moved), dtype=bool)
+    error, damping = constraints.violation(q) * weights, 1e-4
     for _ in range(_STEPS):
-        back, error = _excess(model, q, moved), constraints.violation(q) * weights
-        held |= back != 0.0
-        if not back.any() and float(np.max(np.abs(error), initial=0.0)) < CLOSED:
+        if float(np.max(np.abs(error), initial=0.0)) < CLOSED or damping > 1.0:
             break
-        U, s, Vt = np.linalg.svd(constraints.jacobian(q)[:, moved] * weights[:, None], full_matrices=True)
-        rank = int(np.sum(s > _CUT * np.max(s, initial=0.0)))
-        step = -Vt[:rank].T @ ((U[:, :rank].T @ error) / s[:rank])
-        N = Vt[rank:].T  # null-space basis of J
-        step += N @ np.linalg.lstsq(N[held], (back - step)[held], rcond=1e-6)[0]
-        step *= min(1.0, _LONGEST_STEP / max(float(np.max(np.abs(step), initial=0.0)), 1e-300))
-        whole = np.zeros(model.nv)
-        whole[moved] = step
-        q = np.asarray(model.integrate(q, whole))
+        J = constraints.jacobian(q)[:, moved] * weights[:, None]
+        candidate = _step_within_limits(model, q, J, error, moved, damping)
+        found = constraints.violation(candidate) * weights
+        if float(np.linalg.norm(found)) < float(np.linalg.norm(error)) * (1.0 - 1e-12):
+            q, error, damping = candidate, found, max(0.1 * damping, 1e-10)
+        else:
+            damping *= 10.0
     return q
+
+
+def _step_within_limits(
+    model: Model, q: Array, J: Array, error: Array, moved: NDArray[np.intp], damping: float
+) -> Array:
+    """Configuration after a damped least-squares step, in which joints stop at their limits."""
+    step, free = np.zeros(len(moved)), np.ones(len(moved), dtype=bool)
+    whole = np.zeros(model.nv)
+    while True:
+        A = J[:, free]
+        H = A.T @ A
+        H += damping * max(float(np.max(np.diag(H), initial=0.0)), 1e-300) * np.eye(len(H))
+        step[free] = np.linalg.solve(H, -A.T @ (error + J[:, ~free] @ step[~free]))
+        whole[moved] = np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+        candidate = np.asarray(model.integrate(q, whole))
+        back = _excess(model, candidate, moved)
+        beyond = free & (back != 0.0)
+        if not beyond.any():
+            return candidate
+        step[beyond] = (whole[moved] + back)[beyond]
+        free &= ~beyond
 
 
 def _warn(model: Model, q: Array, moved: NDArray[np.intp]) -> None:
