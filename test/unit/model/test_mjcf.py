@@ -389,16 +389,19 @@ def test_two_connects_on_one_axis_are_a_revolute_loop(caplog):
     loop = ada.load(with_equality(pair)).loops["hinge"]
     assert loop.kind == "revolute"
     np.testing.assert_allclose(loop.parent_rotation @ loop.axis, [0, 1, 0], atol=1e-15)
-    assert "'hinge' and 'more' are two points on an axis" in caplog.text
+    assert "'hinge' and 'more': two points on an axis" in caplog.text
 
 
 @pytest.mark.parametrize(("coefficients", "multiplier", "shift"), [("", 1.0, 0.0), ('polycoef="0.2 -3"', -3.0, 0.2)])
 def test_a_linear_equality_of_joints_is_a_mimic(coefficients, multiplier, shift):
-    model = ada.load(with_equality(f'<joint joint1="jb" joint2="jc" {coefficients}/>'))
+    motor = '</equality><actuator><motor joint="jb" ctrlrange="-4 2"/></actuator><equality>'
+    model = ada.load(with_equality(f'<joint joint1="jb" joint2="jc" {coefficients}/>{motor}'))
     mimic = model.joints["jb"].mimic
     assert (mimic.joint, mimic.multiplier) == ("jc", multiplier)
     # y - y0 = a0 + a1 (x - x0), with y0 = 15 deg and x0 = 0
     assert mimic.offset == pytest.approx(np.radians(15.0) + shift, rel=1e-15)
+    assert model.actuated == ("jc",)  # which the motor of its follower drives, with the same power
+    assert model.joints["jc"].limits.effort == pytest.approx(4.0 * abs(multiplier))
 
 
 def test_an_inactive_equality_is_left_out():
@@ -476,7 +479,7 @@ LOOPS = ("revolute", "spherical", "fixed")
 def test_mujoco_moves_what_was_written_as_the_model_does(seed, loops, joints):
     model = random_robot(seed, loops, joints, extras=False)
     rendered = render(model, "mjcf")
-    assert any("is universal and written as" in note for note in rendered.notes) == ("universal" in joints)
+    assert any("universal, written as two joints" in note for note in rendered.notes) == ("universal" in joints)
     theirs, data = compiled(rendered.texts[".xml"])
     random_state(theirs, data, np.random.default_rng(seed))
     mujoco.mj_forward(theirs, data)

@@ -15,7 +15,6 @@ from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses
 from ada_dynamics.robots.readers.mjcf.couplings import (
     Equalities,
     Tendons,
-    counted,
     note_left_out,
     read_actuators,
     read_keyframe,
@@ -46,17 +45,14 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     read_ground(worldbody, settings)
     world = BodyTreeReader(robot, settings, Meshes(root, file, settings), sink).run(worldbody)
     scale_masses(robot, settings.total_mass)
-    tendons = Tendons(root, settings, sink)
+    tendons = Tendons(root, robot, settings, sink)
     equalities = Equalities(robot, world, settings, sink)
-    motors = read_actuators(root, robot, world, tendons, settings, sink)
     for section in root.all("equality") if "equality" not in settings.off else ():
         equalities.read(section)
     equalities.finish()
-    if tendons.kinds:
-        robot.notes.append(f"{counted(tendons.kinds)}: tendons without forces of their own are left out.")
+    motors = read_actuators(root, robot, world, tendons, settings, sink)
     if motors is not None:
-        moving = {joint.name for joint in robot.joints if joint.mimic is None}
-        robot.actuated = [LocatedName(name, file, at.line) for name, at in motors.items() if name in moving]
+        robot.actuated = [LocatedName(name, file, at.line) for name, at in motors.items()]
     read_keyframe(root, robot, world, settings)
     note_left_out(root, robot)
     return robot

@@ -25,26 +25,31 @@ _FORCES = ("stiffness", "damping", "frictionloss", "armature")
 
 
 class Tendons:
-    """The tendons of a document; those with forces are refused.
+    """The tendons of a document; those with forces are refused, limits of length are listed as left out.
 
     Attributes:
-        kinds: number of tendons by type.
         fixed: joints and coefficients by fixed tendon, whose length is a linear combination of joint positions.
     """
 
-    def __init__(self, root: Element, settings: MjcfSettings, sink: Sink) -> None:
+    def __init__(self, root: Element, robot: Description, settings: MjcfSettings, sink: Sink) -> None:
         """Read the tendons of an expanded document; `sink` receives the problems."""
-        self.kinds: Counter[str] = Counter()
+        kinds: Counter[str] = Counter()
         self.fixed: dict[str, list[tuple[str, float]]] = {}
         for element in (child for section in root.all("tendon") for child in section.children):
             name = element.attributes.get("name", "").strip()
             values = MjcfValues(element, f"tendon {name!r}", sink, settings, MAIN, "tendon")
             for attribute in _FORCES:
                 values.refuse(attribute, "Set it to zero and give forces of tendons as tau.")
-            self.kinds[element.tag] += 1
+            if "limit" not in settings.off and range_of(values, "range", "limited") is not None:
+                fix = "Couple two joints by <equality> <joint>, or give the force of the tendon as tau."
+                message = f"the limits {values.text('range')!r} of its length are not read."
+                robot.left_out.append(Problem("tendon-limits", element.line, values.where, message, fix, element.file))
+            kinds[element.tag] += 1
             if element.tag == "fixed":
                 terms = [MjcfValues(joint, values.where, sink, settings) for joint in element.all("joint")]
                 self.fixed[name] = [(term.text("joint"), term.number("coef", 1.0)) for term in terms]
+        if kinds:
+            robot.notes.append(f"{counted(kinds)}: tendons without forces of their own are left out.")
 
 
 _SAME_LENGTH = 1e-5  # relative; sites are often written with six digits
@@ -180,7 +185,7 @@ class Equalities:
         seen = turned(one.child_rotation.T, along[1]) / lengths[1]
         if float(np.max(np.abs(one.axis - seen))) >= _SAME_AXIS:
             one.child_rotation = product(one.child_rotation, shortest_turn(one.axis, seen))
-        self._robot.notes.append(f"{names} are two points on an axis and form the revolute joint {one.name!r}.")
+        self._robot.notes.append(f"{names}: two points on an axis, which form a revolute joint with the first name.")
         return True
 
 
@@ -238,8 +243,9 @@ def read_actuators(
 ) -> dict[str, Element] | None:
     """Return the actuator of each actuated joint, or None without an <actuator> section.
 
-    Armature and damping of actuators are added to their joints. Ranges of their forces and, if the force is
-    proportional to the control, of their controls become effort limits of the joints.
+    The motor of a mimic joint drives the joint that it mimics; <equality> must have been read. Armature and damping of
+    actuators are added to their joints. Ranges of their forces and, if the force is proportional to the control, of
+    their controls become effort limits of the joints.
     """
     sections = root.all("actuator")
     if not sections:
@@ -258,8 +264,9 @@ def read_actuators(
             if joint not in world.joints:
                 values.problem("unknown-joint", f"names the unknown joint {joint!r}.", "Name a joint of the model.")
             else:
-                moved.setdefault(joint, element)
-                efforts[joint] = efforts.get(joint, 0.0) + abs(coefficient) * force
+                leader, ratio = _leader_of(joint, world)
+                moved.setdefault(leader, element)
+                efforts[leader] = efforts.get(leader, 0.0) + abs(coefficient * ratio) * force
         if not joints:
             elsewhere[element.tag] += 1
         _add_to_joint(values, world)
@@ -294,6 +301,17 @@ def _moved_by(values: MjcfValues, tendons: Tendons) -> list[tuple[str, float]]:
     joint = values.text("joint") or values.text("jointinparent")
     terms = [(joint, 1.0)] if joint else tendons.fixed.get(values.text("tendon"), [])
     return [(name, _gear(values) * coefficient) for name, coefficient in terms]
+
+
+def _leader_of(name: str, world: MjcfWorld) -> tuple[str, float]:
+    """Joint whose coordinate moves a joint, and the velocity of the joint per velocity of the coordinate."""
+    ratio = 1.0
+    for _ in world.joints:  # joints that mimic each other in a circle are refused later
+        mimic = world.joints[name].record.mimic
+        if mimic is None:
+            break
+        name, ratio = mimic.joint, ratio * mimic.multiplier
+    return name, ratio
 
 
 def _gear(values: MjcfValues) -> float:
