@@ -119,8 +119,8 @@ class CoordinateSets:
             raise InputError(
                 f"{self._count(chosen, what)}: {self.mobility - rank} missing of {self.mobility}{surplus}. With them "
                 f"at rest, {self._names(motion)} can still move; name one of these joints as well, or fix one if its "
-                "motion has no effect, such as the rotation of a rod between two ball joints (`locked: [joint]` in the "
-                "file of the loops).",
+                "motion has no effect, such as the rotation of a rod between two ball joints (`ada check` prints the "
+                "entry for the file of the loops).",
                 joint=self._names(motion),
                 field="coordinates",
                 value=len(chosen),
@@ -376,8 +376,8 @@ def _nothing_drives(model: Model, motion: Array) -> InputError:
     return InputError(
         f"model {model.name!r} is under-actuated: no effort of its motors ({', '.join(model.actuated)}) gives these "
         f"accelerations. Nothing drives the motion of {', '.join(moving[:8])}; add a motor there, fix joints "
-        "whose motion has no effect (`locked: [joint]` in the file of the loops), or ask for accelerations that these "
-        "joints take by themselves.",
+        "whose motion has no effect (`ada check` prints the entry for the file of the loops), or ask for accelerations "
+        "that these joints take by themselves.",
         joint=moving[0],
         field="actuated",
         value=tuple(moving),

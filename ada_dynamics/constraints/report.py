@@ -52,7 +52,7 @@ class Motors:
             floats.
         idle_rotations: if all undriven motions are rotations of single links while all other links are at rest, such as
             those of a rod about the line through its two ball joints: by link, its joint with one velocity that moves
-            most, or "" without such a joint.
+            most, or else a ball joint and the letters of its axes across the line, such as "YZ".
     """
 
     joints: tuple[str, ...]
@@ -61,7 +61,7 @@ class Motors:
     driven: int
     mobility: int
     undriven: str = ""
-    idle_rotations: dict[str, str] = field(default_factory=dict)
+    idle_rotations: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def surplus(self) -> int:
@@ -158,7 +158,7 @@ def _motors(model: Model, configurations: Sequence[Array], motions: Sequence[Arr
     own = list(velocities_of(model, joints))
     driven = max(_rank(N[own]) for N in motions)
     undriven = [np.empty((model.nv, 0))] if model.floating_joint is not None else _undriven(model, motions, joints)
-    name, idle = "", dict[str, str]()
+    name, idle = "", dict[str, tuple[str, str]]()
     if undriven[0].size:
         name = model.joint_of_velocity(int(np.argmax(np.abs(undriven[0][:, -1]))))
         idle = _idle_rotations(model, configurations, undriven)
@@ -172,8 +172,10 @@ def _undriven(model: Model, motions: Sequence[Array], motors: Sequence[str]) -> 
     return [N @ _kernel(N[at_rest]) for N in motions]
 
 
-def _idle_rotations(model: Model, configurations: Sequence[Array], undriven: Sequence[Array]) -> dict[str, str]:
-    """Joint to fix for each link that can move alone (see `Motors`); empty if there are other motions."""
+def _idle_rotations(
+    model: Model, configurations: Sequence[Array], undriven: Sequence[Array]
+) -> dict[str, tuple[str, str]]:
+    """Joint to change for each link that can move alone (see `Motors`); empty if there are other motions."""
     tree, shares = model.tree, dict[int, Array]()
     groups = _rigid_groups(model, undriven[0])
     for q, motions in zip(configurations, undriven, strict=True):
@@ -187,11 +189,13 @@ def _idle_rotations(model: Model, configurations: Sequence[Array], undriven: Seq
                 shares[group] = np.minimum(shares.get(group, np.inf), share / np.max(share))
     if len(shares) != undriven[0].shape[1]:
         return {}
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for group, share in shares.items():
         names = [model.joint_of_velocity(k) for k in np.argsort(-share) if share[k] > _IMMOBILE]
         single = [name for name in names if model.joints[name].nv == 1]
-        found[model.joints[tree.bodies[group].name].child] = single[0] if single else ""
+        across = np.sort(np.argsort(share[model.v_index(names[0])])[:2])
+        chosen = (single[0], "") if single else (names[0], "".join("XYZ"[k] for k in across))
+        found[model.joints[tree.bodies[group].name].child] = chosen
     return found
 
 

@@ -38,12 +38,11 @@ def check_motion(model: Model, robot: Description, guess: Array | None, out: Che
     crossing = {joint.name for pair in crosses(robot.links, robot.joints, robot.loops).values() for joint in pair}
     for name in _unresisted(model) if model.nv <= _MOST else ():
         joint = next((joint for joint in robot.joints if joint.name == name), None)  # None for a floating base
-        link = model.root if joint is None else joint.child
-        where, line = (f"link {link!r}", None) if joint is None else (joint.where, joint.line)
+        where, line = (f"link {model.root!r}", None) if joint is None else (joint.where, joint.line)
         if facts is None or not facts.resists_all_motions:
             message = (
-                f"no inertia resists its motion: link {link!r} and its descendants have none about its axis, or other "
-                "joints move all of it as well."
+                "no inertia resists its motion: the link that it moves and its descendants have none about its axis, "
+                "or other joints move all of it as well."
             )
             fix = "Give the link a mass and moments of inertia, give the joint an armature, or make it fixed."
             out.add("singular", "error", where, message, fix, line)
@@ -186,15 +185,18 @@ def _check_motors(facts: ConstraintReport, robot: Description, findings: _LoopFi
     motors, model = facts.motors, facts.analysis.constraints.model
     where = f"robot {model.name!r}"
     if motors.idle_rotations:
-        links, joints = list(motors.idle_rotations), [name for name in motors.idle_rotations.values() if name]
+        links, changes = list(motors.idle_rotations), list(motors.idle_rotations.values())
         message = (
             f"idle rotation: the motors ({listed(motors.joints)}) drive all motions except rotations of link"
             f"{'s' if len(links) > 1 else ''} {listed(links, repr)} alone, such as that of a rod about the line through"
             " its two ball joints. Inverse dynamics and controllers need a motion that the motors determine."
         )
-        fix = "Make one of the two ball joints universal."
-        if len(joints) == len(links):
-            fix = f"Fix one joint of each link: `locked: [{', '.join(joints)}]` in the file of the loops."
+        joints, balls = ([name for name, axes in changes if bool(axes) == is_ball] for is_ball in (False, True))
+        types = ", ".join(f"UJOINT_{axes}" for _, axes in changes if axes)
+        lines = [f"`locked: [{', '.join(joints)}]`"] if joints else []
+        lines += [f"`joint_name: [{', '.join(balls)}]` and `joint_type: [{types}]`"] if balls else []
+        how = "Make a ball joint of each link universal" if balls else "Fix one joint of each link"
+        fix = f"{how}: {' and '.join(lines)} in the file of the loops."
         findings.add("idle-rotation", "warning", model.loop_names, message, fix, where)
     elif motors.undriven:
         message = (

@@ -51,7 +51,7 @@ def add_loops(robot: Description, source: LoopSource) -> None:
         raise InputError(message, field="loops", value=source, allowed="a path, a dict or a list of dicts")
     keys = list(node.entries) if isinstance(node, MappingNode) else []
     own = set(keys) & set(SIDECAR_KEYS)
-    if own - {"locked"} or isinstance(node, ListNode):
+    if own - set(_CHANGES) or isinstance(node, ListNode):
         read_sidecar(node, file, robot)
     elif any(key in GEPETTO_KEYS for key in keys):
         read_gepetto(node, file, robot)
@@ -119,7 +119,9 @@ class LoopFields(Fields):
         return np.array(values)
 
 
-SIDECAR_KEYS = ("loops", "actuated", "passive", "locked", "links", "joints")
+GEPETTO_KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
+_CHANGES = ("locked", "joint_name", "joint_type")  # keys of both formats, which change joints of the robot's file
+SIDECAR_KEYS = ("loops", "actuated", "passive", "links", "joints", *_CHANGES)
 
 _LOOP_KEYS = ("name", "type", "axis", "axis2", "parent", "child")
 _LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
@@ -143,6 +145,8 @@ def read_sidecar(node: Node, file: str, robot: Description) -> None:
         actuated: [joint_1]                                                 # if some joints have no motors
         passive: [joint_2, rod]                                             # or those without motors
         locked: [joint_5]                                                   # joints to fix at position zero
+        joint_name: [joint_6]                                               # joints with another type
+        joint_type: [UJOINT_XY]                                             # as in Gepetto's format
         links:                                                              # that the robot's file omits
           - {name: rod, mass: 0.1, com: [0, 0, 0.1], inertia: [1e-4, 1e-4, 0]}
         joints:
@@ -154,6 +158,7 @@ def read_sidecar(node: Node, file: str, robot: Description) -> None:
     if isinstance(node, ListNode):
         node = MappingNode(node.line, {"loops": (node.line, node)})
     top = LoopFields(node, "the file", file, SIDECAR_KEYS, "loops: [...]")
+    _change_joints(top, robot)
     readers: Any = (("links", _link, robot.links), ("joints", _joint, robot.joints), ("loops", _loop, robot.loops))
     examples = {"links": _LINK_EXAMPLE, "joints": _JOINT_EXAMPLE, "loops": _LOOP_EXAMPLE}
     for key, read, parts in readers:
@@ -291,7 +296,6 @@ def _direction(fields: LoopFields, key: str, kind: str) -> Array:
     return axis
 
 
-GEPETTO_KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 KIND_OF_TYPE = {"6d": "fixed", "3d": "spherical"}
 
 _UNIVERSAL = re.compile(r"UJOINT_([XYZ])([XYZ])\Z")
@@ -376,7 +380,7 @@ def _change_joints(fields: LoopFields, robot: Description) -> None:
 
 def _change(fields: LoopFields, joint: Joint, written: str) -> None:
     universal = _UNIVERSAL.match(written)
-    joint.axis2 = None
+    joint.axis2, joint.home = None, None
     joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
     if written == "SPHERICAL":
         joint.kind = "spherical"

@@ -161,10 +161,14 @@ def test_a_rod_that_can_rotate_about_itself_is_named_with_the_joint_to_lock():
     assert (first - second) @ (points[1] - points[0]) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_a_ball_joint_of_the_tree_is_not_named_as_a_joint_to_lock():
-    found = findings(urdf(rssr("spherical")))["idle-rotation"]
-    assert "'rod'" in found.message
-    assert "locked" not in found.fix
+def test_a_ball_joint_of_a_rod_that_can_rotate_about_itself_is_named_with_the_axes_to_keep():
+    text = urdf(rssr("spherical"))
+    found = findings(text)["idle-rotation"]
+    assert "'rod'" in found.message and "locked" not in found.fix
+    change = {key: [value] for key, value in re.findall(r"(joint_\w+): \[(\w+)\]", found.fix)}
+    assert change["joint_name"] == ["ball"]
+    assert ada.check(text, loops=change).findings == []
+    assert ada.load(text, loops=change | {"passive": []}).joints["ball"].kind == "universal"
 
 
 def test_motions_of_several_links_are_no_idle_rotations():
@@ -175,6 +179,25 @@ def test_motions_of_several_links_are_no_idle_rotations():
 def test_a_locked_joint_that_does_not_exist_is_an_error_with_its_line():
     (error,) = ada.check(urdf(rssr()), loops={"locked": ["bal_x"]}).errors
     assert "'ball_x'" in error.message
+
+
+def test_a_third_crank_that_rounding_misaligns_does_not_lock_a_platform():
+    """MJCF computes the ends of a connect from the poses of the file, which closes the loop exactly at zero."""
+    body = (
+        '<body name="{}" pos="{} 0 {}" quat="0.984727 0 {} 0"> <joint name="{}" axis="0 1 0"/> <inertial pos="0 0 {}" '
+    )
+    plate = body.format("plate", 0, 0.2, -0.174108, "p", 0) + 'mass="2" diaginertia="0.1 0.2 0.2"/> </body>'
+    crank = body + 'mass="1" diaginertia="0.02 0.01 0.02"/> {} </body>'
+    places = ((0, 0, 0.174108), (0.2, 0.1, 0.174109), (0.5, -0.05, 0.174107))
+    bodies = "".join(crank.format(f"crank_{i}", *at, i, 0.1, plate * (i == 1)) for i, at in enumerate(places, start=1))
+    closing = "".join(f'<connect body1="crank_{i}" body2="plate" anchor="0 0 0.2"/>' for i in (2, 3))
+    text = f"<mujoco><worldbody>{bodies}</worldbody><equality>{closing}</equality></mujoco>"
+    assert ada.check(text).warnings == []
+    model = ada.load(text)
+    dyn, q = ada.Dynamics(model), ada.close_loops(model)
+    assert dyn.constraints.mobility == 1
+    a = 9.81 * np.sin(0.35) * (3 * 0.1 + 2 * 0.2) / (3 * (0.01 + 0.1**2) + 2 * 0.2**2)
+    np.testing.assert_allclose(dyn.forward(q, np.zeros(4), np.zeros(4)), [a, -a, a, a], rtol=1e-5)
 
 
 def test_motors_that_cannot_hold_the_weight_are_named():
