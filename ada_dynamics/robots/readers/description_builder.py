@@ -92,7 +92,11 @@ def read_actuated(robot: Description, attribute: str, sink: Sink) -> None:
         written = joint.element.attributes.get(attribute, "true").strip().lower()
         if written == "false":
             passive.add(joint.name)
-        elif written.isdecimal():
+        elif written.isdecimal() and int(written):
+            other = next((name for name, number in numbers.items() if number == int(written) > 1), None)
+            if other is not None:
+                message = f"{attribute}={written!r} is the number of joint {other!r}, too."
+                sink(Problem("actuated", joint.line, joint.where, message, "Give each motor its own number."))
             numbers[joint.name] = int(written)
         elif written != "true":
             message = f"{attribute}={written[:40]!r} is neither true nor false, nor the number of a motor."
@@ -199,8 +203,9 @@ def note_open_frames(robot: Description) -> None:
         found = _CLOSING.fullmatch(name)
         other = f"closing_{found[1]}_2" if found and found[2] == "1" else ""
         if found and other in links and not {name, other} & joined:
-            message = f"it marks a loop with {other!r}, without a joint type."
-            fix = f"Add it: load(..., loops=[{{'name': {found[1]!r}, 'type': 'spherical', ...}}])."
+            message = "it marks a loop with the frame of the same name that ends in _2, without a joint type."
+            ends = "parent: {link: closing_NAME_1}, child: {link: closing_NAME_2}"
+            fix = f"Add it to a file of loops, with its type: {{name: NAME, type: spherical, {ends}}}."
             _leave_out(robot, "loop-not-closed", link.element, link.where, message, fix)
 
 

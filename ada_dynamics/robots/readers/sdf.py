@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of SDFormat 1.5 to 1.12: one model, whose links and joints form a graph.
+"""Reader of SDFormat 1.4 to 1.12: one model, whose links and joints form a graph.
 
 If a link has two parents, the later joint in the file closes a loop. In the poses of the file all joints are at zero
 and all loops closed, which determines the parent-side frame of a loop joint. If a joint is not at its child's frame, a
@@ -32,7 +32,7 @@ from ada_dynamics.robots.readers.values import MOMENTS, ChildTexts, JointKindTab
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 
-VERSIONS = tuple(f"1.{minor}" for minor in range(5, 13))
+VERSIONS = tuple(f"1.{minor}" for minor in range(4, 13))
 ACTUATED = "ada:actuated"
 
 
@@ -55,6 +55,11 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
     if not robot.links:
         return robot
     written = model.all("joint")
+    if version == "1.4":  # directions of axes are in the frame of the model
+        for axis in (axis for element in written for tag in ("axis", "axis2") for axis in element.all(tag)):
+            in_model = Element("use_parent_model_frame", {}, axis.line)
+            in_model.text = "true"
+            axis.children.insert(0, in_model)
     joints = [joint for element in written if (joint := read_joint(element, sink)) is not None]
     frames = _frames(model, robot, joints, where, sink)
     placed = [joint for joint in joints if resolve_frames(joint, frames, sink)]

@@ -188,6 +188,10 @@ def test_joints_without_motors_say_so_in_a_urdf():
     text = robot().replace('name="jb"', 'name="jb" actuated="false"')
     assert ada.load(text).actuated == ("ja", "jc")
     assert ada.load(robot()).actuated == ("ja", "jb", "jc")
+    line = 1 + text.partition('name="jb"')[0].count("\n")
+    places = f"line {line}: joint 'jb'"
+    refusal(text.replace("false", "2").replace('name="ja"', 'name="ja" actuated="2"'), places, "joint 'ja'")
+    refusal(text.replace("false", "0"), places, "'0'")
 
 
 GAZEBO = '<gazebo><joint name="closing" type="{}"><parent>b</parent><child>c</child><pose>{}</pose>{}</joint></gazebo>'
@@ -484,6 +488,8 @@ LOST = {
     "another model": (urdf(detachable(other="box")), "loop-not-closed"),
     "newer mjcf": ("<mujoco>\n<worldbody><body><joint newthing='1'/><geom size='1'/></body></worldbody></mujoco>",
                    "unknown-attribute"),
+    "tendon": ("<mujoco><worldbody><body><joint name='j'/><geom size='1'/></body></worldbody><tendon>\n<fixed range='0 1'>"
+               "<joint joint='j' coef='1'/></fixed></tendon></mujoco>", "tendon-limits"),
     "free friction": ("<mujoco><worldbody><body>\n<joint type='free' frictionloss='0.3'/><geom size='1'/></body>"
                       "</worldbody></mujoco>", "free-friction"),
 }  # fmt: skip
