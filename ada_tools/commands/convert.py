@@ -24,6 +24,7 @@ import sys
 from pathlib import Path
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.robots.check.report import CheckFinding, together
 from ada_dynamics.robots.load import find_robot, to_model
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, save, texts_for
 from ada_tools.commands.common import add_robot_arguments, mappings, source_of
@@ -57,8 +58,9 @@ def run(options: argparse.Namespace) -> int:
         return INEXPRESSIBLE
     files = [] if options.out is None else [str(file) for file in save(rendered, target.parent)]
     notes = [*robot.notes, *rendered.notes]
-    for note in notes:
-        print(f"ada: note: {note}", file=sys.stderr)
+    parts = [note.rpartition(": ")[::2] for note in notes]  # a place, such as a link, and the message
+    for note in together([CheckFinding("", "note", where, message) for where, message in parts]):
+        print(f"ada: note: {note.where}{': ' if note.where else ''}{note.message}", file=sys.stderr)
     print(*(files or rendered.texts.values()), sep="\n", end="\n" if files else "")
     return 0
 

@@ -138,7 +138,8 @@ def _check_description(robot: Description, base: str, path: Path | None, out: Ch
     for lost in robot.left_out:
         _sink(out, robot.file, "warning")(lost)
     for note in robot.notes:
-        out.add("left-out", "note", f"robot {robot.name!r}", note)
+        part, _, message = note.rpartition(": ")
+        out.add("left-out", "note", part or f"robot {robot.name!r}", message)
     _check_meshes(robot, path, out)
 
 

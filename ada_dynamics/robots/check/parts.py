@@ -45,10 +45,10 @@ def check_links(robot: Description, has_floating_base: bool, out: CheckReport) -
     for body in bodies:
         carrier = carriers.get(body[0].name)
         is_moved = has_floating_base if carrier is None else carrier.kind != "fixed"
-        if is_moved and body[0].name not in middles and not any(link.mass for link in body):
+        is_cross = body[0].name in middles or body[0].element.tag == "joint"  # between two joints of a body of MJCF
+        if is_moved and not is_cross and not any(link.mass for link in body):
             given = any(link.has_inertial for link in body)
-            moved = "the floating base" if carrier is None else carrier.where
-            message = f"it is moved by {moved}, but has no mass" + ("." if given else ": it has no <inertial>.")
+            message = "it moves, but has no mass" + ("." if given else ": it has no <inertial>.")
             fix = "Give it an <inertial>, or make the joint fixed."
             out.add("massless", "warning", body[0].where, message, fix, body[0].line)
 

@@ -103,20 +103,21 @@ class CheckReport(NotebookDisplay):
         counts = ", ".join(f"{n} {severity}{'' if n == 1 else 's'}" for severity, n in amounts.items())
         robot = f" (robot {self.robot!r})" if self.robot else ""
         lines = [f"{self.source}{robot}: {counts}"]
-        lines += [f"  {f}" for severity in SEVERITIES for f in _together(self.of(severity))]
+        lines += [f"  {f}" for severity in SEVERITIES for f in together(self.of(severity))]
         lines += [f"  ... and {n} more of [{code}]" for code, n in self.left_out.items()]
         return "\n".join(lines)
 
 
-def _together(findings: Sequence[CheckFinding]) -> list[CheckFinding]:
+def together(findings: Sequence[CheckFinding]) -> list[CheckFinding]:
     """Findings of one message as one, which names their places."""
     alike: dict[tuple[str, str, str], list[CheckFinding]] = {}
     for finding in findings:
         alike.setdefault((finding.code, finding.message, finding.fix), []).append(finding)
-    return [
-        replace(same[0], where=listed([f.where for f in same]) + (f", {len(same)} in all" if len(same) > 1 else ""))
-        for same in alike.values()
-    ]
+    found = []
+    for same in alike.values():
+        places = list(dict.fromkeys(finding.where for finding in same))
+        found.append(replace(same[0], where=listed(places) + (f", {len(places)} in all" if len(places) > 1 else "")))
+    return found
 
 
 def listed(names: Sequence[str], form: Callable[[str], str] = str) -> str:

@@ -154,7 +154,7 @@ class _Chains:
                 self.refuse(link.name)
                 continue
             self.folded.add(link.name)
-            draft.notes.append(f"link {link.name!r} has no mass; its joint is written in body {on[0].child!r}.")
+            draft.notes.append(f"link {link.name!r}: no mass; its joint is written in the body of the next joint.")
 
     def refuse(self, link: str) -> None:
         """Refuse a massless body that moves."""
@@ -205,9 +205,7 @@ def _inertial(link: Link, draft: Draft) -> Element | None:
         return None
     I = _with_least_moments(link.inertia) if link.mass else link.inertia
     if I is not link.inertia:
-        draft.notes.append(
-            f"moments of inertia of link {link.name!r} are raised to {LEAST_MOMENT:g}, as MuJoCo requires."
-        )
+        draft.notes.append(f"link {link.name!r}: moments of inertia raised to {LEAST_MOMENT:g}, as MuJoCo requires.")
     attributes = {"pos": numbers(link.com), "mass": number(link.mass)}
     if (np.diag(np.diag(I)) == I).all():
         attributes["diaginertia"] = numbers(np.diag(I))
@@ -251,7 +249,7 @@ def _joints(joint: Joint, frame: Pose, draft: Draft) -> list[Element]:
     taken = [name for name in names if name in draft.model.joints]
     if taken:
         draft.refuse(f"Joint {joint.name!r}", f"needs two names, and {taken[0]!r} is in use", "rename one.")
-    draft.notes.append(f"joint {joint.name!r} is {joint.kind} and written as {names[0]!r} and {names[1]!r}.")
+    draft.notes.append(f"joint {joint.name!r}: {joint.kind}, written as two joints with _1 and _2 after its name.")
     axes = (joint.axis, joint.axis if joint.axis2 is None else joint.axis2)
     return [_joint(name, kind, joint, axis, frame, draft) for name, kind, axis in zip(names, types, axes, strict=True)]
 

@@ -115,7 +115,7 @@ def _joint(joint: Joint, draft: Draft, before: Element | None) -> Element:
     attributes = {"name": joint.name, "type": joint.kind}
     if joint.kind not in STANDARD:  # tools for URDF 1.0 refuse files with other types
         attributes |= {"type": "floating", EXACT_TYPE: joint.kind}
-        draft.notes.append(f"joint {joint.name!r} is {joint.kind}; tools for URDF 1.0 read it as floating.")
+        draft.notes.append(f"joint {joint.name!r}: {joint.kind}, which tools for URDF 1.0 read as floating.")
     if draft.is_passive(joint):
         attributes["actuated"] = "false"
     elif joint.name in draft.motor_numbers:

@@ -123,7 +123,6 @@ def test_a_thin_rod_that_turns_about_itself_is_singular_but_not_one_that_swings(
     about_itself = thin.replace('axis xyz="0 1 0"', 'axis xyz="0 0 1"')
     report = check(about_itself)
     assert [f.where for f in report.errors] == ["joint 'pivot'"]
-    assert "'rod'" in report.errors[0].message
 
 
 def test_two_parallel_joints_with_nothing_between_them_are_singular():
