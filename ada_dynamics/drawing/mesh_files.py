@@ -153,6 +153,8 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES)
+        if data.startswith(b"version https://git-lfs"):
+            raise MeshError("it is a pointer of Git LFS; `git lfs pull` fetches the file", field="content")
         if suffix == ".dae":
             _check_collada(data)
         elif suffix == ".obj":

@@ -148,12 +148,14 @@ def test_a_hostile_collada_file_is_refused(values, tmp_path):
         ("a.stl", b"\0" * 80 + struct.pack("<I", 2**32 - 1)),
         ("a.stl", b"solid x\nfacet normal 0 0 1\nouter loop\nvertex nan 0 0\n"),
         ("a.obj", b"v 0 0 inf\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"),
+        ("a.stl", b"version https://git-lfs.github.com/spec/v1\noid sha256:7\n"),
     ],
 )
 def test_a_broken_file_is_a_mesh_error(name, data, tmp_path):
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(MeshError):
+    with pytest.raises(MeshError) as error:
         read_mesh(tmp_path / name)
+    assert (error.value.field == "content") == (b"git-lfs" in data)
 
 
 def test_files_of_other_kinds_and_sizes_are_refused(tmp_path):
