@@ -94,7 +94,7 @@ def _grown(near: Sequence[float], far: Sequence[float], part: Scalar) -> list[Sc
 
 
 def _by_joint(common: float, **own: float) -> tuple[float, ...]:
-    """Return one gain for all joints, except those given as `j3` and the like."""
+    """Return the gains of all joints: one value, except for joints with a value of their own such as `j3`."""
     return tuple(own.get(f"j{i}", common) for i in range(1, 11))
 
 

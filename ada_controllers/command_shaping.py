@@ -308,7 +308,7 @@ def _position(
 
 @lru_cache(maxsize=32)
 def _passes(count: int) -> Kernel:
-    """Compile a kernel that succeeds if efforts need no cut."""
+    """Compile a kernel that succeeds if no effort exceeds a limit."""
 
     def body(effort: Vector, before: Vector, limit: Vector, rate: Vector, dt: Vector) -> Traced:
         guards: list[Scalar] = []

@@ -100,7 +100,7 @@ class ReferenceInputs:
 
 
 def accepted(node: Node, thread: ControlThread, request: Callable[[], None], refusal: str) -> bool:
-    """Return whether a request was accepted; log its refusal, unless it was counted, as the node logs those."""
+    """Return True if a request was accepted; log a refusal, except counted ones, which the node logs."""
     before = thread.control.refused[REFERENCE]
     try:
         request()

@@ -182,7 +182,7 @@ class Law:
         return [a + b for a, b in zip(start, back.accelerations, strict=True)], guards
 
     def _path(self, q: Vector, v: Vector, given: Given) -> list[Scalar]:
-        """Return the accelerations of the path feedback; those of a floating base follow from the joints."""
+        """Return the accelerations of the path feedback; the base accelerations follow from the joints."""
         kp, kd = given["gains"]
         terms = zip(given["acceleration"], given["velocity"], v, given["error"], strict=True)
         desired = [ahead + kd * (then - now) + kp * e for ahead, then, now, e in terms]

@@ -337,7 +337,7 @@ class Targets:
         return np.array(error, dtype=np.float64), np.array(columns, dtype=np.float64).T
 
     def feedforward(self, reference: Reference, target: ClosedTarget) -> tuple[Array, Array]:
-        """Return velocities of all joints, along the loops, nearest to those of a reference, and its accelerations."""
+        """Return the velocities along the loops nearest to those of a reference, and the reference accelerations."""
         velocity, acceleration = self._rest, self._rest
         if isinstance(reference, PoseReference):
             weights, desired, J = self._of_pose, reference.twist, self._pose_error(target.q, np.zeros(12))[1]

@@ -85,7 +85,7 @@ class Pressing:
             )
 
     def efforts(self, q: Array, desired: Array) -> Array:
-        """Return efforts without those on the base that have, with the contacts, the effect of the desired ones.
+        """Return joint efforts that, with the contact forces, are equivalent to desired efforts including the base.
 
         Args:
             q: configuration.

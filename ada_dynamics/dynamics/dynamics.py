@@ -179,9 +179,11 @@ class Dynamics(ForwardInverseDerivatives):
         self._check_state(arrays)
         self._look_once("joint_wrenches", *common_batch(arrays)[0][:2])
         model, kernels, closed = self.model, self._kernels, self._kernels.closed
-        trees = (model.tree, model.full_tree) if external else ()
-        flat = {str(i): flat_wrenches(model, tree, external or {}) for i, tree in enumerate(trees)}
-        inputs, is_batch = common_batch({**arrays, **flat})
+        acting: dict[str, Array] = {}
+        if external:  # on the bodies, for the accelerations, and on the single links, for the wrenches between them
+            trees = {"bodies": model.tree, "links": model.full_tree}
+            acting = {name: flat_wrenches(model, tree, external) for name, tree in trees.items()}
+        inputs, is_batch = common_batch({**arrays, **acting})
         inputs = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
         q, v, tau = inputs[:3]
         if closed is None:

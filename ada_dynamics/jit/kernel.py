@@ -113,7 +113,7 @@ class Kernel:
         """Compile the code for one state ("single") or for batches ("batch") now instead of at the first call."""
         if kind not in ("single", "batch"):
             raise InputError(f"{self.signature.name}: kind is {kind!r}; it must be 'single' or 'batch'")
-        self._run(kind, lambda backend: 0)
+        self._loaded(kind)
 
     def single(self, *arrays: Array) -> Result:
         """Compute one state of float64 vectors."""
@@ -126,8 +126,7 @@ class Kernel:
         """Compute one state; return results and status instead of raising an error."""
         inputs = self.signature.check_single(arrays)
         outputs = [np.empty(shape) for _, shape in self.signature.outputs]
-        status = self._run("single", lambda backend: backend.single(inputs, outputs))
-        return self._result(outputs), status
+        return self._result(outputs), self._loaded("single").single(inputs, outputs)
 
     def batch(self, *arrays: Array) -> Result:
         """Compute N states of arrays (N, size) with contiguous rows or columns; results have the same memory order."""
@@ -150,7 +149,7 @@ class Kernel:
             for out, values in zip(outputs, found, strict=True):
                 out[...] = values
             return self._result(outputs), status
-        return self._result(outputs), self._run("batch", lambda backend: backend.batch(inputs, outputs, count, columns))
+        return self._result(outputs), self._loaded("batch").batch(inputs, outputs, count, columns)
 
     def rows_status(self, *arrays: Array, repeats: int = 1) -> tuple[Result, int]:
         """Compute N states with the code for one state, which may be compiled already; results and or-ed status.
@@ -214,7 +213,8 @@ class Kernel:
             raise CompileError(f"kernel {self.signature.name} is not compiled: {reason_for_fallback()}")
         return backend.address(symbol)
 
-    def _run(self, kind: str, call: Callable[[NativeBackend | PythonBackend], int]) -> int:
+    def _loaded(self, kind: str) -> NativeBackend | PythonBackend:
+        """The backend with its code for one state or for batches; Python if that cannot be compiled."""
         backend = self.backend
         if not isinstance(backend, PythonBackend):
             try:
@@ -222,8 +222,8 @@ class Kernel:
             except CompileError as error:
                 self.signature.expect(self.function)  # raises if the function differs from the signature
                 self._use_python(str(error))
-                backend = self.backend
-        return call(backend)
+                return self.backend
+        return backend
 
     def _use_python(self, reason: str) -> None:
         with self._lock:
@@ -241,7 +241,7 @@ class Kernel:
     def _repeat(self, inputs: Sequence[Array], count: int, repeats: int = 1) -> tuple[list[Array], int]:
         rows = list(map(np.ascontiguousarray, inputs))
         outputs = self._batch_outputs(count, False)
-        return outputs, self._run("single", lambda backend: backend.repeat(rows, outputs, count, repeats))
+        return outputs, self._loaded("single").repeat(rows, outputs, count, repeats)
 
     def _raise(self, arrays: Sequence[Array], status: int) -> None:
         name = self.signature.name

@@ -41,7 +41,7 @@ _REQUESTS = {Mode.POSITION: TableRequest.POSITION, Mode.EFFORT: TableRequest.EFF
 
 @dataclass(frozen=True)
 class HexaSettings:
-    """Settings of the driver."""
+    """Settings of the HEXA driver."""
 
     url: str = setting("", "address of the table's computer, such as udp://192.168.1.20:50097; dry: opens no port")
     reply_timeout: float = setting(

@@ -133,7 +133,7 @@ class Session:
 
     @property
     def foreign_alarms(self) -> tuple[Alarm, ...]:
-        """Alarm of another host at the controller, after evidence of it was received."""
+        """Alarm of another host that commands the controller, if packets show one."""
         return (_second_host(self._link.foreign),) if self._link.foreign else ()
 
     def require_alone(self) -> None:

@@ -148,7 +148,7 @@ class MotionChecks:
             raise TestEnded
 
     def _there_and_back(self, i: int, start: Array, way: float) -> Finding:
-        """Errors of the motion of joint i by `way` [rad] and back."""
+        """Position errors of joint i during a motion by `way` [rad] and back."""
         duration = max(_SHORTEST_WAY, abs(way) * 0.5 * math.pi / (_SHARE * self.rules.velocity[i]))
         reached = self._go(start, i, 0.0, way, duration)
         others = float(np.abs(np.delete(reached - start, i)).max(initial=0.0))

@@ -137,7 +137,7 @@ def encode_exchange(exchange: Exchange) -> bytes:
 
 
 def decode_exchange(data: bytes) -> Exchange:
-    """Decode the message of an exchange, unchecked: both ends are of the same installation."""
+    """Decode the message of an exchange without checks: both ends run the same installed version."""
     _, phase, flags, mode, time, commanded_at, judged_at, sent_at = _FEEDBACK_HEAD.unpack_from(data)
     numbers = np.frombuffer(data, dtype=np.float64, offset=_FEEDBACK_HEAD.size).reshape(4, -1)
     position, velocity, effort, demanded = numbers

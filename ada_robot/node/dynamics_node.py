@@ -103,7 +103,7 @@ class DynamicsNode(DescribedNode[DynamicsSettings]):
         self._timer = self.create_timer(_LOOK, self._begin_compiled, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _compile(self, model: Model, scene: Scene, gains: dict[str, tuple[float, float]]) -> None:
-        """Compile everything before the physics runs, so that it does not have to wait; in a separate thread."""
+        """Compile all kernels in a separate thread before the physics starts, which must not wait for it."""
         settings, began = self._settings.value, SYSTEM_CLOCK()
         try:
             simulation = self._simulate(model, settings, gains, scene)

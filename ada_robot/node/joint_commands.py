@@ -230,7 +230,7 @@ class JointCommands(CommandGuard):
         return Demand(mode, values)
 
     def _of_other_joints(self, mode: Mode, command: Command, measured: Array) -> Array | Refusal:
-        """Return values of all joints, for those that a message does not name."""
+        """Return values of all joints, as the defaults of joints that a message does not name."""
         others = [name for name in self._joints if name not in command.names]
         if mode is Mode.EFFORT and others:
             text = "effort commands must name all joints, since a joint without one would fall; missing: "

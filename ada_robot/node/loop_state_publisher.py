@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loop state publisher: complete joint states and frames from those of a driver with some joints; imports rclpy.
+"""Loop state publisher: completes the joint states of a driver by loop closure, and publishes frames; imports rclpy.
 
 It replaces robot_state_publisher and its joint states for robots with closed loops.
 """
@@ -99,7 +99,7 @@ class LoopStatePublisher(DescribedNode[LoopStateSettings]):
 
     # --- states -------------------------------------------------------------------------------------------------
     def _receive(self, message: JointState) -> None:
-        """Complete a joint state, and those that arrived meanwhile: each callback of rclpy takes longer than that."""
+        """Complete a joint state, and all others in the queue: this takes less time than one callback of rclpy."""
         self._complete(message)
         handle = self._received.handle
         with handle:

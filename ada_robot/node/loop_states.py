@@ -67,7 +67,7 @@ class LoopStateSettings(PlaceSettings, DescribedSettings):
 
 
 class LoopFollower:
-    """Positions of all joints from those of joints that determine the motion, along a measured motion.
+    """Computes the positions of all joints from the measured positions of joints that determine the motion.
 
     Attributes:
         joints: names of these joints.
@@ -148,7 +148,7 @@ class _Selection(NamedTuple):
 
 
 class LoopStates:
-    """Complete states from joint states; counts what it refuses.
+    """Computes full states from joint states; counts refused messages.
 
     Attributes:
         model: robot model.
@@ -392,7 +392,7 @@ class StateEstimator:
             self._follower = LoopFollower(dynamics, joints, self._q, _LONG_PAUSE)
 
     def _with_passive(self, feedback: Feedback, q: Array, v: Array) -> tuple[Array, Array]:
-        """Return configuration and velocities with those of the passive joints, which follow from loop closure."""
+        """Return configuration and velocities, including the passive joints by loop closure."""
         self.close_loops()
         assert self._follower is not None
         found = self._follower.solve(feedback.time, feedback.position[self._chosen])

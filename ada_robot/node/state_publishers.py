@@ -210,7 +210,7 @@ class LoadPublishers:
                     self._topics[joint] = self._node.create_publisher(WrenchStamped, name, qos.STATES)
 
     def warm_up(self, snapshot: Snapshot) -> None:
-        """Compile everything by computing the messages of a state."""
+        """Compile all kernels by computing the messages of a state."""
         with suppress(AdaError):  # impossible in this state; reported when published
             if self._wrenches is not None:
                 self._wrenches.encode(snapshot, 0)

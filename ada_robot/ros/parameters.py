@@ -83,7 +83,7 @@ class Parameters(Generic[S]):
         _Changes.of(node).groups.append(self)
 
     def checked(self, values: dict[str, Any]) -> S:
-        """Return the present settings with values replaced by full names, checked."""
+        """Return the present settings with some values replaced, by full parameter names, after a check."""
         own = {name.removeprefix(self.prefix): value for name, value in values.items()}
         return checked(self.cls, {**as_mapping(self.value), **own}, prefix=self.prefix)
 
@@ -146,7 +146,7 @@ class _Changes:
         return found
 
     def _rewrite(self, requested: Sequence[Parameter]) -> list[Parameter]:
-        """Convert a request to the declared types, or replace a refused one by one without effect."""
+        """Convert a request to the declared types; a refused request becomes a request without effect."""
         parameters = {parameter.name: parameter for parameter in requested}
         try:
             changes = self._changes(parameters)

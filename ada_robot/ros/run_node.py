@@ -188,7 +188,7 @@ class _Signals:
         self._before: dict[signal.Signals, Any] = {}
 
     def begin(self) -> None:
-        """Only count signals from now on."""
+        """End the creation of the node: later signals are only counted."""
         self._is_making = False
 
     def __enter__(self) -> _Signals:

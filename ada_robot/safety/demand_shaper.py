@@ -102,7 +102,7 @@ class SpeedBounds:
         return velocity if tool is None else tool.within(position, self.slower(before), velocity)
 
     def _least(self, before: Array) -> Array:
-        """Return the lower velocity bounds: a reversing joint decelerates for a part of the cycle, then accelerates."""
+        """Return the lower velocity bounds of the next cycle, in which a joint may decelerate to rest and reverse."""
         gain, loss = self._gain, self._loss
         turned = -gain * (1.0 - np.minimum(np.abs(before) / self._shares, 1.0))
         return np.asarray(np.where(before > 0.0, np.where(before >= loss, before - loss, turned), before - gain))
@@ -225,7 +225,7 @@ class DemandShaper:
 
     # --- efforts --------------------------------------------------------------------------------------------------
     def exert_from(self, effort: Array) -> None:
-        """Start from the measured efforts; unknown ones are taken from the last demand."""
+        """Start from the measured efforts, or where none is measured from the last demand."""
         greatest = self._rules.effort
         self.effort = np.clip(np.where(np.isfinite(effort), effort, self.effort), -greatest, greatest)
 

@@ -75,7 +75,7 @@ class Stamps:
         return self._last
 
     def _between(self) -> tuple[int, int]:
-        """Return bounds of the offset from two readings of the steady clock around one of the other clock."""
+        """Return bounds of the clock offset: the steady clock is read before and after the other clock."""
         before = self._steady()
         now = self._now()
         return now - self._steady(), now - before

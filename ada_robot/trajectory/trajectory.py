@@ -255,7 +255,7 @@ class TrajectoryFollower(Tally):
         return at, 0.0, 0.0, 0.0
 
     def _check_way(self, path: Path, names: tuple[str, ...], first: int, *, is_bridged: bool) -> None:
-        """Refuse a path that exceeds the limits between its points; the points themselves were checked before."""
+        """Refuse a path that exceeds the limits between its points, which have been checked."""
         finite = path.is_finite()
         if not finite.all():
             i, j = np.argwhere(np.logical_not(finite))[0]

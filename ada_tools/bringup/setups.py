@@ -197,7 +197,7 @@ def _merge(
     by: str,
     values: SetupValues,
 ) -> None:
-    """Add the parameters of a case, decided by the argument `by`, to those of a node; null removes the node."""
+    """Add the parameters of a case, selected by the argument `by`, to a node; null removes the node."""
     if given is None:
         nodes.pop(node, None)
         return
@@ -255,7 +255,7 @@ def _checked_url(values: SetupValues, name: str, argument: str) -> str:
 
 
 def _autostart(values: SetupValues) -> Parameter:
-    """Phase that hardware_node enters by itself: a real robot would not stay active without commands.
+    """Phase that hardware_node enters at the start; a real robot without commands would leave the active phase.
 
     Setups with sensors only have no argument `activate`.
     """
@@ -268,7 +268,7 @@ def _autostart(values: SetupValues) -> Parameter:
 
 
 def _arm_sensor(values: SetupValues) -> dict[str, str]:
-    """Kind of the force/torque sensor of the arm with the argument of its address; empty for none.
+    """Kind of the arm's force/torque sensor and the launch argument of its address; empty without a sensor.
 
     Raises:
         InputError: the controller requires a sensor, or a sensor address is given without a sensor.

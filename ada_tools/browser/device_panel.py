@@ -196,7 +196,7 @@ class DevicePanel:
         return sliders.positions(received.positions) if is_fresh and received is not None else None
 
     def _tick_move(self, state: HardwareState) -> bool:
-        """Return True if commands may be sent; the first press while the node is inactive activates it.
+        """Return True if commands may be sent; the first press of the button activates an inactive node.
 
         If the robots must be armed, a second press, started while they are active, arms them.
         """

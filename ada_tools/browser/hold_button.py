@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold-to-run button with a heartbeat: it counts as held only while the browser confirms it (dead-man switch).
+"""Hold-to-run button with a heartbeat: active only while the browser confirms that it is pressed (dead-man switch).
 
 The browser sends heartbeats at RATE while the button is down, and a click on release. If a tab is closed, suspended
 or disconnected, the button is released; later heartbeats of that tab are ignored until the user releases and presses

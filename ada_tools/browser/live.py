@@ -173,7 +173,7 @@ class LocalRobot(KnownForces):
 
 
 def live(simulation: Simulation, **options: Any) -> Page:
-    """Run a simulation, created with pushable=True, in real time; only the page steps it. Options as `page.serve`.
+    """Run a simulation, created with pushable=True, in real time from the page's thread. Options as `page.serve`.
 
     Raises:
         InputError: as `page.serve`.

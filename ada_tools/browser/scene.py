@@ -86,7 +86,7 @@ class Scene:
             self._forces.show(self._marks(arrows))
 
     def remove(self) -> None:
-        """Remove everything drawn by this scene."""
+        """Remove all objects of this scene from the page."""
         self.batches.remove()
         for node in (*(self._loops.nodes if self._loops else ()), self._grid):
             if node is not None:

@@ -165,7 +165,7 @@ def _checked(what: Plan, starter: Starter, console: Console, duration: float) ->
 
 
 def _remarks(what: Plan) -> list[str]:
-    """Instructions for a robot that does not move by itself; empty if it moves."""
+    """Instructions for the user of a robot that waits for a command; empty for a setup that moves."""
     autostart = what.devices.get("autostart")
     if autostart == "inactive":
         node = f"{what.values['namespace']}/{what.plant}"

@@ -148,7 +148,7 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """Return True if anything was to be verified and nothing fails."""
+        """Return True if there are claims and all hold."""
         shown = [*self.claims, *self.statements]
         return bool(shown) and all(claim.verdict != FAILS for claim in shown)
 

@@ -84,7 +84,7 @@ class SweepResult:
         return self.left == 0
 
     def unfinished(self, with_failed: bool) -> Iterator[int]:
-        """Runs that have no result now, and perhaps the failed ones."""
+        """Runs without a result and, if chosen, failed runs."""
         status, wanted = bytes(self._status), (_NEW, _BAD) if with_failed else (_NEW,)
         return (run for run in range(self.total) if status[run] in wanted)
 

@@ -179,7 +179,7 @@ class _Dispatch:
             raise SweepError(f"the workers have version {version} of ada_dynamics, this process has {__version__}.")
 
     def _kill(self) -> None:
-        """Kill own processes, also those that are starting."""
+        """Kill the processes of this sweep, including processes that are starting."""
         if self._given is None and self._executor is not None:
             for process in list((getattr(self._executor, "_processes", None) or {}).values()):
                 process.kill()
@@ -262,7 +262,7 @@ def worker_version() -> str:
 
 
 def work(sweep: Sweep, runs: tuple[int, ...], seconds: float = CHUNK_SECONDS) -> list[Row]:
-    """Execute runs, at least one, and none that would start after so many seconds."""
+    """Execute at least one run, and further runs that start within some seconds."""
     began, rows = time.monotonic(), list[Row]()
     for run in runs:
         rows.append(_row(sweep, run))
