@@ -146,15 +146,19 @@ class BalanceSettings:
     )
     carry_weight: bool = setting(
         True,
-        "whether the motors also compensate gravity, as assumed by eq. 6.3; otherwise the robot falls",
+        "whether the motors also compensate gravity, as eq. 6.3 assumes; without it the robot falls",
     )
     full_angle: float = setting(
-        0.785, "turn of the upper body at which the variable gains are at their end", unit="rad", lower=1e-3, upper=1.5
+        0.785,
+        "rotation of the upper body at which the variable gains reach their final values",
+        unit="rad",
+        lower=1e-3,
+        upper=1.5,
     )
     right_ankle_stiffness: float = setting(5.0, "k_p4 of eq. 6.7", unit="N m/rad", lower=0.0)
     right_ankle_damping: float = setting(0.5, "k_d4 of eq. 6.7", unit="N m s/rad", lower=0.0)
     ankle_gain: float = setting(50.0, "k_a of eq. 6.13", unit="N m s/rad", lower=0.0)
-    gain_scale: float = setting(1.0, "factor on the springs and dampers of eq. 6.6", lower=0.0)
+    gain_scale: float = setting(1.0, "scale factor of the springs and dampers of eq. 6.6", lower=0.0)
 
 
 class Balance(Controller[BalanceSettings]):

@@ -33,12 +33,12 @@ SHORTEST = 1e-9  # keeps unlimited rates unlimited between commands of the same 
 class ShapingSettings:
     """Command limits in addition to those of the robot description."""
 
-    effort_scale: float = setting(1.0, "part of each joint's effort limit that may be used", lower=0.0, upper=1.0)
-    velocity_scale: float = setting(1.0, "part of each joint's velocity limit that may be used", lower=0.0, upper=1.0)
-    effort_rate: float = setting(0.0, "greatest change of efforts; 0: any", unit="N m/s, N/s", lower=0.0)
-    acceleration: float = setting(0.0, "greatest change of velocities; 0: any", unit="rad/s^2, m/s^2", lower=0.0)
+    effort_scale: float = setting(1.0, "usable fraction of each joint's effort limit", lower=0.0, upper=1.0)
+    velocity_scale: float = setting(1.0, "usable fraction of each joint's velocity limit", lower=0.0, upper=1.0)
+    effort_rate: float = setting(0.0, "limit of the rate of efforts; 0: no limit", unit="N m/s, N/s", lower=0.0)
+    acceleration: float = setting(0.0, "limit of the acceleration; 0: no limit", unit="rad/s^2, m/s^2", lower=0.0)
     position_margin: float = setting(
-        0.0, "distance of positions and velocities from the position limits", unit="rad, m", lower=0.0
+        0.0, "margin to the position limits that commands must keep", unit="rad, m", lower=0.0
     )
 
 
@@ -249,7 +249,7 @@ def _speed_to_end(way: Scalar, acceleration: Scalar) -> Scalar:
 
 
 def _cuts(*parts: tuple[Vector, Sequence[Scalar]]) -> list[Scalar]:
-    """Return a flag for each joint of which a part of the command was cut, and their number."""
+    """Return flags of the joints whose command was limited, and their number."""
     cut: list[Scalar] = []
     for pairs in zip(*(zip(desired, allowed, strict=True) for desired, allowed in parts), strict=True):
         first, *others = (expr.absolute(desired - allowed) for desired, allowed in pairs)

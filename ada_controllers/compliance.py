@@ -44,7 +44,7 @@ class ComplianceSettings(PoseServoSettings):
 
     stiffness: tuple[float, ...] = setting(
         (1000.0, 1000.0, 1000.0, 50.0, 50.0, 50.0),
-        "K_h: six numbers, along and about the hand's axes, or the rows of a symmetric matrix, 36",
+        "K_h: six stiffnesses along and about the hand's axes, or the 36 entries of a symmetric matrix by rows",
         unit="N/m, N m/rad",
     )
     mode: str = setting(
@@ -58,21 +58,26 @@ class ComplianceSettings(PoseServoSettings):
         unit="s",
         lower=1e-3,
     )
-    sensor_link: str = setting("", "link that carries the force sensor; empty: that of the tool")
-    sensor_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "place of the sensor in its link", unit="m")
-    sensor_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "roll, pitch and yaw of the same frame", unit="rad")
-    bias_at_reset: bool = setting(False, "whether the first measurement is subtracted as zero")
+    sensor_link: str = setting("", "link that carries the force sensor; empty: the link of the tool")
+    sensor_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "position of the sensor frame in its link", unit="m")
+    sensor_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "roll, pitch and yaw of the sensor frame", unit="rad")
+    bias_at_reset: bool = setting(False, "whether the first measurement is used as the zero of the sensor")
     dead_band: tuple[float, ...] = setting(
-        (0.0, 0.0), "force and moment that are not felt, and are taken off greater ones", unit="N, N m", lower=0.0
+        (0.0, 0.0),
+        "dead band of force and moment, which is also subtracted from larger values",
+        unit="N, N m",
+        lower=0.0,
     )
-    filter_time: float = setting(0.0, "of the measured wrench; 0: none", unit="s", lower=0.0)
-    largest_shift: float = setting(0.2, "greatest displacement from the target", unit="m", lower=0.0)
-    largest_turn: float = setting(0.5, "greatest turn from the target", unit="rad", lower=0.0)
+    filter_time: float = setting(
+        0.0, "time constant of the filter of the measured wrench; 0: no filter", unit="s", lower=0.0
+    )
+    largest_shift: float = setting(0.2, "limit of the displacement from the target", unit="m", lower=0.0)
+    largest_turn: float = setting(0.5, "limit of the rotation from the target", unit="rad", lower=0.0)
     contact_stiffness: float = setting(
-        0.0, "largest expected contact stiffness; settings that are unstable for it are refused; 0: any", unit="N/m",
+        0.0, "largest expected contact stiffness; settings that would be unstable are refused; 0: no check", unit="N/m",
         lower=0.0,
     )  # fmt: skip
-    period: float = setting(1e-3, "between two calls, for that", unit="s", lower=1e-6)
+    period: float = setting(1e-3, "control period, for the check by contact_stiffness", unit="s", lower=1e-6)
 
 
 class Compliance(PoseServo):

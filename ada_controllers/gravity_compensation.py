@@ -30,10 +30,10 @@ class GravityCompensationSettings:
     """Share of the weight, and damping."""
 
     share: tuple[float, ...] = setting(
-        (1.0,), "part of the weight that is carried, of each motor; one number: of all", lower=0.0, upper=1.0
+        (1.0,), "compensated fraction of the weight, of each motor; one value applies to all", lower=0.0, upper=1.0
     )
     damping: tuple[float, ...] = setting(
-        (0.0,), "effort against the velocity, of each motor; one number: of all", unit="N m s/rad, N s/m", lower=0.0
+        (0.0,), "viscous damping, of each motor; one value applies to all", unit="N m s/rad, N s/m", lower=0.0
     )
 
 

@@ -41,55 +41,66 @@ JOINTS, LINK = "joints", "link"
 class ImpedanceSettings:
     """Stiffness, damping and inertia."""
 
-    space: str = setting(JOINTS, "where the springs are", choices=(JOINTS, LINK))
+    space: str = setting(JOINTS, "coordinates of the springs", choices=(JOINTS, LINK))
     link: str = setting(
-        "", "that the springs of space 'link' hold, and that the measured wrench acts on; empty: the last"
+        "", "link of the springs with space 'link', on which the measured wrench acts; empty: the last link"
     )
     joint_stiffness: tuple[float, ...] = setting(
-        (100.0,), "of each joint; one number: of all", unit="N m/rad, N/m", lower=0.0
+        (100.0,), "stiffness of each joint; one value applies to all", unit="N m/rad, N/m", lower=0.0
     )
     linear_stiffness: tuple[float, ...] = setting(
-        (500.0,), "of the link along x, y, z of the base; one number: of all", unit="N/m", lower=0.0
+        (500.0,), "stiffness of the link along x, y, z of the base; one value applies to all", unit="N/m", lower=0.0
     )
     angular_stiffness: tuple[float, ...] = setting(
-        (20.0,), "of the link about x, y, z of the base; one number: of all", unit="N m/rad", lower=0.0
+        (20.0,), "stiffness of the link about x, y, z of the base; one value applies to all", unit="N m/rad", lower=0.0
     )
     damping_ratio: float = setting(
-        0.7, "damping ratio of each spring with the inertia at the start; 1: critically damped", lower=0.0, upper=10.0
+        0.7, "damping ratio of each spring for the inertia at activation; 1: critical damping", lower=0.0, upper=10.0
     )
     joint_damping: tuple[float, ...] = setting(
-        (0.0,), "additional damping of each joint; one number: of all", unit="N m s/rad, N s/m", lower=0.0
+        (0.0,), "additional damping of each joint; one value applies to all", unit="N m s/rad, N s/m", lower=0.0
     )
     linear_damping: tuple[float, ...] = setting(
-        (0.0,), "additional damping of the link along x, y, z of the base; one number: of all", unit="N s/m", lower=0.0
+        (0.0,),
+        "additional damping of the link along x, y, z of the base; one value applies to all",
+        unit="N s/m",
+        lower=0.0,
     )
     angular_damping: tuple[float, ...] = setting(
         (0.0,),
-        "additional damping of the link about x, y, z of the base; one number: of all",
+        "additional damping of the link about x, y, z of the base; one value applies to all",
         unit="N m s/rad",
         lower=0.0,
     )
     null_stiffness: tuple[float, ...] = setting(
         (0.0,),
-        "stiffness of null-space motions towards the initial configuration; one number, or of each joint",
+        "stiffness of null-space motions towards the initial configuration; one value, or one per joint",
         unit="N m/rad, N/m; 1/s^2 with shape_inertia",
         lower=0.0,
     )
     null_damping: tuple[float, ...] = setting(
         (1.0,),
-        "damping of null-space motions; one number, or of each joint",
+        "damping of null-space motions; one value, or one per joint",
         unit="N m s/rad, N s/m; 1/s with shape_inertia",
         lower=0.0,
     )
-    gravity: float = setting(1.0, "part of the weight that is carried, without shape_inertia", lower=0.0, upper=1.0)
-    shape_inertia: bool = setting(False, "replace the inertia of the joints or the link by the one below")
+    gravity: float = setting(1.0, "compensated fraction of the weight, without shape_inertia", lower=0.0, upper=1.0)
+    shape_inertia: bool = setting(False, "replace the inertia of the joints or of the link by the following values")
     joint_inertia: tuple[float, ...] = setting(
-        (1.0,), "with shape_inertia, of each joint; one number: of all", unit="kg m^2, kg", lower=1e-3
+        (1.0,),
+        "desired inertia of each joint, with shape_inertia; one value applies to all",
+        unit="kg m^2, kg",
+        lower=1e-3,
     )
-    linear_inertia: float = setting(10.0, "with shape_inertia, of the link", unit="kg", lower=1e-3)
-    angular_inertia: float = setting(1.0, "with shape_inertia, of the link", unit="kg m^2", lower=1e-3)
+    linear_inertia: float = setting(10.0, "desired mass of the link, with shape_inertia", unit="kg", lower=1e-3)
+    angular_inertia: float = setting(
+        1.0, "desired rotational inertia of the link, with shape_inertia", unit="kg m^2", lower=1e-3
+    )
     singular_damping: float = setting(
-        1e-3, "δ: keeps efforts finite in singular configurations of the link", unit="1/sqrt(kg)", lower=1e-6
+        1e-3,
+        "δ: regularization that keeps efforts finite in singular configurations of the link",
+        unit="1/sqrt(kg)",
+        lower=1e-6,
     )
 
 

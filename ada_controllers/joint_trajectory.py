@@ -26,20 +26,20 @@ class JointTrajectorySettings:
     """Profile, velocities and accelerations."""
 
     profile: str = setting(
-        "quartic", "quartic: accelerate, constant speed, decelerate; quintic: one curve", choices=PROFILES
+        "quartic", "quartic: acceleration, constant speed, deceleration; quintic: one polynomial", choices=PROFILES
     )
     acceleration_time: float = setting(
-        0.0, "time to accelerate and to decelerate (quartic); 0: the one that is fastest", unit="s", lower=0.0
+        0.0, "duration of acceleration and of deceleration (quartic); 0: the fastest possible", unit="s", lower=0.0
     )
     speed: tuple[float, ...] = setting(
         (0.0,),
-        "greatest speed of each joint; one number: of all; 0: that of the robot description, or 1 where it has none",
+        "speed limit of each joint; one value applies to all; 0: limit of the robot description, or 1 without one",
         unit="rad/s, m/s",
         lower=0.0,
     )
-    speed_scale: float = setting(1.0, "part of these speeds that is used", lower=0.01, upper=1.0)
+    speed_scale: float = setting(1.0, "usable fraction of these speeds", lower=0.01, upper=1.0)
     acceleration: tuple[float, ...] = setting(
-        (2.0,), "greatest acceleration of each joint; one number: of all", unit="rad/s^2, m/s^2", lower=1e-3
+        (2.0,), "acceleration limit of each joint; one value applies to all", unit="rad/s^2, m/s^2", lower=1e-3
     )
 
 

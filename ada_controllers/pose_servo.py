@@ -36,33 +36,38 @@ _SELF_MOTION = 1e-3  # regularization of the self-motion (squared)
 class PoseServoSettings:
     """Controlled frame, velocities, damping and redundancy."""
 
-    link: str = setting("", "link that carries the tool; empty: the last one of the longest arm")
-    tool_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "place of the controlled frame in the link", unit="m")
-    tool_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "roll, pitch and yaw of the same frame", unit="rad")
-    gain: float = setting(5.0, "velocity per error of place", unit="1/s", lower=0.0)
-    angular_gain: float = setting(0.0, "velocity per error of orientation; 0: as gain", unit="1/s", lower=0.0)
+    link: str = setting("", "link that carries the tool; empty: the last link of the longest arm")
+    tool_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "position of the controlled frame in the link", unit="m")
+    tool_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "roll, pitch and yaw of the controlled frame", unit="rad")
+    gain: float = setting(5.0, "velocity per position error", unit="1/s", lower=0.0)
+    angular_gain: float = setting(0.0, "velocity per orientation error; 0: same as gain", unit="1/s", lower=0.0)
     path: str = setting(
         "screw",
-        "how errors are taken: screw: as one motion; straight: place along a line",
+        "path to the target; screw: constant twist; straight: position on a line",
         choices=("screw", "straight"),
     )
-    linear_speed: float = setting(0.0, "greatest speed towards the target; 0: any", unit="m/s", lower=0.0)
-    angular_speed: float = setting(0.0, "greatest turning speed towards the target; 0: any", unit="rad/s", lower=0.0)
+    linear_speed: float = setting(0.0, "limit of the linear speed; 0: no limit", unit="m/s", lower=0.0)
+    angular_speed: float = setting(0.0, "limit of the angular speed; 0: no limit", unit="rad/s", lower=0.0)
     singular_value: float = setting(
-        0.05, "of the Jacobian, under which directions are damped; angles count as by arm_length", unit="m", lower=0.0
+        0.05,
+        "singular value of the Jacobian, scaled by arm_length, below which directions are damped",
+        unit="m",
+        lower=0.0,
     )
-    damping: float = setting(0.05, "damping in a singular pose", unit="m", lower=1e-6)
+    damping: float = setting(0.05, "damping in singular configurations", unit="m", lower=1e-6)
     arm_length: float = setting(0.3, "length that is equivalent to an angle of one radian", unit="m", lower=1e-6)
     null_space: str = setting(
         "none",
         "secondary task in the null space: none, the middle of the joint ranges, or a posture",
         choices=("none", "middle", "posture"),
     )
-    null_gain: float = setting(1.0, "joint velocity per distance from the secondary target", unit="1/s", lower=0.0)
-    posture: tuple[float, ...] = setting((0.0,), "position of each joint; one number: of all", unit="rad, m")
-    posture_joints: tuple[str, ...] = setting((), "joints whose posture counts; none: all")
+    null_gain: float = setting(1.0, "joint velocity per error of the secondary task", unit="1/s", lower=0.0)
+    posture: tuple[float, ...] = setting(
+        (0.0,), "posture: position of each joint; one value applies to all", unit="rad, m"
+    )
+    posture_joints: tuple[str, ...] = setting((), "joints of the posture task; empty: all")
     unreachable: str = setting(
-        "refuse", "targets that the arm is too short for: refuse, or approach as near as it can",
+        "refuse", "targets out of reach: refuse, or approach the nearest reachable pose",
         choices=("refuse", "approach"),
     )  # fmt: skip
 

@@ -32,19 +32,21 @@ _NONE = (0.0,) * 6
 class VirtualClosedChainSettings:
     """Virtual loops, their gains, and gains towards the reference."""
 
-    loops: str = setting("", "file of the virtual loops, as given or below config/; empty: only those of the robot")
+    loops: str = setting(
+        "", "file of the virtual loops, a path or a name in config/; empty: only the loops of the robot"
+    )
     feedback: str = setting(
         FORCE,
         "force: virtual forces move the mechanism, as in the thesis; path: the distance along its loops is reduced",
         choices=(FORCE, PATH),
     )
-    weight: bool = setting(False, "whether the mechanism falls")
-    link: str = setting("", "link that pose references are about")
+    weight: bool = setting(False, "whether gravity acts on the virtual mechanism")
+    link: str = setting("", "link of pose references")
     joint_stiffness: tuple[float, ...] = setting(
-        (5.0,), "virtual effort per position error; one number: of all joints", unit="N m/rad, N/m", lower=0.0
+        (5.0,), "virtual effort per position error; one value applies to all joints", unit="N m/rad, N/m", lower=0.0
     )
     joint_damping: tuple[float, ...] = setting(
-        (5.0,), "virtual effort per velocity error; one number: of all joints", unit="N m s/rad, N s/m", lower=0.0
+        (5.0,), "virtual effort per velocity error; one value applies to all joints", unit="N m s/rad, N s/m", lower=0.0
     )
     pose_stiffness: tuple[float, ...] = setting(
         _NONE, "virtual force per pose error of the link [fx, fy, fz, nx, ny, nz]", unit="N/m, N m/rad", lower=0.0
@@ -56,34 +58,34 @@ class VirtualClosedChainSettings:
         lower=0.0,
     )
     path_stiffness: float = setting(
-        25.0, "acceleration per remaining distance, for feedback: path", unit="1/s^2", lower=0.0
+        25.0, "acceleration per remaining distance, with feedback 'path'", unit="1/s^2", lower=0.0
     )
-    path_damping: float = setting(10.0, "acceleration per velocity, for feedback: path", unit="1/s", lower=0.0)
+    path_damping: float = setting(10.0, "acceleration per velocity, with feedback 'path'", unit="1/s", lower=0.0)
     loop_stiffness: float = setting(
-        400.0, "acceleration per gap of the loops; 0: as in the thesis", unit="1/s^2", lower=0.0
+        400.0, "acceleration per closure error; 0: as in the thesis", unit="1/s^2", lower=0.0
     )
     loop_damping: float = setting(
         40.0, "acceleration per rate of the constraint violation; 0: as in the thesis", unit="1/s", lower=0.0
     )
     contacts: str = setting(
         HELD,
-        "loops that join a floating robot to the world: held: they pull and push; pressed: they only press, along z of "
-        "their frames in the world",
+        "loops between a floating robot and the world; held: bilateral constraints; pressed: contacts, which only push "
+        "along z of their frames in the world",
         choices=(HELD, PRESSED),
     )
     friction: float = setting(
-        0.1, "tangential force, by the normal one, that counts as much, for contacts: pressed", lower=1e-3, upper=10.0
+        0.1, "ratio of tangential and normal force with equal weight, with contacts 'pressed'", lower=1e-3, upper=10.0
     )
     sole: float = setting(
-        0.03, "lever at which a moment of a contact counts, for contacts: pressed", unit="m", lower=1e-4
+        0.03, "lever that relates contact moments to forces, with contacts 'pressed'", unit="m", lower=1e-4
     )
     hold: float = setting(
-        0.0, "time for which a command acts: it is made for the middle of it", unit="s", lower=0.0, upper=0.1
+        0.0, "duration of a command, which is computed for its middle", unit="s", lower=0.0, upper=0.1
     )
     largest_gap: float = setting(
         0.05, "constraint violation above which the controller does not start", unit="m, rad", lower=0.0
     )
-    reach: float = setting(1e-3, "by which feedback: path may miss a reference", unit="m, rad", lower=0.0)
+    reach: float = setting(1e-3, "allowed distance from the reference, with feedback 'path'", unit="m, rad", lower=0.0)
 
 
 class VirtualClosedChain(Controller[VirtualClosedChainSettings]):

@@ -44,25 +44,25 @@ class ControllerSettings(RobotSettings):
     )
     rate: float = setting(
         1000.0,
-        "of looks for a new state; each gets its command at once",
+        "rate at which new states are polled; each state is answered by a command at once",
         unit="Hz",
         lower=1.0,
         upper=20_000.0,
         read_only=True,
     )
     realtime_priority: int = setting(
-        0, "priority of the control thread (SCHED_FIFO); 0: an ordinary thread", lower=0, upper=99, read_only=True
+        0, "priority of the control thread (SCHED_FIFO); 0: normal thread", lower=0, upper=99, read_only=True
     )
     autostart: bool = setting(True, "configure immediately, and activate after the first state, without a request")
     state_rate: float = setting(
-        50.0, "most messages on ~/state, ~/target and ~/joint_target; 0: one for each command", unit="Hz", lower=0.0
+        50.0, "maximum rate of ~/state, ~/target and ~/joint_target; 0: one message per command", unit="Hz", lower=0.0
     )
     goal_tolerance: float = setting(
-        0.02, "of the end of a trajectory, if the goal of the action has none; 0: any", unit="rad, m", lower=0.0
+        0.02, "tolerance at the end of a trajectory, if the action goal has none; 0: no check", unit="rad, m", lower=0.0
     )
     path_tolerance: float = setting(
-        0.0, "of the path of a trajectory, if the goal of the action has none; 0: any", unit="rad, m", lower=0.0
+        0.0, "tolerance along a trajectory, if the action goal has none; 0: no check", unit="rad, m", lower=0.0
     )
     goal_time: float = setting(
-        2.0, "additional time of a trajectory, if the goal of the action has none; 0: any", unit="s", lower=0.0
+        2.0, "time allowed after the end of a trajectory, if the action goal has none; 0: no limit", unit="s", lower=0.0
     )

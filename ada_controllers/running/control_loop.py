@@ -74,12 +74,15 @@ class LoopSettings:
     )
     timeout_clock: str = setting(
         AUTO,
-        "clock of state_timeout; machine: of this computer; states: stamps of the states, so that a "
+        "clock of state_timeout; machine: clock of this computer; states: stamps of the states, so that a "
         "simulation can be paused; auto: states if a simulation publishes them, otherwise machine",
         choices=(AUTO, MACHINE, STATES),
     )
     max_start_speed: float = setting(
-        0.5, "speed of a joint or of the base from which on activation is refused; 0: any", unit="rad/s, m/s", lower=0.0
+        0.5,
+        "speed of a joint or of the base above which activation is refused; 0: no check",
+        unit="rad/s, m/s",
+        lower=0.0,
     )
     max_position_jump: float = setting(
         0.2,
@@ -96,11 +99,15 @@ class LoopSettings:
         lower=0.0,
     )
     blend: float = setting(
-        0.1, "over which commands lead from those before to those of a new controller", unit="s", lower=0.0, upper=10.0
+        0.1,
+        "duration of the transition from the previous commands to those of a new controller",
+        unit="s",
+        lower=0.0,
+        upper=10.0,
     )
     on_stop: str = setting(
         HOLD,
-        "last command at the end; hold: a position, where the joints are; release: no effort; silent: none",
+        "last command on deactivation; hold: the measured position; release: zero effort; silent: no command",
         choices=(HOLD, RELEASE, SILENT),
     )
 

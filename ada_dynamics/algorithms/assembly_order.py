@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True)
 class AssemblyOrder:
-    """Steps, each after those on which it depends."""
+    """Steps of assembly; each follows the steps whose results it needs."""
 
     steps: tuple[Step, ...]
 

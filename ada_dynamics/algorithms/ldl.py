@@ -28,7 +28,7 @@ class SymmetricMatrix:
         return self._rows[max(i, j)].get(min(i, j), 0.0)
 
     def dense(self) -> list[list[Scalar]]:
-        """All entries."""
+        """All entries as nested lists."""
         return [[self[i, j] for j in range(self.size)] for i in range(self.size)]
 
     def lower_rows(self) -> list[dict[int, Scalar]]:

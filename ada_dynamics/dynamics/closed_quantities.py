@@ -210,7 +210,7 @@ def _inertia_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolu
 
 
 def _reciprocal_guards(inverses: Sequence[Scalar], scales: Sequence[float], smallest: float) -> list[Scalar]:
-    """Not negative for reciprocals of positive pivots of at least a share of their typical sizes."""
+    """Guards of pivots, given as reciprocals: each is positive, and at least a share of its typical size."""
     pairs = zip(inverses, scales, strict=True)
     return [guard for inverse, scale in pairs for guard in (inverse, 1.0 / (smallest * scale) - inverse)]
 

@@ -75,7 +75,7 @@ def _value(node: Expr, operands: Sequence[Any]) -> Any:
 
 
 def written_out(function: Function) -> Function:
-    """The same function with explicit elements of all outputs that are columns."""
+    """Equal function whose outputs consist of single elements in place of columns."""
     if not function.columns:
         return function
     matrices: dict[str, list[list[Scalar]]] = {}  # by their columns
@@ -91,12 +91,12 @@ def written_out(function: Function) -> Function:
 
 
 def expand(function: Function) -> Function:
-    """The same function without columns and lanes; constants are folded per lane."""
+    """Equal function without columns and lanes; constants are folded per lane."""
     return without_lanes(written_out(function))
 
 
 def without_lanes(function: Function) -> Function:
-    """The same function without lanes."""
+    """Equal function without lanes."""
     if not _have_lanes(function.values):
         return function
     known = _scalars(function.values)
@@ -113,7 +113,7 @@ def without_lanes(function: Function) -> Function:
 
 
 def plain_values(values: Iterable[Scalar]) -> list[Scalar]:
-    """The same scalars, computed without lanes."""
+    """Equal scalars, computed without lanes."""
     values = list(values)
     if not _have_lanes(values):
         return values

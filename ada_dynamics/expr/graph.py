@@ -82,7 +82,7 @@ class Graph:
 
 
 class Expr:
-    """A node.
+    """Node of an expression graph: an operation with its operands.
 
     Attributes:
         graph: its owner.

@@ -42,7 +42,10 @@ class PhysicsSettings(RobotSettings):
         read_only=True,
     )
     algorithm: str = setting(
-        "ada", "of forward dynamics; auto: the cheapest, with the same results", choices=ALGORITHMS, read_only=True
+        "ada",
+        "algorithm of forward dynamics; auto: the cheapest, with the same results",
+        choices=ALGORITHMS,
+        read_only=True,
     )
     initial_positions: tuple[float, ...] = setting(
         (), "q at the start and after a reset; empty: start configuration of the robot", unit="rad, m"
@@ -59,7 +62,7 @@ class PhysicsSettings(RobotSettings):
 class SimulatedSettings(PhysicsSettings):
     """Simulated robot as a device."""
 
-    url: str = setting("simulation:", "address; without meaning", read_only=True)
+    url: str = setting("simulation:", "address, which a simulation ignores", read_only=True)
     cycle_rate: float = setting(
         500.0, "cycles per second, rounded to whole physics steps", unit="Hz", lower=1.0, upper=FASTEST, read_only=True
     )
@@ -100,8 +103,10 @@ class DynamicsSettings(PhysicsSettings, PlaceSettings):
     publish_clock: bool = setting(False, "publish /clock, and stamp by simulated time", read_only=True)
     world_frame: str = setting("", "frame of the ground; empty: odom for floating robots, else world", read_only=True)
     wrenches: tuple[str, ...] = setting((), "joints whose wrenches are published on ~/wrench/<joint>; all: every joint")
-    wrench_rate: float = setting(50.0, "of these topics", unit="Hz", lower=0.1, upper=1000.0, read_only=True)
-    marker_rate: float = setting(20.0, "of ~/markers; 0: none", unit="Hz", lower=0.0, upper=200.0, read_only=True)
+    wrench_rate: float = setting(50.0, "rate of ~/wrench/<joint>", unit="Hz", lower=0.1, upper=1000.0, read_only=True)
+    marker_rate: float = setting(
+        20.0, "rate of ~/markers; 0: no markers", unit="Hz", lower=0.0, upper=200.0, read_only=True
+    )
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,10 @@ class ServoGains:
     """Servo gains of one joint: stiffness k and damping d of k (q* - q) + d (v* - v)."""
 
     stiffness: float = setting(
-        0.0, "k; 0 with damping 0: from servo_bandwidth", unit="N m/rad, N/m", lower=0.0, read_only=True
+        0.0,
+        "stiffness of the servo; 0 with damping 0: from servo_bandwidth",
+        unit="N m/rad, N/m",
+        lower=0.0,
+        read_only=True,
     )
-    damping: float = setting(0.0, "d", unit="N m s/rad, N s/m", lower=0.0, read_only=True)
+    damping: float = setting(0.0, "damping of the servo", unit="N m s/rad, N s/m", lower=0.0, read_only=True)
