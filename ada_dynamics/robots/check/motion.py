@@ -18,7 +18,7 @@ from ada_dynamics.constraints.report import LARGEST, ConstraintReport, constrain
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.check.parts import crosses
+from ada_dynamics.robots.check.parts import commanded_joints, crosses
 from ada_dynamics.robots.check.report import CheckReport, listed
 
 _ROUNDING = 1e-11  # share of the inertia that a joint carries; less about its own axis is a rounding error
@@ -211,5 +211,6 @@ def _check_motors(facts: ConstraintReport, robot: Description, findings: _LoopFi
             f"over-actuated: {motors.velocities} motors ({listed(motors.joints)}{how}) drive {motors.driven} of "
             f"{motors.mobility} degrees of freedom, so {motors.surplus} of their efforts can be chosen freely."
         )
-        fix = "" if robot.actuated else 'Name the motors: `actuated: [...]`, or actuated="false" on a <joint>.'
+        names = listed(commanded_joints(robot)) or "..."
+        fix = "" if robot.actuated else f'Name the motors: `actuated: [{names}]`, or actuated="false" on a <joint>.'
         findings.add("over-actuated", "note", model.loop_names, message, fix, where)

@@ -276,15 +276,23 @@ def _effort_and_velocity(joint: Joint, powerless: list[Joint], out: CheckReport)
             out.add("limit-zero", "warning", joint.where, message, "Give the limit of the motor.", element.line)
 
 
+def commanded_joints(robot: Description) -> list[str]:
+    """Joints with a command interface of ros2_control, or with a transmission."""
+    blocks = [*robot.root.all("ros2_control"), *robot.root.all("transmission")]
+    joints = [(joint, block.tag == "transmission") for block in blocks for joint in block.all("joint")]
+    named = {
+        joint.attributes.get("name") for joint, is_driven in joints if is_driven or joint.first("command_interface")
+    }
+    return [joint.name for joint in robot.joints if joint.name in named and joint.mimic is None]
+
+
 def _no_effort(robot: Description, powerless: list[Joint], out: CheckReport) -> None:
     """Report effort limits of 0: joints without motors that are not declared as such, or missing values."""
     hinges = {joint.name for pair in crosses(robot.links, robot.joints).values() for joint in pair}
     passive = hinges | {joint.name for joint in powerless}
     if robot.loops and robot.actuated is None and passive:
         moving = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.mimic is None]
-        joints = [joint for block in robot.root.all("ros2_control") for joint in block.all("joint")]
-        commanded = {joint.attributes.get("name") for joint in joints if joint.first("command_interface")}
-        rest = [name for name in moving if (name in commanded if commanded else name not in passive)]
+        rest = commanded_joints(robot) or [name for name in moving if name not in passive]
         count = sum(name in passive for name in moving)
         message = (
             f"no motors are named, so all {len(moving)} joints are actuated, including {count} with an effort limit of "

@@ -59,6 +59,8 @@ def test_motors_beyond_the_mobility_are_counted():
     unnamed = findings(chain(), loops=closed())["over-actuated"]
     assert "all joints, as none is named" in unnamed.message
     assert "actuated" in unnamed.fix
+    driven = chain().replace("</robot>", '<transmission name="t"><joint name="joint_3"/></transmission></robot>')
+    assert "`actuated: [joint_3]`" in findings(driven, loops=closed())["over-actuated"].fix
 
 
 NO_EFFORT = re.compile(r'(?<=effort=")[^"]+')
