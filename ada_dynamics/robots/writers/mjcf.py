@@ -8,12 +8,16 @@ of one body with the same coordinates.
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import closed_configuration
+from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic, Shape
+from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
 from ada_dynamics.robots.readers.mjcf.bodies import KINDS
 from ada_dynamics.robots.readers.xml import Element
@@ -40,15 +44,17 @@ def mjcf(draft: Draft) -> dict[str, str]:
     sites = _Sites(draft)
     equality = [element for loop in draft.model.loops.values() for element in sites.equalities(loop)]
     equality += [_mimic(joint.name, joint.mimic) for joint in draft.joints if joint.mimic is not None]
+    bodies = _bodies(draft, sites)
     root = make(
         "mujoco",
         {"model": draft.model.name},
         [
             make("compiler", {"angle": "radian", "autolimits": "true"}),
             make("option", {"gravity": numbers(draft.model.gravity)}),
-            make("worldbody", {}, [*sites.of(WORLD), *_bodies(draft, sites)]),
+            make("worldbody", {}, [*sites.of(WORLD), *bodies]),
             make("equality", {}, equality) if equality else None,
             _actuators(draft) if draft.names_actuated else None,
+            None if draft.refused else _keyframe(draft.model, bodies),
         ],
     )
     return {".xml": to_text(root)}
@@ -65,8 +71,6 @@ def _check_names(draft: Draft) -> None:
         draft.notes.append("meshes and shapes without volume are left out.")
     if any(link.collisions for link in draft.model.links.values()):
         draft.notes.append("collision shapes collide with the ground but not with each other (conaffinity 0).")
-    if draft.model.has_home:
-        draft.notes.append("the initial configuration is left out.")
     if any(math.isfinite(joint.limits.effort) and joint.nv > len(_motor_names(joint)) for joint in draft.joints):
         draft.notes.append("effort limits of joints with several degrees of freedom are left out: MJCF has none.")
     others = unmodelled(draft)
@@ -336,3 +340,25 @@ def _actuators(draft: Draft) -> Element:
             draft.refuse(f"Joint {name!r}", why, "use joints with one coordinate, as MuJoCo's motors require.")
         motors += [make("motor", {"name": f"{one}_motor", "joint": one}) for one in names]
     return make("actuator", {}, motors)
+
+
+def _keyframe(model: Model, bodies: list[Element]) -> Element | None:
+    """Return the initial configuration with closed loops, or None if it is the neutral one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            q = np.asarray(closed_configuration(model))
+        except ModelError:  # the loops of the model do not close
+            q = model.home()
+    if not model.difference(model.neutral(), q).any():
+        return None
+    positions: dict[str, list[float]] = {}
+    for body in model.tree.bodies:
+        own, names = list(body.positions(q.tolist())), _motor_names(model.joints[body.name])
+        if len(own) >= 4:  # MuJoCo's quaternions have the order w, x, y, z
+            own[-4:] = [own[-1], *own[-4:-1]]
+        positions |= {name: [x] for name, x in zip(names, own, strict=True)} if len(names) == 2 else {names[0]: own}
+    order = [part.attributes["name"] for body in bodies for part in body.walk() if part.tag == "joint"]
+    return make(
+        "keyframe", {}, [make("key", {"name": "home", "qpos": numbers([x for n in order for x in positions[n]])})]
+    )

@@ -846,6 +846,14 @@ def test_all_that_is_left_out_is_noted_with_its_count_and_motors_on_tendons_coun
     assert assert_as_mujoco(path).actuated == ("j", "k")
 
 
+@pytest.mark.parametrize("name", ["five_bar", "parallel_ankle"])
+def test_a_written_robot_starts_with_closed_loops_in_mujoco(name):
+    theirs, data = compiled(render(ada.load(name), "mjcf").texts[".xml"])
+    mujoco.mj_resetDataKeyframe(theirs, data, 0)
+    mujoco.mj_forward(theirs, data)
+    assert data.nefc > 0 and np.max(np.abs(data.efc_pos)) < 1e-12
+
+
 def test_motors_keep_the_order_of_the_actuators(write):
     path = write(
         f'<mujoco><worldbody><body><joint name="j" axis="0 1 0"/>{BALL}<body pos="0 0 1"><joint name="k" axis="0 1 0"/>'

@@ -317,7 +317,7 @@ _CONSTRAINTS = ("equality", "frictionloss", "limit")
 _PASSIVE = ("spring", "damper")
 ACTUATOR = "actuator"  # <general>, <motor>, <position>, ... of a class share their defaults
 _ACTUATORS = {"general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "pid"}
-_ACTUATORS |= {"orientation", "dcmotor"}
+_ACTUATORS |= {"orientation", "dcmotor", "adhesion"}
 _FLAGS = {"constraint": _CONSTRAINTS, "passive": _PASSIVE, **{name: (name,) for name in (*_CONSTRAINTS, *_PASSIVE)}}
 
 
