@@ -240,10 +240,9 @@ def within_joint_limits(constraints: ConstraintSet, q: Array, guess: Array, free
     for attempt in range(_STARTS):
         start = q
         if attempt:
-            push, step = np.zeros(model.nv), np.zeros(model.nv)
+            push = np.zeros(model.nv)
             push[moved] = swung * rng.normal(size=len(moved)) * min(2.0, 0.15 * (attempt - 1))
-            step[moved] = model.difference(guess, within_limits(model, model.integrate(guess, push)))[moved]
-            start = model.integrate(guess, step)
+            start = model.integrate(guess, push)
         found = gauss_newton(constraints, _bounded(constraints, start, moved), free)
         is_closed = found.error < CLOSED and not reversed_loops(model.tree, found.q)
         if is_closed and not _excess(model, found.q, moved).any():
