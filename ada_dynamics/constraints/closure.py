@@ -23,6 +23,8 @@ CLOSED = 1e-11  # largest closure error of a closed loop, relative to the charac
 _LONGEST_STEP = 0.6  # [rad], or in lengths of the mechanism
 _RESTARTS = 24
 _PATIENCE, _STALLED = 10, 0.9  # steps in which the closure error must shrink to this share
+_TINY_GAP = 1e-5  # closure error in lengths of a file with six digits
+_FAR = 0.1  # [rad, m] of a motion from a guess after which a nearer configuration is searched
 _CUT = 1e-9  # share of the largest singular value that is rounding
 _DAMPINGS = (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)  # of the largest singular value
 
@@ -133,12 +135,18 @@ def closed_near(model: Model, constraints: ConstraintSet, guess: Array, free: ND
         if found.error < CLOSED:
             turned = reversed_loops(model.tree, found.q)
             if not turned:
-                return found.q
+                # rounded loops close exactly in few configurations, to which tiny singular values lead from far away
+                moved = _distance(model, start, found.q)
+                near = _closed_up_to_rounding(constraints, start, free, _TINY_GAP) if moved > _FAR else None
+                return found.q if near is None or _distance(model, start, near) > 0.9 * moved else near
             opposite = opposite or turned
             continue
         if best is None or found.error < best.error:
             best = found
-        rounded = _closed_up_to_rounding(constraints, start, free) if found.error < ROUNDED_GAP else None
+        most = ROUNDED_GAP if found.error < ROUNDED_GAP else _TINY_GAP
+        rounded = (
+            _closed_up_to_rounding(constraints, start, free, most) if attempt == 0 or most == ROUNDED_GAP else None
+        )
         if rounded is not None:
             return rounded
     if best is not None:
@@ -146,11 +154,20 @@ def closed_near(model: Model, constraints: ConstraintSet, guess: Array, free: ND
     raise _closure_error(model, constraints, best, opposite, free is not None)
 
 
-def _closed_up_to_rounding(constraints: ConstraintSet, start: Array, free: NDArray[np.intp] | None) -> Array | None:
-    """Configuration of an overconstrained mechanism whose rounded lengths and axes prevent an exact closure."""
+def _distance(model: Model, q0: Array, q1: Array) -> float:
+    return float(np.max(np.abs(model.difference(q0, q1)), initial=0.0))
+
+
+def _closed_up_to_rounding(
+    constraints: ConstraintSet, start: Array, free: NDArray[np.intp] | None, most: float = ROUNDED_GAP
+) -> Array | None:
+    """Configuration of an overconstrained mechanism whose rounded lengths and axes prevent an exact closure.
+
+    `most` is the largest closure error in lengths.
+    """
     q = gauss_newton(constraints, start, free, cut=CERTAIN).q
     rows = ConstraintSubset(constraints)
-    if rows.size(q) > ROUNDED_GAP or reversed_loops(constraints.model.tree, q):
+    if rows.size(q) > most or reversed_loops(constraints.model.tree, q):
         return None
     rank = rank_at(rows, q)
     return q if rank < constraints.model.nv and is_mobile(rows, q, rank) else None
@@ -243,10 +260,11 @@ def within_joint_limits(constraints: ConstraintSet, q: Array, guess: Array, free
             push = np.zeros(model.nv)
             push[moved] = swung * rng.normal(size=len(moved)) * min(2.0, 0.15 * (attempt - 1))
             start = model.integrate(guess, push)
-        found = gauss_newton(constraints, _bounded(constraints, start, moved), free)
-        is_closed = found.error < CLOSED and not reversed_loops(model.tree, found.q)
-        if is_closed and not _excess(model, found.q, moved).any():
-            q = found.q
+        start = _bounded(constraints, start, moved)
+        found = gauss_newton(constraints, start, free)
+        closed = found.q if found.error < CLOSED else _closed_up_to_rounding(constraints, start, free)
+        if closed is not None and not reversed_loops(model.tree, closed) and not _excess(model, closed, moved).any():
+            q = closed
             break
     else:
         _warn(model, q, moved)
@@ -262,6 +280,9 @@ def _excess(model: Model, q: Array, moved: NDArray[np.intp]) -> Array:
 def _bounded(constraints: ConstraintSet, q: Array, moved: NDArray[np.intp]) -> Array:
     """Reduce the closure error within the limits of the joints, by damped steps with an active set."""
     model, weights = constraints.model, 1.0 / (constraints.weights * constraints.length)
+    back = np.zeros(model.nv)
+    back[moved] = _excess(model, q, moved)
+    q = np.asarray(model.integrate(q, back))
     error, damping = constraints.violation(q) * weights, 1e-4
     for _ in range(_STEPS):
         if float(np.max(np.abs(error), initial=0.0)) < CLOSED or damping > 1.0:

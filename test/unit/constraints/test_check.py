@@ -200,6 +200,8 @@ def test_a_third_crank_that_rounding_misaligns_does_not_lock_a_platform():
     assert dyn.constraints.mobility == 1
     a = 9.81 * np.sin(0.35) * (3 * 0.1 + 2 * 0.2) / (3 * (0.01 + 0.1**2) + 2 * 0.2**2)
     np.testing.assert_allclose(dyn.forward(q, np.zeros(4), np.zeros(4)), [a, -a, a, a], rtol=1e-5)
+    turned = ada.close_loops(model, [0.3, -0.3, 0.3, 0.31])  # the loops close exactly at zero only
+    np.testing.assert_allclose(turned, [0.3025, -0.3025, 0.3025, 0.3025], atol=1e-3)
 
 
 def test_motors_that_cannot_hold_the_weight_are_named():
