@@ -35,10 +35,10 @@ class ComputedTorqueSettings:
     """Gains of the error dynamics, per unit of inertia."""
 
     stiffness: tuple[float, ...] = setting(
-        (100.0,), "acceleration per position error, of each joint; one value applies to all", unit="1/s^2", lower=0.0
+        (100.0,), "acceleration per position error, of each joint; one value for all", unit="1/s^2", lower=0.0
     )
     damping: tuple[float, ...] = setting(
-        (20.0,), "acceleration per velocity error, of each joint; one value applies to all", unit="1/s", lower=0.0
+        (20.0,), "acceleration per velocity error, of each joint; one value for all", unit="1/s", lower=0.0
     )
 
 

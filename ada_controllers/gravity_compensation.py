@@ -30,10 +30,10 @@ class GravityCompensationSettings:
     """Share of the weight, and damping."""
 
     share: tuple[float, ...] = setting(
-        (1.0,), "compensated fraction of the weight, of each motor; one value applies to all", lower=0.0, upper=1.0
+        (1.0,), "compensated fraction of the weight, of each motor; one value for all", lower=0.0, upper=1.0
     )
     damping: tuple[float, ...] = setting(
-        (0.0,), "viscous damping, of each motor; one value applies to all", unit="N m s/rad, N s/m", lower=0.0
+        (0.0,), "viscous damping, of each motor; one value for all", unit="N m s/rad, N s/m", lower=0.0
     )
 
 

@@ -46,29 +46,29 @@ class ImpedanceSettings:
         "", "link of the springs with space 'link', on which the measured wrench acts; empty: the last link"
     )
     joint_stiffness: tuple[float, ...] = setting(
-        (100.0,), "stiffness of each joint; one value applies to all", unit="N m/rad, N/m", lower=0.0
+        (100.0,), "stiffness of each joint; one value for all", unit="N m/rad, N/m", lower=0.0
     )
     linear_stiffness: tuple[float, ...] = setting(
-        (500.0,), "stiffness of the link along x, y, z of the base; one value applies to all", unit="N/m", lower=0.0
+        (500.0,), "stiffness of the link along x, y, z of the base; one value for all", unit="N/m", lower=0.0
     )
     angular_stiffness: tuple[float, ...] = setting(
-        (20.0,), "stiffness of the link about x, y, z of the base; one value applies to all", unit="N m/rad", lower=0.0
+        (20.0,), "stiffness of the link about x, y, z of the base; one value for all", unit="N m/rad", lower=0.0
     )
     damping_ratio: float = setting(
         0.7, "damping ratio of each spring for the inertia at activation; 1: critical damping", lower=0.0, upper=10.0
     )
     joint_damping: tuple[float, ...] = setting(
-        (0.0,), "additional damping of each joint; one value applies to all", unit="N m s/rad, N s/m", lower=0.0
+        (0.0,), "additional damping of each joint; one value for all", unit="N m s/rad, N s/m", lower=0.0
     )
     linear_damping: tuple[float, ...] = setting(
         (0.0,),
-        "additional damping of the link along x, y, z of the base; one value applies to all",
+        "additional damping of the link along x, y, z of the base; one value for all",
         unit="N s/m",
         lower=0.0,
     )
     angular_damping: tuple[float, ...] = setting(
         (0.0,),
-        "additional damping of the link about x, y, z of the base; one value applies to all",
+        "additional damping of the link about x, y, z of the base; one value for all",
         unit="N m s/rad",
         lower=0.0,
     )
@@ -88,7 +88,7 @@ class ImpedanceSettings:
     shape_inertia: bool = setting(False, "replace the inertia of the joints or of the link by the following values")
     joint_inertia: tuple[float, ...] = setting(
         (1.0,),
-        "desired inertia of each joint, with shape_inertia; one value applies to all",
+        "desired inertia of each joint, with shape_inertia; one value for all",
         unit="kg m^2, kg",
         lower=1e-3,
     )

@@ -33,13 +33,13 @@ class JointTrajectorySettings:
     )
     speed: tuple[float, ...] = setting(
         (0.0,),
-        "speed limit of each joint; one value applies to all; 0: limit of the robot description, or 1 without one",
+        "speed limit of each joint; one value for all; 0: limit of the robot description, or 1 without one",
         unit="rad/s, m/s",
         lower=0.0,
     )
     speed_scale: float = setting(1.0, "usable fraction of these speeds", lower=0.01, upper=1.0)
     acceleration: tuple[float, ...] = setting(
-        (2.0,), "acceleration limit of each joint; one value applies to all", unit="rad/s^2, m/s^2", lower=1e-3
+        (2.0,), "acceleration limit of each joint; one value for all", unit="rad/s^2, m/s^2", lower=1e-3
     )
 
 

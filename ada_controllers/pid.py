@@ -38,21 +38,19 @@ class PidSettings:
 
     gain: tuple[float, ...] = setting(
         (),
-        "K_p of each joint; one value applies to all; empty: 100/s^2 times the inertia, 10/s with speed_gain",
+        "K_p of each joint; one value for all; empty: 100/s^2 times the inertia, 10/s with speed_gain",
         unit="N m/rad, N/m; 1/s with speed_gain",
         lower=0.0,
     )
     integral_time: tuple[float, ...] = setting(
-        (0.5,), "T_i of each joint; one value applies to all; 0: no integral term", unit="s", lower=0.0
+        (0.5,), "T_i of each joint; one value for all; 0: no integral term", unit="s", lower=0.0
     )
-    derivative_time: tuple[float, ...] = setting(
-        (0.2,), "T_d of each joint; one value applies to all", unit="s", lower=0.0
-    )
+    derivative_time: tuple[float, ...] = setting((0.2,), "T_d of each joint; one value for all", unit="s", lower=0.0)
     derivative_filter: float = setting(0.0, "time constant of the derivative filter; 0: no filter", unit="s", lower=0.0)
     anti_windup: bool = setting(True, "stop the integration while the effort is saturated")
     speed_gain: tuple[float, ...] = setting(
         (0.0,),
-        "k of each motor's speed loop; one value applies to all; 0: u is the effort",
+        "k of each motor's speed loop; one value for all; 0: u is the effort",
         unit="N m s/rad, N s/m",
         lower=0.0,
     )

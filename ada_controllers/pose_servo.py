@@ -62,9 +62,7 @@ class PoseServoSettings:
         choices=("none", "middle", "posture"),
     )
     null_gain: float = setting(1.0, "joint velocity per error of the secondary task", unit="1/s", lower=0.0)
-    posture: tuple[float, ...] = setting(
-        (0.0,), "posture: position of each joint; one value applies to all", unit="rad, m"
-    )
+    posture: tuple[float, ...] = setting((0.0,), "posture: position of each joint; one value for all", unit="rad, m")
     posture_joints: tuple[str, ...] = setting((), "joints of the posture task; empty: all")
     unreachable: str = setting(
         "refuse", "targets out of reach: refuse, or approach the nearest reachable pose",

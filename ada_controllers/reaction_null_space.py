@@ -54,13 +54,13 @@ class ReactionNullSpaceSettings:
         choices=COMPONENTS,
     )
     stiffness: tuple[float, ...] = setting(
-        (25.0,), "acceleration per position error, of each joint; one value applies to all", unit="1/s^2", lower=0.0
+        (25.0,), "acceleration per position error, of each joint; one value for all", unit="1/s^2", lower=0.0
     )
     damping: tuple[float, ...] = setting(
-        (10.0,), "acceleration per velocity error, of each joint; one value applies to all", unit="1/s", lower=0.0
+        (10.0,), "acceleration per velocity error, of each joint; one value for all", unit="1/s", lower=0.0
     )
     weights: tuple[float, ...] = setting(
-        (1.0,), "weight of each joint's deviation from its reference; one value applies to all", lower=1e-6
+        (1.0,), "weight of each joint's deviation from its reference; one value for all", lower=1e-6
     )
     momentum_gain: float = setting(10.0, "decay rate of deviations of the preserved momentum", unit="1/s", lower=0.0)
 

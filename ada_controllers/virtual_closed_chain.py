@@ -43,10 +43,10 @@ class VirtualClosedChainSettings:
     weight: bool = setting(False, "whether gravity acts on the virtual mechanism")
     link: str = setting("", "link of pose references")
     joint_stiffness: tuple[float, ...] = setting(
-        (5.0,), "virtual effort per position error; one value applies to all joints", unit="N m/rad, N/m", lower=0.0
+        (5.0,), "virtual effort per position error; one value for all joints", unit="N m/rad, N/m", lower=0.0
     )
     joint_damping: tuple[float, ...] = setting(
-        (5.0,), "virtual effort per velocity error; one value applies to all joints", unit="N m s/rad, N s/m", lower=0.0
+        (5.0,), "virtual effort per velocity error; one value for all joints", unit="N m s/rad, N s/m", lower=0.0
     )
     pose_stiffness: tuple[float, ...] = setting(
         _NONE, "virtual force per pose error of the link [fx, fy, fz, nx, ny, nz]", unit="N/m, N m/rad", lower=0.0

@@ -15,20 +15,7 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr.function import COLUMN, SHARED, Function, live_guards
 from ada_dynamics.expr.functions import operate
-from ada_dynamics.expr.graph import (
-    ADD,
-    CONST,
-    EXTRACT,
-    FMA,
-    LANE_SUM,
-    MUL,
-    PACK,
-    SUB,
-    VAR,
-    Expr,
-    Scalar,
-    live_nodes,
-)
+from ada_dynamics.expr.graph import ADD, CONST, EXTRACT, FMA, LANE_SUM, MUL, PACK, SUB, VAR, Expr, Scalar, live_nodes
 from ada_dynamics.expr.lanes import extract, lane_sum, pack
 from ada_dynamics.expr.per_lane import lane_of
 

@@ -174,7 +174,4 @@ def _address(array: Any) -> int:
     return int(array.ctypes.data)
 
 
-_EXPORTS = {
-    "single": (scalar.SINGLE, scalar.REPEAT),
-    "batch": (batch.ROWS, batch.COLUMNS),
-}
+_EXPORTS = {"single": (scalar.SINGLE, scalar.REPEAT), "batch": (batch.ROWS, batch.COLUMNS)}

@@ -22,13 +22,7 @@ from typing import NamedTuple
 
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import CONST, Expr, Scalar, live_nodes
-from ada_dynamics.jit.columns import (
-    call_loops,
-    call_with_operands,
-    loop_functions,
-    operand_values,
-    operands,
-)
+from ada_dynamics.jit.columns import call_loops, call_with_operands, loop_functions, operand_values, operands
 from ada_dynamics.jit.expressions import (
     Call,
     Emitter,

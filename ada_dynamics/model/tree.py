@@ -15,13 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.joints.base import RowKind
-from ada_dynamics.model.rotations import (
-    Pose,
-    clean_relative,
-    clean_rotation,
-    to_mat3,
-    to_vec3,
-)
+from ada_dynamics.model.rotations import Pose, clean_relative, clean_rotation, to_mat3, to_vec3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform

@@ -9,16 +9,7 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.joints.base import (
-    AXISYMMETRIC,
-    FORCES,
-    MOMENTS,
-    POSITION,
-    SLIDES,
-    TURNS,
-    Coordinate,
-    JointType,
-)
+from ada_dynamics.model.joints.base import AXISYMMETRIC, FORCES, MOMENTS, POSITION, SLIDES, TURNS, Coordinate, JointType
 from ada_dynamics.model.rotations import align, plane_difference, plane_integrate
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion

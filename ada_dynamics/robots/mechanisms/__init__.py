@@ -6,11 +6,7 @@ model, q = mechanisms.stewart()
 The catalogue has these and further mechanisms as URDF files.
 """
 
-from ada_dynamics.robots.mechanisms.linkages import (
-    five_bar,
-    four_bar,
-    ladder,
-)
+from ada_dynamics.robots.mechanisms.linkages import five_bar, four_bar, ladder
 from ada_dynamics.robots.mechanisms.parallel_robots import delta, hexa, stewart
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 

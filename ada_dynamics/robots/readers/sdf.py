@@ -22,12 +22,7 @@ from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.description import Description, Problem, Sink
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, compose, conjugated, inverse, turned
-from ada_dynamics.robots.readers.description_builder import (
-    DescriptionBuilder,
-    read_actuated,
-    read_drake,
-    read_plugin,
-)
+from ada_dynamics.robots.readers.description_builder import DescriptionBuilder, read_actuated, read_drake, read_plugin
 from ada_dynamics.robots.readers.values import MOMENTS, ChildTexts, JointKindTable, UnsupportedKind
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near

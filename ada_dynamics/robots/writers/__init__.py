@@ -17,15 +17,7 @@ from ada_dynamics.robots.addresses import with_lasting_addresses
 from ada_dynamics.robots.readers.urdf_loops import KINDS, URDF_PLUS_KINDS
 from ada_dynamics.robots.writers.draft import Draft, Inexpressible
 from ada_dynamics.robots.writers.mjcf import mjcf
-from ada_dynamics.robots.writers.urdf import (
-    constraint,
-    loop_joint,
-    sidecar,
-    to_json,
-    to_yaml,
-    urdf_plus,
-    with_elements,
-)
+from ada_dynamics.robots.writers.urdf import constraint, loop_joint, sidecar, to_json, to_yaml, urdf_plus, with_elements
 from ada_dynamics.structured_text.files import atomic_write
 
 __all__ = ["SPELLINGS", "Inexpressible", "Rendered", "Spelling", "render", "write"]

@@ -12,13 +12,7 @@ from __future__ import annotations
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description, LocatedName, Problem, Sink
 from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses
-from ada_dynamics.robots.readers.mjcf.couplings import (
-    Equalities,
-    Tendons,
-    note_left_out,
-    read_actuators,
-    read_keyframe,
-)
+from ada_dynamics.robots.readers.mjcf.couplings import Equalities, Tendons, note_left_out, read_actuators, read_keyframe
 from ada_dynamics.robots.readers.mjcf.document import check_spelling, expand_includes, read_settings
 from ada_dynamics.robots.readers.mjcf.geoms import Meshes, read_colours, read_ground
 from ada_dynamics.robots.readers.xml import Element

@@ -14,16 +14,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description, Problem, Sink
-from ada_dynamics.model.rotations import (
-    UNIT,
-    Pose,
-    about,
-    clean_rotation,
-    dot,
-    length,
-    product,
-    shortest_turn,
-)
+from ada_dynamics.model.rotations import UNIT, Pose, about, clean_rotation, dot, length, product, shortest_turn
 from ada_dynamics.robots.readers.values import ElementReader, parse_numbers, unknown_names
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.spatial.rotation import from_quaternion
