@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ada_controllers.state import JointPath, JointReference, PoseReference, Reference, ReferenceRefused, StateRefused
+from ada_controllers.state import (
+    JointPath,
+    JointReference,
+    PoseReference,
+    Reference,
+    ReferenceRefused,
+    StateRefused,
+    end_of,
+)
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import position_guards
 from ada_dynamics.expr import Traced
@@ -110,36 +118,38 @@ class ReferenceCheck:
             np.array([min(limit.upper + ROUNDING, MOST_POSITION) for limit in limits], dtype=np.float64),
             np.array([min(limit.velocity, MOST_VELOCITY) for limit in limits], dtype=np.float64),
         )
-        self._fits = _fits(len(limits)).python_call(self._look)
+        self._fits = _fits(len(limits)).python_call(lambda *_: None)
 
-    def __call__(self, reference: Reference) -> None:
-        """Raise ReferenceRefused for an invalid reference."""
+    def __call__(self, reference: Reference, present: Reference | None = None) -> None:
+        """Raise ReferenceRefused for an invalid reference.
+
+        Args:
+            reference: the reference.
+            present: present reference; a joint that it holds beyond a position limit may stay there or move inwards.
+        """
+        held = end_of(present) if isinstance(present, (JointReference, JointPath)) else None
         if isinstance(reference, JointReference):
-            position, velocity, acceleration = reference
-            zero = self._zero
-            self._fits(
-                position,
-                zero if velocity is None else velocity,
-                zero if acceleration is None else acceleration,
-                *self._bounds,
-            )
+            position, *rates = reference
+            given = [position, *(self._zero if values is None else values for values in rates)]
+            if self._fits(*given, *self._bounds) is None:
+                for what, values in zip(_MOST, given, strict=True):
+                    self._row(what, values, held)
         elif isinstance(reference, JointPath):
-            self._path(reference)
+            self._path(reference, held)
         elif isinstance(reference, PoseReference):
             self._pose(reference)
 
     # --- joints -------------------------------------------------------------------------------------------------------
-    def _look(self, position: Any, velocity: Any, acceleration: Any, *_: Array) -> None:
-        for what, values in (("position", position), ("velocity", velocity), ("acceleration", acceleration)):
-            self._row(what, values)
-
-    def _row(self, what: str, values: Any, where: str = "") -> None:
+    def _row(self, what: str, values: Any, held: Array | None, where: str = "") -> None:
         count = len(self._names)
         if not _is_array(values, count):
             text = f"the reference's {what}{where} is {values!r:.80}; it must be a float64 vector of {count} numbers,"
             text += f" one for each of {', '.join(self._names)}."
             raise self._refused(text, what, values, f"{count} numbers")
-        for limit, value in zip(self._limits, values.tolist(), strict=True):
+        present = values if held is None or what != "position" else held
+        for limit, value, at in zip(self._limits, values.tolist(), present.tolist(), strict=True):
+            if present is held:
+                limit = limit._replace(lower=min(limit.lower, at), upper=max(limit.upper, at))
             refusal, most = refused_number(limit, what, value, where), _MOST[what]
             if refusal is not None:
                 raise self._refused(f"reference: {refusal.text}", what, value, None, joint=limit.name)
@@ -148,7 +158,7 @@ class ReferenceCheck:
                 text += f" be in SI units, at most {most:g}."
                 raise self._refused(text, what, value, (-most, most), joint=limit.name)
 
-    def _path(self, path: JointPath) -> None:
+    def _path(self, path: JointPath, held: Array | None) -> None:
         positions, times, velocities = path
         count = len(self._names)
         if not _is_array(positions) or positions.ndim != 2 or not len(positions):
@@ -160,7 +170,7 @@ class ReferenceCheck:
             raise self._refused(f"{text} {positions.shape}.", "velocities", velocities, positions.shape)
         for what, rows in (("position", positions), ("velocity", () if velocities is None else velocities)):
             for i, row in enumerate(rows):
-                self._row(what, row, f" at point {i + 1}")
+                self._row(what, row, held, f" at point {i + 1}")
         if times is None:
             return
         if not _is_array(times, points) or not np.isfinite(times).all():

@@ -202,7 +202,7 @@ class Controller(ABC, Generic[S]):
             self._states.wrench(wrench)
 
     def check(self, reference: Reference) -> None:
-        """Refuse an invalid reference.
+        """Refuse an invalid reference; a joint held beyond a position limit may stay there or move inwards.
 
         Raises:
             ReferenceRefused: if it is of the wrong type, not finite, outside limits or out of reach.
@@ -211,7 +211,7 @@ class Controller(ABC, Generic[S]):
             kinds = " or ".join(kind.__name__ for kind in self.REFERENCES) or "no reference"
             text = f"{self.NAME} accepts {kinds}, not {type(reference).__name__}."
             raise ReferenceRefused(text, field="reference", value=reference, allowed=self.REFERENCES)
-        self._references(reference)
+        self._references(reference, self.reference)
         self._check_reference(reference)
 
     def check_from(self, reference: Reference, time: float) -> None:

@@ -29,9 +29,9 @@ DT = 2e-3
 class Arm:
     """An arm and its requests: it stays where it is, or it is at once where it is commanded to be."""
 
-    def __init__(self, name="computed_torque", *, moves=False, **settings):
+    def __init__(self, name="computed_torque", *, moves=False, q=BENT, **settings):
         self.loop = ControlLoop(make(name, MODEL, settings), LoopSettings(blend=0.0))
-        self.time, self.q, self.v, self.moves, self.commands = 0.0, BENT.copy(), REST.copy(), moves, []
+        self.time, self.q, self.v, self.moves, self.commands = 0.0, np.array(q), REST.copy(), moves, []
         self.send()
         self.loop.activate(self.time)
         self.following = Following(self.loop)
@@ -81,6 +81,20 @@ def test_joints_that_a_request_does_not_name_stay_where_they_are_told_to_be():
     arm.send()
     assert arm.target.position.tolist() == [0.2, 0.6, 0.0, 0.8, 0.0, 0.3, 0.5]
     assert arm.target.velocity.tolist() == [0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("law", ["computed_torque", "joint_trajectory"])
+def test_a_joint_beyond_a_limit_stays_or_returns_while_others_are_moved(law):
+    upper = MODEL.joints["w2"].limits.upper
+    arm = Arm(law, q=[*BENT[:6], upper + 1e-3])
+    arm.following.joints(["s1"], [0.2])
+    arm.send()
+    assert arm.target.position[0] == 0.2 and upper <= arm.target.position[6] <= upper + 1e-3
+    with refused(ReferenceRefused, joint="w2", field="position"):
+        arm.following.joints(["w2"], [upper + 2e-3])
+    arm.following.trajectory(moving((upper - 0.1, 2.0), names=("w2",)))
+    arm.wait(2.5, 1e-2)
+    assert arm.following.progress().is_over and arm.loop.refused == {"reference": 1}
 
 
 def test_a_trajectory_gives_a_reference_for_each_state():
