@@ -102,7 +102,7 @@ class StateFilter:
             kind = StateKind.REPEATED
         elif before is not None and stamp < before.stamp:
             back = before.stamp - stamp
-            if back <= timeout:
+            if back <= (min(timeout, gap) if gap else timeout):
                 return self._refuse(
                     "backward in time",
                     f"the state is {back:.6g} s older than the previous one: it was late, or two nodes publish states.",
