@@ -24,8 +24,8 @@ class ControllerSettings(RobotSettings):
     )
     state_source: str = setting(
         AUTO,
-        "topic of the measured state: joint_states, or the exact state of a simulated robot; auto: the "
-        "latter if joint states are incomplete, as for floating bases",
+        "topic of the measured state: joint_states, or the exact state of a simulated robot; auto: the latter if joint "
+        "states are incomplete, as for floating bases. Ball joints in loops follow from joint_states",
         choices=(AUTO, JOINT_STATES, STATE),
         read_only=True,
     )

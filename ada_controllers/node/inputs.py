@@ -21,7 +21,7 @@ from ada_controllers.running.state_filter import JointStateReader, ReceivedState
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import Clock
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
 from ada_robot.messages.incoming import read_state
 from ada_robot.node_state import CLOSED, HardwareState, read_hardware_state
@@ -65,10 +65,11 @@ class StateInputs:
         self._model, self._refuse, self._clock = model, refuse, node.get_clock()
         self.wrench_timeout = wrench_timeout
         is_complete = all(model.joints[name].nq == 1 for name in model.joint_names)
+        is_closed = bool(model.loops) and model.floating_joint is None and not node.count_publishers(STATE)
         source = settings.state_source
-        self.source = (JOINT_STATES if is_complete else STATE) if source == AUTO else source
+        self.source = (JOINT_STATES if is_complete or is_closed else STATE) if source == AUTO else source
         if self.source == JOINT_STATES:
-            self._joints = JointStateReader(model)
+            self._joints = JointStateReader(model, clock)
             self._inbox = Inbox(node, JointState, JOINT_STATES, _NEWEST)
         else:
             self._inbox = Inbox(node, Float64MultiArray, STATE, _NEWEST)
@@ -93,7 +94,7 @@ class StateInputs:
             if self.source == JOINT_STATES:
                 return self._from_joint_states(messages[-1])
             return self._from_state(messages[-1])
-        except InputError as problem:
+        except AdaError as problem:
             self._refuse("not whole", f"{self.topic}: {problem}")
             return None
 

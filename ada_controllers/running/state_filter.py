@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from ada_controllers.controller import Controller
 from ada_controllers.state import State, StateRefused
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_robot.limits import CLOCKS, LATE
+from ada_robot.node.loop_states import LoopStates, LoopStateSettings
 
 _ROUNDED = 1.0 + 1e-9  # tolerance for rounded differences of stamps
 
@@ -133,17 +135,26 @@ class StateFilter:
 
 
 class JointStateReader:
-    """Reads sensor_msgs/JointState messages that contain all joints of a model, in any order."""
+    """Reads sensor_msgs/JointState messages that contain all joints of a model, in any order.
 
-    def __init__(self, model: Model) -> None:
-        """Set the joints. Args: robot model whose joints have one position each.
+    If the model has loops and joints with several positions, such as ball joints, these follow from loop closure.
+    """
+
+    def __init__(self, model: Model, clock: Clock = SYSTEM_CLOCK) -> None:
+        """Set the joints.
+
+        Args:
+            model: robot model.
+            clock: steady clock.
 
         Raises:
-            InputError: if a joint has several positions.
+            AdaError: if a joint with several positions does not follow from the others by loop closure.
         """
-        self._names = model.joint_names
+        self._names, self._clock = model.joint_names, clock
         other = [name for name in self._names if model.joints[name].nq != 1 or model.joints[name].nv != 1]
-        if other:
+        is_closed = bool(model.loops) and model.floating_joint is None
+        self._loops = LoopStates(model, None, LoopStateSettings()) if other and is_closed else None
+        if other and not is_closed:
             raise InputError(
                 f"joint {other[0]!r} of {model.name!r} has several positions, which joint_states cannot represent. Use "
                 "the exact state (state_source: state), or base: fixed for a fixed robot.",
@@ -156,27 +167,33 @@ class JointStateReader:
         """Return positions, velocities and, if available, efforts of the model's joints.
 
         Raises:
-            InputError: if joints or values are missing.
+            AdaError: if joints or values are missing, or the loops cannot be closed with them.
         """
         names = message.name
+        if self._loops is not None:
+            return self._completed(self._loops, message)
         if names != self._given:
             self._order = self._order_of(names)
             self._given = list(names)
         count = len(names)
         position, velocity, effort = message.position, message.velocity, message.effort
-        if len(position) != count or len(velocity) != count:
-            raise InputError(
-                f"{count} names, {len(position)} positions and {len(velocity)} velocities; a controller needs a "
-                "position and a velocity for each name.",
-                field="position" if len(position) != count else "velocity",
-                allowed=count,
-            )
+        given = {"position": position, "velocity": velocity, **({"effort": effort} if len(effort) else {})}
+        for field, values in given.items():
+            if len(values) != count:
+                text = f"joint state with {count} names has {len(values)} values in {field}; one per name is needed."
+                raise InputError(text, field=field, value=len(values), allowed=count)
         order = self._order
         return (
             np.array(position)[order],
             np.array(velocity)[order],
-            np.array(effort)[order] if len(effort) == count else None,
+            np.array(effort)[order] if len(effort) else None,
         )
+
+    def _completed(self, loops: LoopStates, message: Any) -> tuple[Array, Array, Array]:
+        state = loops.complete(self._clock.now(), message.name, message.position, message.velocity, message.effort)
+        if state is None or np.isnan(state.v).any():
+            raise InputError("joint state without joints of the robot, or without their velocities.", field="velocity")
+        return state.q, state.v, state.tau
 
     def _order_of(self, names: list[str]) -> NDArray[np.intp]:
         place = {name: i for i, name in enumerate(names)}

@@ -8,7 +8,6 @@ stops are not part of the comparison, and the root link is fixed: joint states d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -155,34 +154,3 @@ class Oracle:
 def _compared(rows: Array, ours: Array, theirs: Array) -> None:
     """Write two results and their difference."""
     rows[:] = ours, theirs, ours - theirs
-
-
-def state_of_joints(
-    model: Model, names: Sequence[str], position: Sequence[float], velocity: Sequence[float], effort: Sequence[float]
-) -> tuple[Array, Array, Array]:
-    """q, v and tau of a sensor_msgs/JointState; joints of other robots are ignored.
-
-    Args:
-        model: robot model whose moving joints have one coordinate each.
-        names: joint names.
-        position: positions, one per name.
-        velocity: velocities, one per name.
-        effort: efforts, one per name, or empty for zeros.
-
-    Raises:
-        InputError: joints are missing or repeated, or a list has the wrong length.
-    """
-    given = {"position": position, "velocity": velocity, "effort": effort if len(effort) else np.zeros(len(names))}
-    for field, values in given.items():
-        if len(values) != len(names):
-            text = f"joint state with {len(names)} names has {len(values)} values in {field}."
-            raise InputError(text, field=field, value=len(values), allowed=len(names))
-    for joint in model.joint_names:
-        if names.count(joint) != 1:
-            text = f"joint state names joint {joint!r} of model {model.name!r} {names.count(joint)} times."
-            raise InputError(text, field="name", joint=joint)
-    order = [names.index(name) for name in model.joint_names]
-    q, v, tau = (np.array([values[i] for i in order], dtype=np.float64) for values in given.values())
-    if not np.isfinite([q, v, tau]).all():
-        raise InputError("joint state has non-finite values.", field="numbers")
-    return q, v, tau

@@ -18,6 +18,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
+from ada_controllers.running.state_filter import JointStateReader
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
@@ -28,7 +29,7 @@ from ada_robot.ros.inbox import AwaitedDescription, decoded
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.ros.status import Level, Status
-from ada_tools.nodes.oracle import QUANTITIES, ROWS, Oracle, pinocchio, state_of_joints
+from ada_tools.nodes.oracle import QUANTITIES, ROWS, Oracle, pinocchio
 from ada_tools.nodes.settings import OracleSettings
 
 NAME = "oracle_node"
@@ -56,6 +57,7 @@ class OracleNode(Node):
         settings = self._settings.value
         self._text = ""  # robot description
         self._model: Model | None = None
+        self._joints: JointStateReader | None = None
         self._oracle: Oracle | None = None  # built at the first state, which selects the assembly mode
         self._problem = ""  # reason why no comparison is possible
         self._received: tuple[float, bytes] | None = None  # latest state that is not compared yet, and its arrival
@@ -92,7 +94,7 @@ class OracleNode(Node):
         if text == self._text:
             return
         self.get_logger().info(f"received a robot description of {len(text)} characters")
-        self._text, self._model, self._oracle, self._received = text, None, None, None
+        self._text, self._model, self._joints, self._oracle, self._received = text, None, None, None, None
         try:
             pinocchio()
             if not text.lstrip().startswith("<"):
@@ -115,8 +117,11 @@ class OracleNode(Node):
             return
         (self._compared_at, raw), self._received = self._received, None
         try:
-            joints = decoded(raw, JointState)
-            q, v, tau = state_of_joints(self._model, joints.name, joints.position, joints.velocity, joints.effort)
+            self._joints = self._joints or JointStateReader(self._model)
+            q, v, effort = self._joints.read(decoded(raw, JointState))
+            tau = np.zeros(self._model.nv) if effort is None else effort
+            if not np.isfinite([q, v, tau]).all():
+                raise InputError("joint state has non-finite values.", field="numbers")
             self._oracle = self._oracle or Oracle(self._model, self._text, q)
             table, self._remark = self._oracle.compare(q, v, tau)
         except AdaError as problem:

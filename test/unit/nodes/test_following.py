@@ -13,6 +13,7 @@ from ada_controllers import JointPath, JointReference, ReferenceRefused, State, 
 from ada_controllers.node.following import Following, Tolerance, tolerances_of
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.state_filter import JointStateReader, ReceivedState
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Reason
 from ada_robot.trajectory.trajectory import OfferedTrajectory
@@ -250,15 +251,33 @@ def test_joint_states_are_read_by_name_whatever_their_order_and_whoever_else_is_
 
 
 @pytest.mark.parametrize(
-    ("names", "velocities", "facts"),
-    [(JOINTS[:5], 5, ("name", "w1")), (JOINTS, 0, ("velocity", None)), (["s1", *JOINTS[:6]], 7, ("name", None))],
+    ("names", "velocities", "efforts", "facts"),
+    [
+        (JOINTS[:5], 5, 0, ("name", "w1")),
+        (JOINTS, 0, 7, ("velocity", None)),
+        (JOINTS, 7, 3, ("effort", None)),
+        (["s1", *JOINTS[:6]], 7, 7, ("name", None)),
+    ],
 )
-def test_joint_states_that_do_not_say_all_are_refused(names, velocities, facts):
+def test_joint_states_that_do_not_say_all_are_refused(names, velocities, efforts, facts):
     with pytest.raises(InputError) as refusal:
-        JointStateReader(MODEL).read(message(names, [0.0] * len(names), [0.0] * velocities))
+        JointStateReader(MODEL).read(message(names, [0.0] * len(names), [0.0] * velocities, [0.0] * efforts))
     assert (refusal.value.field, refusal.value.joint) == facts
     with refused(InputError, joint="root_joint"):
         JointStateReader(ada.load("floating_rod"))
+
+
+def test_ball_joints_and_platforms_in_loops_follow_from_joint_states():
+    model, reader = ada.load("stewart"), JointStateReader(ada.load("stewart"), ManualClock())
+    names = [name for name in model.joint_names if model.joints[name].nq == 1]
+    q, rows = ada.close_loops(model), [model.q_index(name).start for name in names]
+    v = ada.Dynamics(model).constraints.tangent_map(q, model.actuated) @ np.arange(6.0)
+    speeds = [v[model.v_index(name).start] for name in names]
+    found = reader.read(message(names, q[rows], speeds, np.ones(len(names))))
+    assert found[0] == pytest.approx(q, abs=1e-9) and found[1] == pytest.approx(v, abs=1e-8)
+    assert found[2].sum() == 6.0, "efforts of the motors only"
+    with refused(InputError, field="velocity"):
+        reader.read(message(names, q[rows], []))
 
 
 def tolerance(name, position=0.0, velocity=0.0):

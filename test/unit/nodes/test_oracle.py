@@ -12,7 +12,7 @@ pytest.importorskip("pinocchio")
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_tools.nodes.oracle import Oracle, pinocchio, state_of_joints
+from ada_tools.nodes.oracle import Oracle, pinocchio
 
 # Both sides are rounding away from the truth; the lightest links turn by thousands of rad/s².
 TOLERANCE = 1e-9
@@ -61,35 +61,6 @@ def test_open_loops_and_singular_configurations_are_not_compared():
     ):
         table, found = oracle.compare(q_, v_, tau)
         assert np.isnan(table).all() and reason in found
-
-
-def test_joints_by_name_are_a_state_in_any_order_with_others_among_them():
-    model = ada.load("planar_3r")
-    first, second, third = model.joint_names
-    names = ["other", third, first, second]
-    q, v, tau = state_of_joints(model, names, [9.0, 3.0, 1.0, 2.0], [9.0, 6.0, 4.0, 5.0], [9.0, 8.0, 7.0, 0.5])
-    assert (q.tolist(), v.tolist(), tau.tolist()) == ([1, 2, 3], [4, 5, 6], [7, 0.5, 8])
-    assert state_of_joints(model, names, [0.0] * 4, [0.0] * 4, [])[2].tolist() == [0, 0, 0]
-
-
-THREE = ada.load("planar_3r").joint_names
-ZEROS = [0.0] * 3
-
-
-@pytest.mark.parametrize(
-    ("names", "position", "velocity", "effort", "facts"),
-    [
-        (THREE, ZEROS, ZEROS[:2], ZEROS, ("velocity", None, 2)),
-        (THREE, ZEROS, [], ZEROS, ("velocity", None, 0)),
-        (THREE, ZEROS, ZEROS, [0.0], ("effort", None, 1)),
-        (THREE[:2], ZEROS[:2], ZEROS[:2], ZEROS[:2], ("name", THREE[2], None)),
-        ([*THREE, THREE[0]], [*ZEROS, 0.0], [*ZEROS, 0.0], [*ZEROS, 0.0], ("name", THREE[0], None)),
-        (THREE, [0.0, np.nan, 0.0], ZEROS, ZEROS, ("numbers", None, None)),
-    ],
-)
-def test_joint_states_that_do_not_say_everything_are_refused(names, position, velocity, effort, facts):
-    with refused(InputError, field=facts[0], joint=facts[1], value=facts[2]):
-        state_of_joints(ada.load("planar_3r"), names, position, velocity, effort)
 
 
 def test_a_robot_with_ball_joints_is_refused():
