@@ -113,6 +113,7 @@ class ControlThread:
         following: conversion of requests to references, which belongs to the thread.
         inputs: subscriptions of measured states.
         loop: periodic thread.
+        reported: number of refused inputs in the last report.
     """
 
     def __init__(
@@ -134,7 +135,7 @@ class ControlThread:
             on_failure: called in the thread with the exception that ended it.
             clock: clock of the ages of states and phases.
         """
-        self._steady = clock
+        self._steady, self.reported = clock, 0
         self.control = ControlLoop(controller, loop_settings)
         self.following = Following(self.control)
         timeout = loop_settings.state_timeout
@@ -232,8 +233,10 @@ class ControlThread:
 
 # --- diagnostics ------------------------------------------------------------------------------------------------------
 def control_status(thread: ControlThread) -> Status:
-    """Return the status of the running controller and its inputs."""
+    """Return the status of the running controller and its inputs, with refusals since the last report."""
     control, inputs = thread.control, thread.inputs
+    count = sum(dict(control.refused).values())
+    is_new, thread.reported = count > thread.reported, count
     controller, latest, now = control.controller, control.latest, time.monotonic()
     values: dict[str, object] = {
         "controller": controller.NAME,
@@ -259,6 +262,8 @@ def control_status(thread: ControlThread) -> Status:
         values["inactive"] = control.reason
     if thread.loop.failure is not None:
         return Status(Level.ERROR, f"the control thread has ended: {thread.loop.failure}", values)
+    if latest is None:
+        return Status(Level.WARN, f"not active: no state received on {inputs.topic} yet", values)
     if not control.is_active:
         asked = control.reason in ("asked for", "not activated yet")
         return Status(Level.OK if asked else Level.ERROR, f"not active: {control.reason}", values)
@@ -270,8 +275,8 @@ def control_status(thread: ControlThread) -> Status:
         return Status(level, f"{controller.NAME} waits: {control.waits} ({said})", values)
     if controller.saturated:
         return Status(Level.WARN, f"{controller.NAME} is limited at {', '.join(controller.saturated)}", values)
-    if control.refused:
-        return Status(Level.WARN, f"{controller.NAME} is active and refused inputs", values)
+    if is_new:
+        return Status(Level.WARN, f"{controller.NAME} is active and refused: {control.last_refusal}", values)
     return Status(Level.OK, f"{controller.NAME} is active", values)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.inputs import PhaseInput
 from ada_controllers.node.requests import ReferenceInputs, TrajectoryAction, action_type
 from ada_controllers.registry import CONTROLLERS, find
-from ada_controllers.running.control_loop import LoopSettings
+from ada_controllers.running.control_loop import REFERENCE, LoopSettings
 from ada_controllers.state import State
 from ada_dynamics import close_loops
 from ada_dynamics.clock import SYSTEM_CLOCK
@@ -73,7 +74,7 @@ class ControllerNode(ManagedNode):
         self._action: TrajectoryAction | None = None
         self._parts: list[Any] = []  # closed at clean-up in reverse order
         self._was_activated = self._was_configured = False
-        self._refusals = 0
+        self._refusals: Counter[str] = Counter()  # logged ones, by reason
         self._looked, self._simulations = -math.inf, set[str]()
         if not self._settings.value.robot:
             timeout = self._settings.value.description_timeout
@@ -209,8 +210,11 @@ class ControllerNode(ManagedNode):
             self._was_configured = True
             if self.trigger_configure() != SUCCESS and self.failure is None:
                 self.failure = self.problem  # end the node, because nothing retries
-        elif self.phase == INACTIVE and not self._was_activated and thread is not None and thread.control.latest:
-            self._was_activated = self.trigger_activate() == SUCCESS
+        elif self.phase == INACTIVE and not self._was_activated and thread is not None:
+            if thread.control.latest is None:
+                self.get_logger().info(f"waiting for a state on {thread.inputs.topic}", once=True)
+            else:
+                self._was_activated = self.trigger_activate() == SUCCESS
 
     def _look_for_simulation(self, thread: ControlThread) -> None:
         """Detect whether the states come from simulations only, whose nodes subscribe to set_state."""
@@ -228,14 +232,15 @@ class ControllerNode(ManagedNode):
             thread.control.is_simulated = is_simulated
 
     def _log_refusals(self, thread: ControlThread) -> None:
-        """Log refused states and references."""
-        count = sum(dict(thread.control.refused).values())
-        is_said = count > self._refusals and self.get_logger().warning(
-            f"refused {count - self._refusals}, the last one: {thread.control.last_refusal}",
-            throttle_duration_sec=_LOG_INTERVAL,
-        )
-        if is_said or count < self._refusals:
-            self._refusals = count
+        """Log refused references at once, since the user waits for their effect, and other inputs less often."""
+        control, log = thread.control, self.get_logger()
+        for reason, count in (Counter(dict(control.refused)) - self._refusals).items():
+            text = f"refused {count}, the last one: {control.last_refusals[reason]}"
+            if reason == REFERENCE:
+                is_said = log.warning(text, throttle_duration_sec=1.0)
+            else:
+                is_said = log.warning(text, throttle_duration_sec=_LOG_INTERVAL)
+            self._refusals[reason] += count if is_said else 0
 
     def close(self) -> None:
         """End the controller with its last command, and release the robot."""
@@ -244,7 +249,7 @@ class ControllerNode(ManagedNode):
         parts, self._parts = self._parts, []
         for part in reversed(parts):
             part.close()
-        self._refusals = 0
+        self._refusals.clear()
 
 
 def warm_up(controller: Controller[Any], state: State | None = None) -> None:

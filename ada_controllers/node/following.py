@@ -248,7 +248,7 @@ class Following:
         if self._begins not in (-1, control.begins):
             return control.start_reason
         if control.refused[REFERENCE] > self._refusals:
-            return control.last_refusal
+            return control.last_refusals[REFERENCE]
         return "another reference is followed"
 
     def _is_over(self, time: float) -> bool:

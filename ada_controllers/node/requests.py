@@ -33,7 +33,7 @@ from ada_controllers.node.following import Progress, Tolerance, first_beyond, to
 from ada_controllers.running.control_loop import REFERENCE
 from ada_controllers.state import JointReference, ReferenceRefused
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError
 from ada_robot.messages.incoming import JOINT_REFERENCE, POSE_REFERENCE, offered_trajectory, read_pose
 from ada_robot.ros import qos
 
@@ -68,23 +68,18 @@ class ReferenceInputs:
 
     def _joints(self, message: JointState) -> None:
         names, position, velocity = list(message.name), message.position.tolist(), message.velocity.tolist()
-        self._offer(JOINT_REFERENCE, lambda: self._thread.following.joints(names, position, velocity))
+        self._offer(lambda: self._thread.following.joints(names, position, velocity))
 
     def _trajectory(self, message: JointTrajectory) -> None:
         offered = offered_trajectory(message, int(self._node.get_clock().now().nanoseconds))
-        self._offer(JOINT_TRAJECTORY, lambda: self._thread.following.trajectory(offered))
+        self._offer(lambda: self._thread.following.trajectory(offered))
 
     def _pose(self, message: PoseStamped) -> None:
         def offer() -> None:
-            try:
-                self._check_frame(message.header.frame_id)
-                pose = read_pose(message.pose.position, message.pose.orientation)
-            except InputError as problem:
-                self._thread.control.refuse(REFERENCE, str(problem))
-                raise
-            self._thread.following.pose(pose)
+            self._check_frame(message.header.frame_id)
+            self._thread.following.pose(read_pose(message.pose.position, message.pose.orientation))
 
-        self._offer(POSE_REFERENCE, offer)
+        self._offer(offer)
 
     def _check_frame(self, frame: str) -> None:
         root = self._model.root
@@ -95,18 +90,20 @@ class ReferenceInputs:
                 f"the pose is in frame {frame!r}; expected the base frame {known[0]!r} or an empty frame_id."
             )
 
-    def _offer(self, topic: str, offer: Callable[[], None]) -> None:
-        accepted(self._node, self._thread, lambda: self._thread.ask(offer), f"refused on ~/{topic}")
+    def _offer(self, offer: Callable[[], None]) -> None:
+        accepted(self._thread, lambda: self._thread.ask(offer))
 
 
-def accepted(node: Node, thread: ControlThread, request: Callable[[], None], refusal: str) -> bool:
-    """Return True if a request was accepted; log a refusal, except counted ones, which the node logs."""
-    before = thread.control.refused[REFERENCE]
+def accepted(thread: ControlThread, request: Callable[[], None]) -> bool:
+    """Return True if a request was accepted; a refusal is counted once, and the node logs it."""
+    control = thread.control
+    before = control.refused[REFERENCE]
     try:
         request()
     except AdaError as problem:
-        if thread.control.refused[REFERENCE] == before:
-            node.get_logger().warning(f"{refusal}: {problem}", throttle_duration_sec=1.0)
+        text = str(problem)
+        if control.refused[REFERENCE] == before:
+            thread.loop.post(lambda: control.refuse(REFERENCE, text))
         return False
     return True
 
@@ -165,14 +162,14 @@ class TrajectoryAction:
             self._kind,
             name,
             lambda _: None,  # not called: each goal has its own function, see `_accept`
-            goal_callback=lambda goal: self._judge(goal, name, controller),
+            goal_callback=lambda goal: self._judge(goal, controller),
             handle_accepted_callback=self._accept,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
         )
 
     # --- goals ------------------------------------------------------------------------------------------------------
-    def _judge(self, goal: Any, name: str, controller: str) -> GoalResponse:
-        """Accept a goal and start to follow it, or reject it and log the reason, which the action cannot transmit."""
+    def _judge(self, goal: Any, controller: str) -> GoalResponse:
+        """Accept a goal and start to follow it, or reject it; the node logs the reason."""
 
         def follow() -> None:
             running = self._thread.control.controller
@@ -187,8 +184,7 @@ class TrajectoryAction:
             offered = offered_trajectory(goal.trajectory, int(self._node.get_clock().now().nanoseconds))
             self._thread.ask(lambda: self._thread.following.trajectory(offered))
 
-        is_accepted = accepted(self._node, self._thread, follow, f"goal of {name} refused")
-        return GoalResponse.ACCEPT if is_accepted else GoalResponse.REJECT
+        return GoalResponse.ACCEPT if accepted(self._thread, follow) else GoalResponse.REJECT
 
     def _accept(self, handle: Any) -> None:
         self._end(self._kind.Result.INVALID_GOAL, "replaced by a newer goal")

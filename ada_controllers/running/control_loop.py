@@ -130,6 +130,7 @@ class ControlLoop:
         command: last command.
         refused: number of refused inputs, by reason.
         last_refusal: message of the latest refusal.
+        last_refusals: messages of the latest refusals, by reason.
         begins: number of starts of a controller, by activation, switch or restart.
         start_reason: reason of the last start.
         restarts: number of automatic restarts, after a jump or a gap, or when the robot became active.
@@ -144,6 +145,8 @@ class ControlLoop:
         self.command: Command | None = None
         self.refused: Counter[str] = Counter()
         self.last_refusal = ""
+        self.last_refusals: dict[str, str] = {}
+        self._bad_state = ""  # message of the latest refusal that was not of a reference
         self.begins = self.restarts = 0
         self.start_reason = ""
         self._filter = StateFilter(controller.model)
@@ -303,7 +306,7 @@ class ControlLoop:
         return measured
 
     def _last(self) -> str:
-        return f" (last refusal: {self.last_refusal})" if self.last_refusal else ""
+        return f" (last refusal: {self._bad_state})" if self._bad_state else ""
 
     def _refuse_motion(self, measured: ReceivedState) -> None:
         most = self.settings.max_start_speed
@@ -436,8 +439,10 @@ class ControlLoop:
 
     def refuse(self, reason: str, text: str) -> None:
         """Count a refused input. Args: name of the counter; message."""
+        self.last_refusal = self.last_refusals[reason] = text
+        if reason != REFERENCE:
+            self._bad_state = text
         self.refused[reason] += 1
-        self.last_refusal = text
 
     def _safe_command(self) -> Command | None:
         controller, on_stop, latest = self.controller, self.settings.on_stop, self.latest

@@ -49,6 +49,7 @@ class CommandInputs:
         self.guard = CommandGuard(self._bounds.limits(self._plant.motors))
         self.change(settings)
         self._said: Counter[str] = Counter()  # logged refusals
+        self._newest = ""  # text of the latest one since the last report
         self._age: float | None = None  # age of the latest command by its stamp [s]
         self.others: Counter[str] = Counter()
         self._last: dict[str, str] = {}  # latest refusals on the other topics
@@ -142,8 +143,10 @@ class CommandInputs:
         guard = self.guard
         counts = self.others + Counter({_COMMANDS: sum(guard.refused.values())})
         last = {**self._last, _COMMANDS: guard.last_refusal}
+        self._newest = ""
         for topic, count in (counts - self._said).items():
-            self._node.get_logger().warning(f"refused {count} on {topic}, the last one: {last[topic]}")
+            self._newest = f"refused {count} on {topic}, the last one: {last[topic]}"
+            self._node.get_logger().warning(self._newest)
         self._said = counts
 
     # --- diagnostics --------------------------------------------------------------------------------------------
@@ -170,6 +173,6 @@ class CommandInputs:
             values["last refusal"] = guard.last_refusal
         if len(senders) > 1:
             return Status(Level.WARN, f"{len(senders)} publishers of joint_commands: use only one", values)
-        if guard.refused or self.others:
-            return Status(Level.WARN, "messages were refused", values)
-        return Status(Level.OK, "no message was refused", values)
+        if self._newest:
+            return Status(Level.WARN, self._newest, values)
+        return Status(Level.OK, "no message was refused since the last report", values)

@@ -221,6 +221,7 @@ def test_bad_states_and_references_are_refused_and_move_nothing_and_what_is_behi
         assert words in control.last_refusal
         assert control.target is old
     assert capfd.readouterr().err.count("'elbow'") <= 1, "refusals are logged once"
+    sender.until(lambda: diagnosed(reports, "control")["level"] == 0, what="a report without a new refusal")
 
 
 def test_a_controller_waits_for_a_simulation_that_stands_still(ros):
