@@ -32,6 +32,10 @@ MOST_IN_CHUNK = 128 * 1024 * 1024  # [byte], maximum size of a chunk; usual chun
 PRIVATE = 0x80  # first opcode for private use
 MESSAGE_HEADER = struct.Struct("<HIQQ")  # channel, sequence, time of log, time of publication
 RESERVE = 16 * 2**20  # [byte], free space on the disk for the end of the file and for other programs
+# quality of service for rosbag2: the last message, reliable, transient local; without deadline, lifespan and lease
+_UNLIMITED = "{sec: 9223372036, nsec: 854775807}"
+_LATCHED = f"""[{{history: 1, depth: 1, reliability: 1, durability: 1, deadline: {_UNLIMITED}, lifespan: {_UNLIMITED},
+  liveliness: 1, liveliness_lease_duration: {_UNLIMITED}, avoid_ros_namespace_conventions: false}}]"""
 
 
 class TopicMessage(NamedTuple):
@@ -168,11 +172,13 @@ class Topic(NamedTuple):
         name: fully qualified name, such as /joint_states.
         kind: message type, such as sensor_msgs/msg/JointState.
         definition: text of the type definition; empty if unknown.
+        is_latched: whether `ros2 bag play` publishes it for subscribers that start later, too.
     """
 
     name: str
     kind: str
     definition: str = ""
+    is_latched: bool = False
 
 
 class _Output(io.BytesIO):
@@ -248,7 +254,8 @@ class TopicWriter:
         if key not in self._schemas:
             encoding = ENCODING if topic.definition else ""
             self._schemas[key] = self._writer.register_schema(topic.kind, encoding, topic.definition.encode())
-        channel = int(self._writer.register_channel(topic.name, "cdr", self._schemas[key]))
+        about = {"offered_qos_profiles": _LATCHED} if topic.is_latched else {}
+        channel = int(self._writer.register_channel(topic.name, "cdr", self._schemas[key], about))
         self._channels[topic.name, topic.kind] = channel
         return channel
 

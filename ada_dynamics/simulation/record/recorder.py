@@ -173,7 +173,7 @@ class McapRecorder(TopicWriter):
         return np.flatnonzero(chosen)
 
     def _add(self, name: str, kind: str, at: int, message: bytes) -> None:
-        self.add(Topic(name, kind, messages.DEFINITIONS[kind]), at, message)
+        self.add(Topic(name, kind, messages.DEFINITIONS[kind], name == DESCRIPTION), at, message)
 
     def close(self, info: Mapping[str, Any] | None = None) -> None:
         """Write the end of the file with its index.

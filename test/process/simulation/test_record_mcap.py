@@ -97,6 +97,9 @@ def test_viewers_get_joints_transforms_energy_gap_and_wrenches(tmp_path):
     assert found["/wrench/contact/heel"][0][1].header.frame_id == "contact/heel"
     assert [next(iter(json.loads(m.data))) for _, m in found["/events"]] == ["singular", "event", "singular"]
     assert "<robot" in found["/robot_description"][0][1].data
+    with (tmp_path / "run.mcap").open("rb") as file:
+        channels = mcap_reader.make_reader(file).get_summary().channels.values()
+    assert [one.topic for one in channels if "durability: 1" in str(one.metadata)] == ["/robot_description"]
 
 
 def test_transforms_are_the_poses_of_all_links_and_contacts(tmp_path):
