@@ -6,6 +6,7 @@ rerun, too. A truncated file (killed run, full disk) is read up to its last comp
 
 Examples:
   ada record info run.mcap                 robot, duration, energy, events
+  ada record info flight_pa10_....mcap     topics of a flight record or a bag, reason of the stop, last events
   ada record convert run.mcap run.csv      a table with names and units
   ada record convert run.mcap run.npz      for numpy.load
   ada record convert cut.mcap whole.mcap   repair a truncated recording
@@ -19,17 +20,22 @@ from __future__ import annotations
 import argparse
 import math
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ada_dynamics.errors import InputError, RecordingCutShortWarning
+from ada_dynamics.errors import InputError, RecordingCutShortWarning, RecordingError
 from ada_dynamics.simulation.log import Log
+from ada_dynamics.simulation.record.mcap_files import mcap_module
+from ada_dynamics.simulation.record.messages import read_text
+from ada_robot.safety.flight_file import EVENTS, METADATA
 from ada_tools.commands.common import print_json
 
 CUT_SHORT = 1
 _ENDINGS = (".csv", ".npz", ".mcap")
+_MOST_EVENTS = 20  # events of a flight record that are printed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +56,14 @@ def run(options: argparse.Namespace) -> int:
         _check_out(options)
     with warnings.catch_warnings(record=True) as met:
         warnings.simplefilter("always", RecordingCutShortWarning)
-        log = Log.load(options.recording)
+        try:
+            log = Log.load(options.recording)
+        except RecordingError as error:
+            if error.field != "metadata" or options.action != "info":
+                raise
+            found = topics_of(options.recording)
+            print_json(found) if options.json else print("\n".join(_lines(found)))
+            return 0
     problem = next((str(w.message) for w in met if issubclass(w.category, RecordingCutShortWarning)), None)
     if options.action == "convert":
         log.save(options.out)
@@ -69,6 +82,45 @@ def _check_out(options: argparse.Namespace) -> None:
         raise InputError(f"OUT is {options.out}; its extension must be one of {', '.join(_ENDINGS)}.")
     if options.out.exists() and options.recording.exists() and options.out.samefile(options.recording):
         raise InputError(f"OUT is {options.out}, which is also the input: give another name.")
+
+
+def topics_of(path: Path) -> dict[str, Any]:
+    """Contents of a recording of ROS 2 topics: a bag, or a flight record with its reason and last events.
+
+    Raises:
+        RecordingError: the file has no index.
+    """
+    with path.open("rb") as file:
+        reader = mcap_module("mcap.reader").make_reader(file)
+        try:
+            summary = reader.get_summary()
+        except mcap_module("mcap.exceptions").McapError:
+            summary = None
+        if summary is None or summary.statistics is None:
+            raise RecordingError(f"{path} has no index, as its recorder was killed: repair it with `mcap recover`.")
+        about, counts = summary.statistics, summary.statistics.channel_message_counts
+        flight = next((record.metadata for record in reader.iter_metadata() if record.name == METADATA), {})
+        events = [(one.log_time, read_text(one.data)) for *_, one in reader.iter_messages([EVENTS])] if flight else []
+    topics = {
+        one.topic: [summary.schemas[one.schema_id].name, counts.get(one.id, 0)] for one in summary.channels.values()
+    }
+    return {
+        "seconds": 1e-9 * (about.message_end_time - about.message_start_time),
+        "topics": topics,
+        "events": [[1e-9 * (at - about.message_end_time), text] for at, text in events],
+        "reason": flight.get("why", ""),
+    }
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    """Text of the contents of a recording of topics."""
+    yield f"topics of ROS 2, {found['seconds']:.3f} s"
+    for name, (kind, count) in sorted(found["topics"].items()):
+        yield f"{name}: {count} {kind}"
+    for at, text in found["events"][-_MOST_EVENTS:]:
+        yield f"event at {at:.3f} s from the end: {text}"
+    if found["reason"]:
+        yield f"reason: {found['reason']}"
 
 
 def figures(log: Log) -> dict[str, Any]:

@@ -282,8 +282,10 @@ def read_log(path: Path) -> dict[str, Any]:
         raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.") from None
     if reading.buffer is None or reading.columns is None:
         raise RecordingError(
-            f"{path} is an MCAP file, but not a recording of this library: it has no metadata {METADATA!r}"
+            f"{path} is an MCAP file, but not a recorded simulation: it has no metadata {METADATA!r}"
             + (f" ({problem})." if problem else ".")
+            + " `ada record info` shows the topics of bags and flight records; `ros2 bag play` plays them.",
+            field="metadata",
         )
     if not problem and reading.ending is None:
         problem = "its recorder could not write its end: the disk was full"

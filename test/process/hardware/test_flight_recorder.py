@@ -30,6 +30,7 @@ from ada_robot.safety.flight_recorder import (
 )
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
+from ada_tools.commands.record import topics_of
 
 JOINTS = ("a", "b")
 
@@ -94,6 +95,9 @@ def test_a_file_holds_every_cycle_and_event_for_viewers(descriptor, tmp_path):
     assert (found.texts["why"], found.texts["device"]) == ("alarm: é", "arm")
     assert found.events == ["stopped: alarm"] and set(found.phases) == {"active"}
     assert list(tmp_path.iterdir()) == [path], "nothing unfinished is left"
+    shown = topics_of(path)
+    assert shown["topics"]["/joint_states"] == ["sensor_msgs/msg/JointState", len(rows)]
+    assert shown["reason"] == "alarm: é" and [text for _, text in shown["events"]] == found.events
 
 
 def test_a_memory_is_written_by_a_process_of_low_priority_with_times_of_the_wall_clock(
