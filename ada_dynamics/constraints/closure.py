@@ -151,6 +151,8 @@ def closed_near(model: Model, constraints: ConstraintSet, guess: Array, free: ND
             return rounded
     if best is not None:
         best = gauss_newton(constraints, best.q, free, stalled=np.inf)
+        if best.error < CLOSED and not reversed_loops(model.tree, best.q):
+            return best.q
     raise _closure_error(model, constraints, best, opposite, free is not None)
 
 

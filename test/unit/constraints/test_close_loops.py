@@ -16,7 +16,7 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.constraints.closed_configuration import ClosedConfiguration
 from ada_dynamics.contact.stops import limit_violations
-from ada_dynamics.errors import BeyondLimitsWarning
+from ada_dynamics.errors import BeyondLimitsWarning, DistantClosureWarning
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
@@ -77,6 +77,15 @@ def test_held_joints_stay_and_the_others_follow() -> None:
 def test_a_loop_is_closed_by_its_last_free_joint_alone() -> None:
     found = ada.close_loops(two_rods(1.0), [np.pi / 6, -0.3], hold="joint_0")
     assert found == pytest.approx([np.pi / 6, -np.pi / 6], abs=1e-9)
+
+
+def test_loops_close_far_from_the_guess() -> None:
+    model = ada.load("stewart")
+    guess = model.home()
+    guess[model.q_index("leg_1_slide")] = 50.0
+    with pytest.warns(DistantClosureWarning):
+        found = ada.close_loops(model, guess, hold="leg_1_slide")
+    assert found[model.q_index("leg_1_slide")] == 50.0 and found.residual < 1e-9
 
 
 def test_a_singular_pose_is_named() -> None:
