@@ -101,8 +101,11 @@ def _initialise(arguments: list[str]) -> None:
     try:
         rclpy.init(args=["node", *arguments], signal_handler_options=SignalHandlerOptions.NO)
     except Exception as problem:  # RCLError, UnknownROSArgsError and others: the classes differ between distributions
-        is_list = "same type" in str(problem)
-        hint = " All numbers of a list must have a decimal point, or none: [1.0, 2.5]." if is_list else ""
+        hints = {
+            "same type": " All numbers of a list must have a decimal point, or none: [1.0, 2.5].",
+            "YAML": " Values are YAML: quote text with a colon at its end, in a shell twice: url:=\"'dry:'\".",
+        }
+        hint = "".join(text for sign, text in hints.items() if sign in str(problem))
         raise InputError(f"ROS 2 refuses these arguments: {problem}.{hint}") from problem
     unknown = remove_ros_args(["node", *arguments])[1:]
     if unknown:
