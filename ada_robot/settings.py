@@ -191,22 +191,17 @@ def _is_allowed(one: Setting, item: bool | int | float | str) -> bool:
 
 
 def _refused(one: Setting, name: str, value: object) -> InputError:
-    shown = "not set" if value is None else f"{_shown(value):.80}"
+    is_plain = isinstance(value, (str, bytes, Mapping, types.GeneratorType)) or not isinstance(value, Iterable)
+    shown = "not set" if value is None else f"{value if is_plain else list(value)!r:.80}"
     hint = ""
     if one.kind == "str" and not one.choices and isinstance(value, (bool, int, float)):
         hint = f" Quote it, in a shell twice: {name}:=\"'{value}'\"."
-    if one.kind == "floats" and isinstance(value, str):
+    if one.kind == "floats" and isinstance(value, (str, int, float)):
         hint = " Write [0.0, 1.5]."
     if one.kind == "strs" and isinstance(value, str):
         hint = f" Write [{value}]."
     text = f"parameter {name} is {shown}; it must be {one.allowed} ({one.description}).{hint}"
     return InputError(text, field=name, value=value, allowed=one.allowed)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, (str, bytes, Mapping, types.GeneratorType)) or not isinstance(value, Iterable):
-        return repr(value)
-    return repr(list(value))
 
 
 def option_values(option: str, texts: Iterable[str]) -> dict[str, object]:

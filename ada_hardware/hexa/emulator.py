@@ -301,7 +301,9 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self.state_now = TableState.BRAKED
             self.plant.brake()
         elif request is TableRequest.CLEAR and self.state_now is TableState.ALARM:
-            self._clear()
+            self._alarms, self._axis_alarms = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS
+            self.state_now, self._alarm_time = TableState.BRAKED, math.inf
+            self._show_faults()
         elif request in (TableRequest.POSITION, TableRequest.EFFORT):
             if self.state_now not in _DRIVEN or not is_own:
                 self._report_undriven(command)
@@ -325,11 +327,6 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self._report_violation(f"{command.request.name} with the brakes on")
         elif since > _GRACE:
             self._report_violation(f"{command.request.name} {since:.3f} s after an alarm that was not cleared")
-
-    def _clear(self) -> None:
-        self._alarms, self._axis_alarms = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS
-        self.state_now, self._alarm_time = TableState.BRAKED, math.inf
-        self._show_faults()
 
     def _follow(self, command: CommandPacket) -> None:
         """Execute a motion command of the host in control."""

@@ -193,7 +193,10 @@ def _servos(top: MapEntry, file: str, board: Board, joints: Sequence[str] | None
 
 
 def _servo(entry: MapEntry, board: Board) -> Servo:
-    channel = _channel(entry, board)
+    if board is Board.RCB1:
+        channel = entry.whole("channel", least=1, most=CHANNELS)
+    else:
+        channel = entry.whole("id", least=0, most=ICS_IDS - 1) * 2 + entry.whole("sio", least=1, most=2) - 1
     sign, home, zero, low, high = (entry.number(key) for key in ("sign", "home", "zero", "min", "max"))
     if abs(sign) != 1.0:
         raise entry.problem("sign", f"it is {sign:g}; it must be 1 or -1.")
@@ -210,12 +213,6 @@ def _servo(entry: MapEntry, board: Board) -> Servo:
     if not low <= home <= high:
         raise entry.problem("home", f"it is {home:g}, not between min and max.")
     return Servo(channel, entry.text("joint"), sign, home, zero, low, high)
-
-
-def _channel(entry: MapEntry, board: Board) -> int:
-    if board is Board.RCB1:
-        return entry.whole("channel", least=1, most=CHANNELS)
-    return entry.whole("id", least=0, most=ICS_IDS - 1) * 2 + entry.whole("sio", least=1, most=2) - 1
 
 
 def joints_of_robot(robot: str) -> tuple[str, ...] | None:

@@ -25,6 +25,17 @@ MODULES = {
 """Module with the `main()` of each node, by executable name."""
 
 
+def main() -> int:
+    """Run the node named on the command line."""
+    if len(sys.argv) < 2 or sys.argv[1] not in MODULES:
+        names = ", ".join(MODULES)
+        print(f"write: python -m ada_tools.nodes NAME --ros-args ...; NAME: {names}", file=sys.stderr)
+        return USAGE_ERROR
+    name, *words = sys.argv[1:]
+    sys.argv = [name, *words]
+    return _started(name)
+
+
 def __getattr__(name: str) -> Callable[[], int]:
     """Entry point of a node by executable name."""
     if name not in MODULES:
