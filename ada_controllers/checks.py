@@ -125,7 +125,7 @@ class ReferenceCheck:
 
         Args:
             reference: the reference.
-            present: present reference; a joint that it holds beyond a position limit may stay there or move inwards.
+            present: present reference; its positions are allowed beyond the limits, too, and those between them.
         """
         held = end_of(present) if isinstance(present, (JointReference, JointPath)) else None
         if isinstance(reference, JointReference):

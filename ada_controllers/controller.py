@@ -202,7 +202,7 @@ class Controller(ABC, Generic[S]):
             self._states.wrench(wrench)
 
     def check(self, reference: Reference) -> None:
-        """Refuse an invalid reference; a joint held beyond a position limit may stay there or move inwards.
+        """Refuse an invalid reference. Positions of the present one are allowed beyond the position limits, too.
 
         Raises:
             ReferenceRefused: if it is of the wrong type, not finite, outside limits or out of reach.
