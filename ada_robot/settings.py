@@ -191,8 +191,9 @@ def _is_allowed(one: Setting, item: bool | int | float | str) -> bool:
 
 
 def _refused(one: Setting, name: str, value: object) -> InputError:
-    is_plain = isinstance(value, (str, bytes, Mapping, types.GeneratorType)) or not isinstance(value, Iterable)
-    shown = "not set" if value is None else f"{value if is_plain else list(value)!r:.80}"
+    shown = "not set" if value is None else repr(value)
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, types.GeneratorType)):
+        shown = repr(list(value))
     hint = ""
     if one.kind == "str" and not one.choices and isinstance(value, (bool, int, float)):
         hint = f" Quote it, in a shell twice: {name}:=\"'{value}'\"."
@@ -200,7 +201,7 @@ def _refused(one: Setting, name: str, value: object) -> InputError:
         hint = " Write [0.0, 1.5]."
     if one.kind == "strs" and isinstance(value, str):
         hint = f" Write [{value}]."
-    text = f"parameter {name} is {shown}; it must be {one.allowed} ({one.description}).{hint}"
+    text = f"parameter {name} is {shown:.80}; it must be {one.allowed} ({one.description}).{hint}"
     return InputError(text, field=name, value=value, allowed=one.allowed)
 
 

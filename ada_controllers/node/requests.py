@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -101,9 +102,8 @@ def accepted(thread: ControlThread, request: Callable[[], None]) -> bool:
     try:
         request()
     except AdaError as problem:
-        text = str(problem)
         if control.refused[REFERENCE] == before:
-            thread.loop.post(lambda: control.refuse(REFERENCE, text))
+            thread.loop.post(partial(control.refuse, REFERENCE, str(problem)))
         return False
     return True
 

@@ -169,14 +169,16 @@ class JointStateReader:
         Raises:
             AdaError: if joints or values are missing, or the loops cannot be closed with them.
         """
-        names = message.name
+        names, position, velocity, effort = message.name, message.position, message.velocity, message.effort
         if self._loops is not None:
-            return self._completed(self._loops, message)
+            state = self._loops.complete(self._clock.now(), names, position, velocity, effort)
+            if state is None or np.isnan(state.v).any():
+                raise InputError("joint state without joints of the robot, or without velocities.", field="velocity")
+            return state.q, state.v, state.tau
         if names != self._given:
             self._order = self._order_of(names)
             self._given = list(names)
         count = len(names)
-        position, velocity, effort = message.position, message.velocity, message.effort
         given = {"position": position, "velocity": velocity, **({"effort": effort} if len(effort) else {})}
         for field, values in given.items():
             if len(values) != count:
@@ -188,12 +190,6 @@ class JointStateReader:
             np.array(velocity)[order],
             np.array(effort)[order] if len(effort) else None,
         )
-
-    def _completed(self, loops: LoopStates, message: Any) -> tuple[Array, Array, Array]:
-        state = loops.complete(self._clock.now(), message.name, message.position, message.velocity, message.effort)
-        if state is None or np.isnan(state.v).any():
-            raise InputError("joint state without joints of the robot, or without their velocities.", field="velocity")
-        return state.q, state.v, state.tau
 
     def _order_of(self, names: list[str]) -> NDArray[np.intp]:
         place = {name: i for i, name in enumerate(names)}

@@ -127,9 +127,7 @@ def open_udp(url: str) -> SocketPort:
         raise TransportError(
             f"{url}: unknown host {host!r}: {problem.strerror}. Use its IP address.", field="host", value=host
         ) from None
-    number = ipaddress.ip_address(str(address[0]).partition("%")[0])
-    mapped = getattr(number, "ipv4_mapped", None)  # ::ffff:192.168.1.1 is 192.168.1.1
-    claimed = claim(f"udp {mapped or number}:{address[1]}", url)
+    claimed = claim(_place(address), url)
     one = socket.socket(family, kind, protocol)
     try:
         one.connect(address)
@@ -143,3 +141,9 @@ def open_udp(url: str) -> SocketPort:
             value=url,
         ) from None
     return SocketPort(url, one, claimed)
+
+
+def _place(address: tuple[Any, ...]) -> str:
+    number = ipaddress.ip_address(str(address[0]).partition("%")[0])
+    mapped = getattr(number, "ipv4_mapped", None)  # ::ffff:192.168.1.1 is 192.168.1.1
+    return f"udp {mapped or number}:{address[1]}"

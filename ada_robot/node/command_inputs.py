@@ -49,7 +49,6 @@ class CommandInputs:
         self.guard = CommandGuard(self._bounds.limits(self._plant.motors))
         self.change(settings)
         self._said: Counter[str] = Counter()  # logged refusals
-        self._newest = ""  # text of the latest one since the last report
         self._age: float | None = None  # age of the latest command by its stamp [s]
         self.others: Counter[str] = Counter()
         self._last: dict[str, str] = {}  # latest refusals on the other topics
@@ -138,22 +137,23 @@ class CommandInputs:
         self.others[topic] += 1
         self._last[topic] = text
 
-    def _log_new(self) -> None:
-        """Log refusals since the last report, because the physics thread has no time for logging."""
+    def _log_new(self) -> str:
+        """Log refusals since the last report, because the physics thread has no time for it; return the last one."""
         guard = self.guard
         counts = self.others + Counter({_COMMANDS: sum(guard.refused.values())})
         last = {**self._last, _COMMANDS: guard.last_refusal}
-        self._newest = ""
+        text = ""
         for topic, count in (counts - self._said).items():
-            self._newest = f"refused {count} on {topic}, the last one: {last[topic]}"
-            self._node.get_logger().warning(self._newest)
+            text = f"refused {count} on {topic}, the last one: {last[topic]}"
+            self._node.get_logger().warning(text)
         self._said = counts
+        return text
 
     # --- diagnostics --------------------------------------------------------------------------------------------
     def status(self) -> Status:
         """Return the status of received messages and their publishers."""
         guard = self.guard
-        self._log_new()
+        newest = self._log_new()
         senders = sorted(self._commands.senders().values())
         values: dict[str, object] = {
             "accepted": guard.accepted,
@@ -173,6 +173,6 @@ class CommandInputs:
             values["last refusal"] = guard.last_refusal
         if len(senders) > 1:
             return Status(Level.WARN, f"{len(senders)} publishers of joint_commands: use only one", values)
-        if self._newest:
-            return Status(Level.WARN, self._newest, values)
+        if newest:
+            return Status(Level.WARN, newest, values)
         return Status(Level.OK, "no message was refused since the last report", values)

@@ -99,16 +99,15 @@ def topics_of(path: Path) -> dict[str, Any]:
         if summary is None or summary.statistics is None:
             raise RecordingError(f"{path} has no index, as its recorder was killed: repair it with `mcap recover`.")
         about, counts = summary.statistics, summary.statistics.channel_message_counts
-        flight = next((record.metadata for record in reader.iter_metadata() if record.name == METADATA), {})
-        events = [(one.log_time, read_text(one.data)) for *_, one in reader.iter_messages([EVENTS])] if flight else []
-    topics = {
-        one.topic: [summary.schemas[one.schema_id].name, counts.get(one.id, 0)] for one in summary.channels.values()
-    }
+        reasons = [record.metadata["why"] for record in reader.iter_metadata() if record.name == METADATA]
+        events = [(one.log_time, read_text(one.data)) for *_, one in reader.iter_messages([EVENTS])] if reasons else []
+    channels = summary.channels.values()
+    topics = {one.topic: [summary.schemas[one.schema_id].name, counts.get(one.id, 0)] for one in channels}
     return {
         "seconds": 1e-9 * (about.message_end_time - about.message_start_time),
         "topics": topics,
         "events": [[1e-9 * (at - about.message_end_time), text] for at, text in events],
-        "reason": flight.get("why", ""),
+        "reason": "".join(reasons),
     }
 
 
