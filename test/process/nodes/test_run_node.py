@@ -217,6 +217,7 @@ def test_arguments_that_ros_does_not_take_are_refused_and_help_names_those_that_
     table = {
         "pa10": "-p name:=value",
         "--ros-args --bla": "--bla",
+        "--ros-args -p url:=dry:": "quote text",
         "--ros-args --params-file /no/such/file.yaml": "/no/such/file.yaml",
     }
     processes = {words: small_node(ros, arguments=words.split()) for words in table}

@@ -81,10 +81,8 @@ def test_a_loop_is_closed_by_its_last_free_joint_alone() -> None:
 
 def test_loops_close_far_from_the_guess() -> None:
     model = ada.load("stewart")
-    guess = model.home()
-    guess[model.q_index("leg_1_slide")] = 50.0
     with pytest.warns(DistantClosureWarning):
-        found = ada.close_loops(model, guess, hold="leg_1_slide")
+        found = ada.close_loops(model, {"leg_1_slide": 50.0}, hold="leg_1_slide")
     assert found[model.q_index("leg_1_slide")] == 50.0 and found.residual < 1e-9
 
 

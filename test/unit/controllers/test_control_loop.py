@@ -361,20 +361,6 @@ def test_a_waiting_controller_whose_robot_falls_silent_ends_without_a_command():
     assert robot.silence(0.2) == [] and not loop.is_active
 
 
-def test_a_reference_that_cannot_be_followed_is_refused_and_the_old_one_stays():
-    loop, robot = running()
-    loop.offer(JointReference(BENT + 0.1))
-    robot.send()
-    with refused(ReferenceRefused, joint="s1", field="position", value=99.1):
-        loop.offer(JointReference(BENT + 99.0))
-    robot.send()
-    assert np.array_equal(loop.controller.reference.position, BENT + 0.1)
-    assert loop.refused == {"reference": 1} and list(loop.last_refusals) == ["reference"]
-    loop.deactivate()
-    with refused(ReferenceRefused, field="is_active", value=False):
-        loop.offer(JointReference(BENT))
-
-
 def test_a_source_gives_a_reference_for_the_stamp_of_each_state():
     loop, robot = running()
     asked = []

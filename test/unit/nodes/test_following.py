@@ -167,8 +167,11 @@ def test_a_request_that_cannot_be_is_refused_when_it_is_made_and_counted(arm, re
     before = arm.target
     with refused(ReferenceRefused, field=facts[0], value=facts[1]):
         request_(arm.following)
-    assert arm.loop.refused == {"reference": 1}
+    assert arm.loop.refused == {"reference": 1} and list(arm.loop.last_refusals) == ["reference"]
     assert arm.target is before
+    arm.loop.deactivate()
+    with refused(ReferenceRefused, field="is_active", value=False):
+        arm.loop.offer(before)
 
 
 @pytest.mark.parametrize("how", ["cancel", "empty trajectory"])
