@@ -250,9 +250,9 @@ number of links.
 {scaling(figures)}
 
 Derivatives of the same chains with `kernel="specialised"`: one state, batches of 16 states per state, processor time to
-trace and compile the code of both, and its size. Derivatives of inverse dynamics are one kernel for any length, those
-of forward dynamics up to 34 links. For longer chains, whose kernel would take many seconds to compile, they are
-products of the derivatives of inverse dynamics with the inverse of the mass matrix.
+trace and compile the code of both, and its size. Each column of the derivatives of forward dynamics is solved with
+triangular factors of the mass matrix up to 35 links, and by a pass inward and one outward over articulated bodies in
+longer chains.
 
 {derivatives_of_chains(figures)}
 

@@ -94,6 +94,13 @@ def joint_acceleration(
     return result, carried
 
 
+class Solution(NamedTuple):
+    """Joint accelerations, and the eliminated bodies that gave them."""
+
+    accelerations: list[Scalar]
+    bodies: list[Eliminated]
+
+
 def forward_dynamics(
     tree: Tree,
     q: Sequence[Scalar],
@@ -108,6 +115,19 @@ def forward_dynamics(
     With `added` (A, by body) and `added_armature` (R, by velocity) they solve (M + Σ JᵀAJ + R) a = τ - h: forces that
     depend on the acceleration, as in a linearly implicit step (see `contact.contact_loads`).
     """
+    return solution(tree, q, v, tau, external, added, added_armature).accelerations
+
+
+def solution(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+    added: Mapping[int, ArticulatedInertia] | None = None,
+    added_armature: Sequence[Scalar] | None = None,
+) -> Solution:
+    """Compute the same with the eliminated bodies, whose factors give M⁻¹ (see `articulated_factors`)."""
     X = transforms(tree, q)
     effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
 
@@ -119,12 +139,11 @@ def forward_dynamics(
 
     # Pass 2: inward, articulated inertias
     inertia = articulated_bodies(tree, added)
-    pivots: list[tuple[Pivot, ...]] = [()] * len(tree.bodies)
+    bodies: dict[int, Eliminated] = {}
     for body in reversed(tree.bodies):
         i, p = body.index, body.parent
         rotors = None if added_armature is None else added_armature[body.v]
-        free = eliminate_joint(body, body.positions(q), effort[body.v], inertia[i], wrench[i], rotors)
-        pivots[i] = free.pivots
+        free = bodies[i] = eliminate_joint(body, body.positions(q), effort[body.v], inertia[i], wrench[i], rotors)
         if p != WORLD:
             inertia[p] = inertia[p] + X[i].to_parent(free.inertia)
             wrench[p] = wrench[p] + X[i].to_parent(free.wrench)
@@ -135,7 +154,7 @@ def forward_dynamics(
     for body in tree.bodies:
         i = body.index
         carried = NO_MOTION if body.parent == WORLD else X[i].to_child(acceleration[body.parent])
-        rates, own = joint_acceleration(body, body.positions(q), pivots[i], carried)
+        rates, own = joint_acceleration(body, body.positions(q), bodies[i].pivots, carried)
         acceleration.append(own)
         result[body.v] = rates
-    return result
+    return Solution(result, [bodies[body.index] for body in tree.bodies])

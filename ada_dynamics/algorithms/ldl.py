@@ -47,6 +47,16 @@ class Factors(NamedTuple):
     rows: Sequence[Mapping[int, Scalar]]
     order: Sequence[int]
 
+    @property
+    def values(self) -> list[Scalar]:
+        """All entries of L."""
+        return [x for row in self.rows for x in row.values()]
+
+    def with_values(self, values: Sequence[Scalar]) -> Factors:
+        """The same factors with other entries of L."""
+        left = iter(values)
+        return self._replace(rows=[{i: next(left) for i in row} for row in self.rows])
+
     def forward(self, b: Sequence[Any]) -> list[Any]:
         """L⁻ᵀ b for scalars or motions."""
         x = list(b)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from ada_dynamics.algorithms import aba, crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
+from ada_dynamics.algorithms.articulated_factors import ArticulatedFactors
 from ada_dynamics.algorithms.kinematics import position_rates, standing_still, transforms
 from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
 from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix
@@ -29,7 +30,7 @@ from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, VARIABLES, RneaDerivatives
 from ada_dynamics.constraints.elimination import EliminationPlans
 from ada_dynamics.dynamics.closed_quantities import Solver, digest
-from ada_dynamics.dynamics.derivative_columns import Entries, ResidualColumns, SolvedColumns
+from ada_dynamics.dynamics.derivative_columns import CHANGES, Entries, ResidualColumns, SolvedColumns
 from ada_dynamics.dynamics.quantities import (
     Outputs,
     Quantity,
@@ -53,6 +54,8 @@ SHORT = 3  # branches of fewer velocities share a sweep
 # Bodies that a velocity moves, on average: up to the first number sweeps over all bodies, for eight velocities side by
 # side, are faster than composite bodies, and above the second one slower.
 SWEEPS_UP_TO, COMPOSITES_ABOVE = 3, 6
+# The same number above which articulated bodies solve for columns faster than triangular factors of the mass matrix.
+ARTICULATED_ABOVE = 18
 # Without loops: accelerations from efforts by the articulated bodies themselves. Others factorise the mass matrix.
 ARTICULATED = {"aba": aba.forward_dynamics, "lanes": lane_dynamics.forward_dynamics}
 
@@ -137,6 +140,12 @@ def _forward_composites(equations: Equations, given: Vectors) -> Traced:
     """The same from composite bodies; M, h and the constraint rows share terms with their derivatives."""
     tree, plan, n = equations.tree, equations.plan, equations.tree.nv
     q, v, tau = given["q"], given["v"], given["tau"]
+    if (
+        not plan.rows
+        and moving_pairs(tree) > ARTICULATED_ABOVE * n
+        and all(body.is_independent for body in tree.bodies)
+    ):
+        return _by_articulated_bodies(tree, q, v, tau)
     still = RneaDerivatives(tree, q, v, no_velocity(tree))
     matrix = SymmetricMatrix(equations.size)
     right = [t - h for t, h in zip(tau, still.bias_efforts(), strict=True)]
@@ -151,6 +160,15 @@ def _forward_composites(equations: Equations, given: Vectors) -> Traced:
     columns = ResidualColumns(found, factors, more)
     by_state = [one for name in OF_STATE for one in columns.solved(name)]
     return Traced({}, equations.guards(closed), [*by_state, *columns.by_efforts("du")])
+
+
+def _by_articulated_bodies(tree: Tree, q: Vector, v: Vector, tau: Vector) -> Traced:
+    """The same of long branches: each column is a pass inward and one outward."""
+    found = aba.solution(tree, q, v, tau)
+    residual = ResidualColumns(RneaDerivatives(tree, q, v, found.accelerations))
+    solved = SolvedColumns(tree.nv, ArticulatedFactors.of(tree, q, found.bodies))
+    columns = [one for name in OF_STATE for one in (*residual.by(name, CHANGES), solved.of_changes(name))]
+    return Traced({}, (), [*columns, *residual.of_efforts(CHANGES), solved.of_changes("du")])
 
 
 def with_loops(
@@ -237,7 +255,7 @@ def _inverse_sweeps(equations: Equations, given: Vectors) -> Traced:
 def _inverse_composites(equations: Equations, given: Vectors) -> Traced:
     """The same from composite bodies."""
     columns = ResidualColumns(RneaDerivatives(equations.tree, given["q"], given["v"], given["a"]))
-    return Traced({}, (), [one for name in VARIABLES for one in columns.by(name)])
+    return Traced({}, (), [one for name in VARIABLES for one in columns.by(name, name)])
 
 
 def _inverse_jvp(equations: Equations, given: Vectors) -> Outputs:

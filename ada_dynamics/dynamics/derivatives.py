@@ -24,7 +24,6 @@ from ada_dynamics.dynamics.constraint_queries import (
 )
 from ada_dynamics.dynamics.derivative_quantities import (
     Equations,
-    moving_pairs,
     of_equations,
     open_equations,
     regressor,
@@ -33,10 +32,6 @@ from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import of_tree
 from ada_dynamics.errors import InputError, NameDict, unknown_name
 from ada_dynamics.model.model import Model
-
-# Pairs of a body and a velocity that moves it: a kernel with all derivatives of forward dynamics is the fastest, but it
-# grows with these, and on long chains takes many seconds to compile. A humanoid has half as many.
-WRITTEN_OUT_UP_TO = 600
 
 
 class ForwardInverseDerivatives(Computation):
@@ -104,10 +99,6 @@ class ForwardInverseDerivatives(Computation):
             efforts, turning = self._pulled(q, external)
             found = self.forward_derivatives(q, v, np.asarray(tau) + efforts)
             return found._replace(dq=found.dq + found.du @ turning)
-        if self._kernels.closed is None and not self._is_written_out:
-            of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
-            minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
-            return Derivatives(-minverse @ of_inverse.dq, -minverse @ of_inverse.dv, minverse)
         return Derivatives._make(self._product("forward_derivatives", q=q, v=v, tau=tau))
 
     @compiled_method
@@ -222,11 +213,6 @@ class ForwardInverseDerivatives(Computation):
     def derivatives(self) -> DerivativeQueries:
         """Second derivatives, and derivatives of Jacobians and momentum."""
         return DerivativeQueries(self)
-
-    @cached_property
-    def _is_written_out(self) -> bool:
-        """True if a kernel of all derivatives compiles in reasonable time."""
-        return moving_pairs(self._tree) <= WRITTEN_OUT_UP_TO
 
     def _refuse_derivatives(self) -> None:
         if self._kernels.generic:

@@ -18,6 +18,7 @@ from ada_dynamics.expr.functions import operate
 from ada_dynamics.expr.graph import ADD, CONST, EXTRACT, FMA, LANE_SUM, MUL, PACK, SUB, VAR, Expr, Scalar, live_nodes
 from ada_dynamics.expr.lanes import extract, lane_sum, pack
 from ada_dynamics.expr.per_lane import lane_of
+from ada_dynamics.spatial.vector import ZERO
 
 
 def evaluate_nodes(nodes: Sequence[Expr], inputs: Mapping[str, Sequence[Any]]) -> dict[int, Any]:
@@ -67,11 +68,14 @@ def written_out(function: Function) -> Function:
         return function
     matrices: dict[str, list[list[Scalar]]] = {}  # by their columns
     for one in function.columns:
-        operands = matrices[one.source] if one.source else zip(*one.rows, strict=True)
-        made = matrices.setdefault(one.output, [[]] * one.shape[1])
+        skipped, first = one.before
+        operands = matrices[one.source] if one.source else list(zip(*one.rows, strict=True))[first:]
+        height, width = one.shape
+        made = matrices.setdefault(one.output, [[ZERO] * height for _ in range(width)])
         (result,) = one.each.outputs
-        columns = [substitute(one.each, {SHARED: one.shared, COLUMN: column})[result] for column in operands]
-        made[one.first : one.first + one.count] = columns
+        for column, given in zip(made[one.first : one.first + one.count], operands, strict=False):
+            found = substitute(one.each, {SHARED: one.shared[skipped:], COLUMN: given})[result]
+            column[one.row : one.row + len(found)] = found
     elements = {name: tuple(x for row in zip(*made, strict=True) for x in row) for name, made in matrices.items()}
     outputs = {**function.outputs, **elements}
     return replace(function, outputs={name: outputs[name] for name in function.shapes}, columns=())

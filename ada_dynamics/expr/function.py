@@ -43,6 +43,10 @@ class Columns:
         first: column of the matrix at which these start.
         total: number of columns of the matrix; 0: as many as the rows have.
         source: earlier matrix whose columns are the operands, in place of rows.
+        row: row of the matrix at which these start.
+        height: number of rows of the matrix; 0: as many as the function has results.
+        window: 0, or the number of these columns if `shared` has the values of all rows of the matrix, one after the
+            other, and `rows` the operands of all its columns.
     """
 
     output: str
@@ -52,17 +56,25 @@ class Columns:
     first: int = 0
     total: int = 0
     source: str = ""
+    row: int = 0
+    height: int = 0
+    window: int = 0
 
     @property
     def count(self) -> int:
         """Number of these columns."""
-        return self.total if self.source else len(self.rows[0])
+        return self.window or (self.total if self.source else len(self.rows[0]))
 
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of the matrix."""
         (result,) = self.each.outputs.values()
-        return len(result), self.total or self.count
+        return self.height or len(result), self.total or self.count
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """Numbers of shared values, and of operands in each row, of the matrix before these."""
+        return (self.row * (len(self.shared) // self.height), self.first) if self.window else (0, 0)
 
     @property
     def values(self) -> list[Scalar]:

@@ -2,7 +2,7 @@
 """Columns of a function (see `expr.function.Columns`) as loops.
 
 In the code for one state a loop computes several columns at once, in the code for W states one column at a time.
-`i1 @columns_K(shared, rows, out)` computes the output of the K-th columns and returns 1 if some number is not finite.
+`i1 @columns_K(shared, rows, out, count)` computes the K-th columns and returns 1 if some number is not finite.
 """
 
 from __future__ import annotations
@@ -18,12 +18,25 @@ from ada_dynamics.jit.segments import opaque_false
 from ada_dynamics.jit.target import Target
 
 WIDEST = 8  # columns at a time
+WAITING = 4  # operations per step of the longest sequence of them below which twice as many columns are faster
 PIECE = 32  # nodes of a basic block
 
 
 def column_lanes(columns: Columns, target: Target) -> Lanes:
-    """Columns per iteration: the vector width, limited by the number of columns."""
-    return Lanes(min(max(target.vector_bits // 64, 2), WIDEST, 1 << (columns.count.bit_length() - 1)))
+    """Columns per iteration: the vector width, limited by the number of columns.
+
+    Operations that wait for each other have those of a second vector to fill the time.
+    """
+    width = min(max(target.vector_bits // 64, 2), WIDEST) * (2 if _waits(columns.each) else 1)
+    return Lanes(min(width, 1 << (columns.count.bit_length() - 1)))
+
+
+def _waits(function: Function) -> bool:
+    depths: dict[int, int] = {}
+    nodes = function.nodes()
+    for node in nodes:
+        depths[node.index] = max((depths[arg.index] + 1 for arg in node.args), default=0)
+    return sum(1 for node in nodes if node.args) < WAITING * max(depths.values(), default=0)
 
 
 def operand_values(function: Function) -> list[Scalar]:
@@ -50,9 +63,13 @@ def loop_functions(function: Function, target: Target, lanes: Lanes) -> tuple[st
 
 def _name(function: Function, columns: Columns) -> str:
     """Name of the loop, which is shared by column groups of the same function and length."""
-    size = columns.shape, columns.count
-    alike = [one.each is columns.each and (one.shape, one.count) == size for one in function.columns]
+    alike = [one.each is columns.each and _size(one) == _size(columns) for one in function.columns]
     return f"@columns_{alike.index(True)}"
+
+
+def _size(columns: Columns) -> tuple[tuple[int, int], int]:
+    """Shape of the matrix, and number of operands in a row."""
+    return columns.shape, columns.total if columns.window else columns.count
 
 
 def _parts(columns: Columns) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
@@ -77,13 +94,13 @@ def _loop(
     name: str, columns: Columns, target: Target, kind: Lanes, *, many: bool, watched: bool
 ) -> tuple[str, set[Call]]:
     """Text of a loop, one column at a time if `many` states are; numbers that are not finite are `watched` for."""
-    body, count = Instructions(), columns.count
+    body, (shape, operands_per_row) = Instructions(), _size(columns)
     bad = body.variable("i1", "false")
     never = opaque_false(body, "%out")
-    with body.repeat(str(count)) if many else body.in_blocks(str(count), kind.width) as first:
+    with body.repeat("%count") if many else body.in_blocks("%count", kind.width) as first:
         at = body.emit(f"mul i64 {first}, {kind.width}") if many else first
         rows, out = body.element("%rows", at), body.element("%out", at)
-        stride, out_stride = (size * (kind.width if many else 1) for size in (count, columns.shape[1]))
+        stride, out_stride = (size * (kind.width if many else 1) for size in (operands_per_row, shape[1]))
 
         def load(name: str, position: int) -> str:
             if name == COLUMN:
@@ -110,7 +127,7 @@ def _loop(
             body.store(kind.real, value, out, position * out_stride)
         bad.update("or", either(body, watch.flags()))
     body.do(f"ret i1 {bad.get()}")
-    head = f"define internal i1 {name}(ptr %shared, ptr %rows, ptr %out) noinline #0"
+    head = f"define internal i1 {name}(ptr %shared, ptr %rows, ptr %out, i64 %count) noinline #0"
     return f"{head} {{\n{body}\n}}\n", emitter.called
 
 
@@ -142,23 +159,30 @@ def call_with_operands(body: Instructions, function: Function, emitter: Emitter)
     for values in operands(function):
         buffers[values] = body.stack(f"[{len(values) * emitter.lanes.width} x double]")
         store_lanes(emitter, lane_stores(values), buffers[values])
-    return call_loops(body, function, emitter.lanes, buffers)
+    width = emitter.lanes.width
+    sources = {name: body.stack(f"[{prod(shape) * width} x double]") for name, shape in function.sources.items()}
+    return call_loops(body, function, emitter.lanes, buffers, sources)
 
 
 def call_loops(
-    body: Instructions, function: Function, lanes: Lanes, buffers: Mapping[tuple[Scalar, ...], str]
+    body: Instructions,
+    function: Function,
+    lanes: Lanes,
+    buffers: Mapping[tuple[Scalar, ...], str],
+    sources: Mapping[str, str],
 ) -> list[str]:
-    """Call the loops of all columns, whose operands are in buffers."""
+    """Call the loops of all columns; their operands, and the matrices that are no outputs, are in buffers."""
     buffers = {(): "null", **buffers, **_constants(function)}
-    sources = {name: body.stack(f"[{prod(shape) * lanes.width} x double]") for name, shape in function.sources.items()}
     flags = []
     for columns in function.columns:
         shared, rows = _parts(columns)
         out = sources.get(columns.output, f"%out_{columns.output}")
-        places = [
-            buffers[shared],
-            sources[columns.source] if columns.source else buffers[rows],
-            body.element(out, columns.first * lanes.width),
+        before_shared, before_rows = columns.before
+        starts = [
+            (buffers[shared], before_shared),
+            (sources[columns.source] if columns.source else buffers[rows], before_rows),
+            (out, columns.row * columns.shape[1] + columns.first),
         ]
-        flags.append(body.emit(f"call i1 {_name(function, columns)}({', '.join(f'ptr {x}' for x in places)})"))
+        places = ", ".join(f"ptr {body.element(start, k * lanes.width)}" for start, k in starts)
+        flags.append(body.emit(f"call i1 {_name(function, columns)}({places}, i64 {columns.count})"))
     return flags

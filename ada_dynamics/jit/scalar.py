@@ -304,6 +304,10 @@ class _Parts:
             self.buffers[values] = self.kept
             runs += [(_KEPT, run._replace(position=self.kept + run.position)) for run in lane_stores(values)]
             self.kept += len(values)
+        self.sources: dict[str, int] = {}  # and of the matrices that are no outputs
+        for name, shape in function.sources.items():
+            self.sources[name] = self.kept
+            self.kept += prod(shape)
         self.constants: list[tuple[str, LaneStore]] = []
         self.stores: dict[int, list[tuple[str, LaneStore]]] = {index: [] for index in indices}
         for pointer, run in runs:
@@ -358,8 +362,10 @@ class _Parts:
         """Text of the function that computes all columns, the functions that it calls, and their vector widths."""
         body = Instructions()
         text, called, widths = loop_functions(self.function, self.target, self.lanes)
-        places = {x: body.element(_KEPT, i * self.lanes.width) for x, i in self.buffers.items()}
-        flags = call_loops(body, self.function, self.lanes, places)
+        width = self.lanes.width
+        places = {x: body.element(_KEPT, i * width) for x, i in self.buffers.items()}
+        sources = {name: body.element(_KEPT, i * width) for name, i in self.sources.items()}
+        flags = call_loops(body, self.function, self.lanes, places, sources)
         body.do(f"ret i32 {status_of(body, either(body, flags), None) if self.checked else 0}")
         return f"{text}{self._head(name)} #0 {{\n{body}\n}}\n", called, widths
 

@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.arguments import as_array, common_batch
-from ada_dynamics.dynamics.derivative_quantities import moving_pairs
-from ada_dynamics.dynamics.derivatives import WRITTEN_OUT_UP_TO
 from ada_dynamics.dynamics.quantities import Quantity, unit_vectors
 from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.expr import Expr, Function, Traced, directional, jacobian, trace
@@ -194,8 +192,8 @@ class LinearizedSteps:
         self.model, self.tree = system.model, system.equations.tree
         self._depends_on_time = context.law is not None
         # matrices are faster; they exclude loads and the projection onto loops
-        is_free = system.equations.loads == Loads() and not self.tree.loops and not self.method.is_direct
-        self._has_matrices = is_free and moving_pairs(self.tree) <= WRITTEN_OUT_UP_TO
+        is_free = system.equations.loads == Loads() and not self.tree.loops
+        self._has_matrices = is_free and not self.method.is_direct
         bodies = [body for body in self.tree.bodies if body.is_independent]
         self._turning = [body for body in bodies if not is_plain(body)]
         self._plain: list[tuple[slice, slice]] = []  # q and v of joints with q̇ = v, neighbours together

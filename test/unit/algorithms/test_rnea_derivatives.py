@@ -30,7 +30,14 @@ from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.algorithms.rnea_derivatives import BY_Q, BY_V, OF_STATE, VARIABLES, RneaDerivatives
 from ada_dynamics.dynamics.derivative_columns import ResidualColumns
-from ada_dynamics.dynamics.derivative_quantities import of_equations, open_equations, residual_derivatives, with_loops
+from ada_dynamics.dynamics.derivative_quantities import (
+    ARTICULATED_ABOVE,
+    moving_pairs,
+    of_equations,
+    open_equations,
+    residual_derivatives,
+    with_loops,
+)
 from ada_dynamics.expr import Traced, evaluate, trace
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.tree import WORLD, Loop, Tree
@@ -46,7 +53,7 @@ def by_composites(model: ada.Model, *, solved: bool) -> dict[str, Array]:
         found = RneaDerivatives(model.tree, q, v, a)
         columns = ResidualColumns(found, factorise(found.mass_matrix) if solved else None)
         if not solved:
-            return Traced({}, (), [one for name in VARIABLES for one in columns.by(name)])
+            return Traced({}, (), [one for name in VARIABLES for one in columns.by(name, name)])
         by_state = [one for name in OF_STATE for one in columns.solved(name)]
         return Traced({}, (), [*by_state, *columns.by_efforts("du")])
 
@@ -77,9 +84,10 @@ def test_trees_of_all_joints(model: ada.Model) -> None:
         sprung_chain(),
         two_free_bodies(),
         random_tree(1, KINDS, "floating", is_serial=True),
+        random_tree(1, ["revolute"] * 40, is_serial=True),
         random_tree(2, ["revolute"] * 7 + ["spherical"], "floating_euler", mimics={3: 1, 6: 5}),
     ],
-    ids=["springs", "free bodies", "serial", "mimics"],
+    ids=["springs", "free bodies", "serial", "long", "mimics"],
 )
 def test_loads_free_bodies_and_mimics(model: ada.Model) -> None:
     of_residual = by_sweeps(model)
@@ -94,8 +102,9 @@ def test_changes_of_different_rows_are_added_to_these() -> None:
 
     def body(q, v, a):
         columns = [ResidualColumns(RneaDerivatives(model.tree, q, v, a), None, added) for added in ({}, more)]
-        names = [(f"{name}_{k}", name, one) for k, one in enumerate(columns) for name in OF_STATE]
-        return Traced({}, (), [replace(x, output=key) for key, name, one in names for x in one.by(name)])
+        return Traced(
+            {}, (), [x for k, one in enumerate(columns) for name in OF_STATE for x in one.by(name, f"{name}_{k}")]
+        )
 
     state = dict(zip("qva", (x.tolist() for x in state_of(model)), strict=True))
     found = evaluate(trace("added", dict.fromkeys("qva", 3), body), **state)
@@ -132,20 +141,34 @@ def test_random_trees_have_the_derivatives_of_extended_precision(seeds: Iterable
         close({name: wanted["du"] @ found[name] for name in residual}, residual, 1e-10)
 
 
+LONG = ada.Dynamics(
+    random_tree(7, ["spherical", "universal", *["revolute", "prismatic"] * 15], "floating", is_serial=True)
+)
+
+
+def test_long_branches_are_solved_by_articulated_bodies() -> None:
+    n, (q, v, a) = LONG.model.nv, state_of(LONG.model)
+    assert moving_pairs(LONG.model.tree) > ARTICULATED_ABOVE * n
+    of_residual, found = LONG.inverse_derivatives(q, v, a), LONG.forward_derivatives(q, v, LONG.inverse(q, v, a))
+    residual = {"dq": -of_residual.dq, "dv": -of_residual.dv, "du": np.eye(n)}
+    close({name: of_residual.du @ x for name, x in found._asdict().items()}, residual, 1e-10)
+
+
 @pytest.mark.parametrize(
     ("model", "form"),
     [
         (random_tree(5, ["revolute", "prismatic"] * 5, "floating", is_serial=True), "composites"),
+        (LONG.model, "composites"),
         (ada.chain_3d(8), "composites"),  # fewer operations
         (ada.load("pa10"), "sweeps"),  # fewer operations, because of zeros
         (random_tree(4, ["revolute"] * 8), "sweeps"),
     ],
-    ids=["deep", "chain", "arm", "flat"],
+    ids=["deep", "long", "chain", "arm", "flat"],
 )
 def test_a_state_has_the_same_bits_in_calls_and_in_batches(model: ada.Model, form: str) -> None:
     chosen = of_equations(open_equations(model.tree), "inverse_derivatives").trace()
     assert form == ("composites" if chosen.columns else "sweeps")
-    dynamics, states = ada.Dynamics(model), [np.tile(x, (19, 1)) for x in state_of(model)]
+    dynamics, states = ada.Dynamics(model, kernel="specialised"), [np.tile(x, (19, 1)) for x in state_of(model)]
     for i in (1, 2):
         states[i] *= np.linspace(0.5, 2.0, 19)[:, None]
     for method in (dynamics.inverse_derivatives, dynamics.forward_derivatives):
@@ -184,7 +207,7 @@ def test_loops_of_all_joints_change_the_residual_as_sweeps_do(kind: str) -> None
             columns = ResidualColumns(found, None, more)
             rows, none = range(tree.nv, tree.nv + plan.constraint_count), [0.0] * tree.nv
             rates = {f"{name}_rates": [more[name].get(row, none) for row in rows] for name in OF_STATE}
-            return Traced(rates, (), [one for name in OF_STATE for one in columns.by(name)])
+            return Traced(rates, (), [one for name in OF_STATE for one in columns.by(name, name)])
 
         function = trace("loops", {name: len(values) for name, values in state.items()}, body)
         found, wanted = evaluate(function, **state), evaluate(residual_derivatives(tree, plan).trace(), **state)
