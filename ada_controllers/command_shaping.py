@@ -37,9 +37,7 @@ class ShapingSettings:
     velocity_scale: float = setting(1.0, "usable fraction of each joint's velocity limit", lower=0.0, upper=1.0)
     effort_rate: float = setting(0.0, "limit of the rate of efforts; 0: no limit", unit="N m/s, N/s", lower=0.0)
     acceleration: float = setting(0.0, "limit of the acceleration; 0: no limit", unit="rad/s^2, m/s^2", lower=0.0)
-    position_margin: float = setting(
-        0.0, "margin to the position limits that commands must keep", unit="rad, m", lower=0.0
-    )
+    position_margin: float = setting(0.0, "margin that commands keep to the position limits", unit="rad, m", lower=0.0)
 
 
 class Shaper:

@@ -68,9 +68,7 @@ class ComplianceSettings(PoseServoSettings):
         unit="N, N m",
         lower=0.0,
     )
-    filter_time: float = setting(
-        0.0, "time constant of the filter of the measured wrench; 0: no filter", unit="s", lower=0.0
-    )
+    filter_time: float = setting(0.0, "time constant of the wrench filter; 0: no filter", unit="s", lower=0.0)
     largest_shift: float = setting(0.2, "limit of the displacement from the target", unit="m", lower=0.0)
     largest_turn: float = setting(0.5, "limit of the rotation from the target", unit="rad", lower=0.0)
     contact_stiffness: float = setting(

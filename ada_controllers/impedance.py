@@ -42,9 +42,7 @@ class ImpedanceSettings:
     """Stiffness, damping and inertia."""
 
     space: str = setting(JOINTS, "coordinates of the springs", choices=(JOINTS, LINK))
-    link: str = setting(
-        "", "link of the springs with space 'link', on which the measured wrench acts; empty: the last link"
-    )
+    link: str = setting("", "link of the springs (space 'link') and of the measured wrench; empty: last link")
     joint_stiffness: tuple[float, ...] = setting(
         (100.0,), "stiffness of each joint; one value for all", unit="N m/rad, N/m", lower=0.0
     )
@@ -93,9 +91,7 @@ class ImpedanceSettings:
         lower=1e-3,
     )
     linear_inertia: float = setting(10.0, "desired mass of the link, with shape_inertia", unit="kg", lower=1e-3)
-    angular_inertia: float = setting(
-        1.0, "desired rotational inertia of the link, with shape_inertia", unit="kg m^2", lower=1e-3
-    )
+    angular_inertia: float = setting(1.0, "desired rotational inertia, with shape_inertia", unit="kg m^2", lower=1e-3)
     singular_damping: float = setting(
         1e-3,
         "δ: regularization that keeps efforts finite in singular configurations of the link",

@@ -32,9 +32,7 @@ _NONE = (0.0,) * 6
 class VirtualClosedChainSettings:
     """Virtual loops, their gains, and gains towards the reference."""
 
-    loops: str = setting(
-        "", "file of the virtual loops, a path or a name in config/; empty: only the loops of the robot"
-    )
+    loops: str = setting("", "file of the virtual loops, a path or a name in config/; empty: loops of the robot only")
     feedback: str = setting(
         FORCE,
         "force: virtual forces move the mechanism, as in the thesis; path: the distance along its loops is reduced",
@@ -57,13 +55,9 @@ class VirtualClosedChainSettings:
         unit="N s/m, N m s/rad",
         lower=0.0,
     )
-    path_stiffness: float = setting(
-        25.0, "acceleration per remaining distance, with feedback 'path'", unit="1/s^2", lower=0.0
-    )
-    path_damping: float = setting(10.0, "acceleration per velocity, with feedback 'path'", unit="1/s", lower=0.0)
-    loop_stiffness: float = setting(
-        400.0, "acceleration per closure error; 0: as in the thesis", unit="1/s^2", lower=0.0
-    )
+    path_stiffness: float = setting(25.0, "acceleration per distance left (feedback path)", unit="1/s^2", lower=0.0)
+    path_damping: float = setting(10.0, "acceleration per velocity (feedback path)", unit="1/s", lower=0.0)
+    loop_stiffness: float = setting(400.0, "acceleration per closure error; 0: as the thesis", unit="1/s^2", lower=0.0)
     loop_damping: float = setting(
         40.0, "acceleration per rate of the constraint violation; 0: as in the thesis", unit="1/s", lower=0.0
     )
@@ -74,18 +68,12 @@ class VirtualClosedChainSettings:
         choices=(HELD, PRESSED),
     )
     friction: float = setting(
-        0.1, "ratio of tangential and normal force with equal weight, with contacts 'pressed'", lower=1e-3, upper=10.0
+        0.1, "ratio of tangential and normal force with equal weight (contacts pressed)", lower=1e-3, upper=10.0
     )
-    sole: float = setting(
-        0.03, "lever that relates contact moments to forces, with contacts 'pressed'", unit="m", lower=1e-4
-    )
-    hold: float = setting(
-        0.0, "duration of a command, which is computed for its middle", unit="s", lower=0.0, upper=0.1
-    )
-    largest_gap: float = setting(
-        0.05, "constraint violation above which the controller does not start", unit="m, rad", lower=0.0
-    )
-    reach: float = setting(1e-3, "allowed distance from the reference, with feedback 'path'", unit="m, rad", lower=0.0)
+    sole: float = setting(0.03, "lever between contact moments and forces (contacts pressed)", unit="m", lower=1e-4)
+    hold: float = setting(0.0, "duration of a command, computed for its middle", unit="s", lower=0.0, upper=0.1)
+    largest_gap: float = setting(0.05, "constraint violation that prevents activation", unit="m, rad", lower=0.0)
+    reach: float = setting(1e-3, "allowed distance from the reference (feedback path)", unit="m, rad", lower=0.0)
 
 
 class VirtualClosedChain(Controller[VirtualClosedChainSettings]):

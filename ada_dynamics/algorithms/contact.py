@@ -260,13 +260,7 @@ def step_wrenches(
 ) -> list[tuple[Scalar, ...]]:
     """Loads of the contacts during a linearly implicit step, as `Load.world`: applied - added · (ẋ⁺ - ẋ) / h.
 
-    Args:
-        tree: the mechanism for which the contacts were resolved.
-        contacts: the contacts.
-        q: positions before the step.
-        v: velocities before the step.
-        after: velocities after the step.
-        step: time step h [s].
+    Arguments as of `contact_loads`, before the step, and the velocities after it.
     """
     X = transforms(tree, q)
     world = poses(tree, X)

@@ -40,14 +40,6 @@ def cumulative_integral(t: ArrayLike, y: ArrayLike) -> Array:
 
 
 def hermite(s: float, x0: Array, x1: Array, slope0: Array, slope1: Array) -> Array:
-    """Cubic Hermite interpolation at s from 0 to 1.
-
-    Args:
-        s: interpolation parameter.
-        x0: value at s = 0.
-        x1: value at s = 1.
-        slope0: derivative by s at s = 0.
-        slope1: derivative by s at s = 1.
-    """
+    """Cubic Hermite interpolation at s from 0 to 1, for the values and the derivatives by s at both ends."""
     change = s * s * (3.0 - 2.0 * s)
     return x0 + change * (x1 - x0) + s * (1.0 - s) ** 2 * slope0 - s * s * (1.0 - s) * slope1

@@ -168,10 +168,8 @@ class ConstraintSet:
         """|J v| and its scale |J| |v|, of one state or of a batch, as columns (m, N)."""
         velocities = _scalars(v)
         terms = [[x * velocities[k] for k, x in row.columns.items()] for row in self.equations(q)]
-        return (
-            np.abs(_columns([sum(x, 0.0) for x in terms], q)),
-            _columns([sum(map(abs, x), 0.0) for x in terms], q),
-        )
+        rates, scales = [sum(x, 0.0) for x in terms], [sum(map(abs, x), 0.0) for x in terms]
+        return np.abs(_columns(rates, q)), _columns(scales, q)
 
     def mass_matrix(self, q: Array) -> Array:
         """Joint-space mass matrix M, (nv, nv)."""

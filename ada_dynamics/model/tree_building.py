@@ -55,15 +55,8 @@ def tree_parts(
 ) -> tuple[Bodies, LinkFrames, tuple[Loop, ...]]:
     """Bodies in the order of their joints, frames of all links, and loop joints between bodies.
 
-    Args:
-        root: name of the root link.
-        links: all links.
-        joints: all joints in depth-first order.
-        loops: joints that close loops.
-        q: positions of each joint with coordinates.
-        v: velocities of each joint with coordinates.
-        onto: coordinate axis of all joint axes; by default the nearest one of each joint.
-        keep_fixed: links on fixed joints are bodies, too, so that each joint has a wrench.
+    Joints are in depth-first order. Their axes are rotated onto the coordinate axis `onto`, by default the nearest one
+    of each. With `keep_fixed` links on fixed joints are bodies, too, so that each joint has a wrench.
     """
     frames: dict[str, tuple[int, Pose]] = {"world": (WORLD, NO_MOVE)}
     if not joints or joints[0].child != root:

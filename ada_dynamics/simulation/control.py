@@ -141,16 +141,7 @@ def checked_controller(controller: Controller | CompiledController, model: Model
 def implicit_law(
     tree: Tree, law: Law, t: Scalar, q: Vector, v: Vector, step: Scalar
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Return the torques of a control law and the armature that makes them implicit, as expressions.
-
-    Args:
-        tree: the mechanism.
-        law: the control law.
-        t: time [s].
-        q: configuration.
-        v: velocity.
-        step: step length h [s].
-    """
+    """Return the torques of a control law at time t, and the armature that makes them implicit in a step h."""
     places = {body.v.start: body.q.start for body in tree.bodies if body.joint.nq == body.joint.nv == 1}
 
     def slope(effort: Scalar, variable: Scalar) -> Scalar:

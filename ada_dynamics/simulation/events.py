@@ -66,12 +66,7 @@ class Event:
 def zero_between(function: Callable[[float], float], a: float, b: float, at_a: float, at_b: float) -> float:
     """Return where a function changes its sign between a and b, or just behind, by the Illinois algorithm.
 
-    Args:
-        function: function of one variable.
-        a: start of the interval.
-        b: end of the interval.
-        at_a: value of the function at a.
-        at_b: value of the function at b.
+    `at_a` and `at_b` are its values at a and b.
     """
     was_before = None  # whether the last trial was before the zero
     for trial in range(_MOST_TRIALS):

@@ -208,13 +208,7 @@ class Integrator(KernelExecutor):
     """
 
     def __init__(self, system: System, method: Method, tolerance: float = 1e-10) -> None:
-        """Initialize the state with zeros.
-
-        Args:
-            system: system that is integrated.
-            method: integration method.
-            tolerance: tolerance of an adaptive method.
-        """
+        """Initialize the state with zeros."""
         u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
         super().__init__(system, method, np.zeros(system.size), u, tolerance=tolerance)
         self.is_native &= system.is_compiled

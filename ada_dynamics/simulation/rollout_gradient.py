@@ -81,17 +81,7 @@ class AdjointExecutor(KernelExecutor):
     """Integration of one state with rows of inputs, and propagation of a gradient back through the steps."""
 
     def __init__(self, system: System, method: Method, x: Array, u: Array, h: float, hold: int, origin: float) -> None:
-        """Initialize the executor.
-
-        Args:
-            system: the system.
-            method: integration method with fixed steps.
-            x: state.
-            u: rows of inputs, (R, m).
-            h: step length [s].
-            hold: number of steps that use one row of u.
-            origin: start of the grid of time [s].
-        """
+        """Initialize as a `KernelExecutor` of one state and fixed steps; each row of u (R, m) acts for `hold` steps."""
         super().__init__(system, method, x, u[0], h, origin)
         assert self._compiled is not None  # `require_derivatives`
         s = self.s

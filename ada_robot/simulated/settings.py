@@ -104,9 +104,7 @@ class DynamicsSettings(PhysicsSettings, PlaceSettings):
     world_frame: str = setting("", "frame of the ground; empty: odom for floating robots, else world", read_only=True)
     wrenches: tuple[str, ...] = setting((), "joints whose wrenches are published on ~/wrench/<joint>; all: every joint")
     wrench_rate: float = setting(50.0, "rate of ~/wrench/<joint>", unit="Hz", lower=0.1, upper=1000.0, read_only=True)
-    marker_rate: float = setting(
-        20.0, "rate of ~/markers; 0: no markers", unit="Hz", lower=0.0, upper=200.0, read_only=True
-    )
+    marker_rate: float = setting(20.0, "rate of ~/markers; 0: none", unit="Hz", lower=0.0, upper=200.0, read_only=True)
 
 
 @dataclass(frozen=True)

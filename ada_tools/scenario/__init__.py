@@ -6,14 +6,4 @@ from ada_tools.scenario.published import GROUPS, names, names_in
 from ada_tools.scenario.run import measure, simulate, simulation_of
 from ada_tools.scenario.scenario import Scenario, load
 
-__all__ = [
-    "GROUPS",
-    "Scenario",
-    "ScenarioError",
-    "load",
-    "measure",
-    "names",
-    "names_in",
-    "simulate",
-    "simulation_of",
-]
+__all__ = ["GROUPS", "Scenario", "ScenarioError", "load", "measure", "names", "names_in", "simulate", "simulation_of"]

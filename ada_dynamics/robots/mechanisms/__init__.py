@@ -10,12 +10,4 @@ from ada_dynamics.robots.mechanisms.linkages import five_bar, four_bar, ladder
 from ada_dynamics.robots.mechanisms.parallel_robots import delta, hexa, stewart
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 
-__all__ = [
-    "Mechanism",
-    "delta",
-    "five_bar",
-    "four_bar",
-    "hexa",
-    "ladder",
-    "stewart",
-]
+__all__ = ["Mechanism", "delta", "five_bar", "four_bar", "hexa", "ladder", "stewart"]

@@ -58,10 +58,7 @@ _STREAMS = streams(100)
 _SLOW = 30.0  # [s] timeout of a transition: a robot may be switched on or searched for
 _AT_ONCE = 1.5  # [s] timeout of a stop
 _SIMULATION_SERVICES = {"pause": SetBool, "step": Trigger, "reset": Trigger}
-_DRIVER_SERVICES = {
-    "change_state": ChangeState,
-    **dict.fromkeys(("arm", "stop", "reset", "bias"), Trigger),
-}
+_DRIVER_SERVICES = {"change_state": ChangeState, **dict.fromkeys(("arm", "stop", "reset", "bias"), Trigger)}
 _TRANSITIONS = {
     "configure": Transition.TRANSITION_CONFIGURE,
     "activate": Transition.TRANSITION_ACTIVATE,
