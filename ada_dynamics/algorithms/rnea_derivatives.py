@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, moved, spin_matrix
@@ -50,11 +51,13 @@ from ada_dynamics.spatial.vector import (
 
 Vector = Sequence[Scalar]
 Vectors = dict[str, list[Scalar]]
+Wrenches = Mapping[int, Force]
 Result = TypeVar("Result")
 BY_Q, BY_V, BY_A = VARIABLES = ("dq", "dv", "du")
 OF_STATE = (BY_Q, BY_V)
-WIDEST = 8  # joints side by side, as many as the widest vectors have lanes
+WIDEST = 8  # joints side by side, as many as the widest vectors of any processor have lanes
 REST = [ZERO] * 6
+NO_WRENCHES: Wrenches = MappingProxyType({})
 
 
 class Change(NamedTuple):
@@ -231,8 +234,8 @@ def _side_by_side(compute: Callable[..., Result], items: Sequence[tuple[Any, ...
     return [_like(found, iter([extract(x, lane) for x in values])) for lane in range(len(items))]
 
 
-def _related_groups(tree: Tree) -> list[list[int]]:
-    """Consecutive velocities, at most WIDEST, that have the same ancestors and descendants outside of their group."""
+def _related_groups(tree: Tree, widest: int) -> list[list[int]]:
+    """Consecutive velocities, at most `widest`, that have the same ancestors and descendants outside of their group."""
     groups: list[list[int]] = []
     moving: list[set[int]] = []  # bodies that move with the velocities of each group
     related = [set(tree.ancestry(body.index)) for body in tree.bodies]
@@ -243,7 +246,7 @@ def _related_groups(tree: Tree) -> list[list[int]]:
         own = {body.index for body in tree.bodies if body.v.start <= j < body.v.stop}
         both = own | moving[-1] if groups else own
         alike = {frozenset(related[i] - both) for i in both}
-        if groups and len(groups[-1]) < WIDEST and len(alike) == 1:
+        if groups and len(groups[-1]) < widest and len(alike) == 1:
             groups[-1].append(j)
             moving[-1] = both
         else:
@@ -267,10 +270,10 @@ class RneaDerivatives:
     """
 
     def __init__(
-        self, tree: Tree, q: Vector, v: Vector, a: Vector, wrenches: Mapping[int, Force] | None = None
+        self, tree: Tree, q: Vector, v: Vector, a: Vector, wrenches: Wrenches = NO_WRENCHES, widest: int = WIDEST
     ) -> None:
         """Compute motion and changes in a state, with wrenches on bodies in the frames of their branches."""
-        self.tree, self.groups = tree, _related_groups(tree)
+        self.tree, self.groups = tree, _related_groups(tree, widest)
         self.paths = [frozenset(tree.ancestry(body.index)) for body in tree.bodies]
         self.bases: list[Transform] = []
         self.poses: list[Transform] = []
@@ -284,7 +287,7 @@ class RneaDerivatives:
         together = [[single.pop(j) for j in group if j in single] for group in self.groups]
         others = set(range(len(tree.bodies))) - {i for some in together for i in some}
         chains = [*filter(None, together), *([i] for i in sorted(others))]
-        self._responses, self._wrenches = self._composites(chains, wrenches or {})
+        self._responses, self._wrenches = self._composites(chains, wrenches)
         self.coordinates: list[list[JointCoordinate]] = [[] for _ in range(tree.nv)]
         for chain in chains:
             for j in range(tree.bodies[chain[0]].joint.nv):
@@ -381,9 +384,7 @@ class RneaDerivatives:
         self.moving.append(moved(Transform(), relative, rate, parent))
         self.velocities.append(velocity + relative.linear)
 
-    def _composites(
-        self, chains: Sequence[Sequence[int]], applied: Mapping[int, Force]
-    ) -> tuple[list[Response], list[Force]]:
+    def _composites(self, chains: Sequence[Sequence[int]], applied: Wrenches) -> tuple[list[Response], list[Force]]:
         """Response and wrench of each body with all that it carries."""
         found: dict[int, tuple[Response, Force]] = {}
         for chain in chains:

@@ -27,7 +27,7 @@ from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix
 from ada_dynamics.algorithms.loop_derivatives import LoopDerivatives
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
-from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, VARIABLES, RneaDerivatives
+from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, VARIABLES, WIDEST, RneaDerivatives
 from ada_dynamics.constraints.elimination import EliminationPlans
 from ada_dynamics.dynamics.closed_quantities import Solver, digest
 from ada_dynamics.dynamics.derivative_columns import CHANGES, Entries, ResidualColumns, SolvedColumns
@@ -44,20 +44,26 @@ from ada_dynamics.expr import Expr, Function, Traced, directional, extract, grad
 from ada_dynamics.expr.evaluation import substitute
 from ada_dynamics.expr.per_lane import per_lane
 from ada_dynamics.hybrid import lane_dynamics
+from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.jit.target import Target
 from ada_dynamics.model.tree import WORLD, Tree, for_efforts
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 Vectors = Mapping[str, Vector]
-WIDEST = 8  # directions side by side, as many as the widest vectors have lanes
 SHORT = 3  # branches of fewer velocities share a sweep
-# Bodies that a velocity moves, on average: up to the first number sweeps over all bodies, for eight velocities side by
+# Bodies that a velocity moves, on average: up to the first number sweeps over all bodies, for some velocities side by
 # side, are faster than composite bodies, and above the second one slower.
 SWEEPS_UP_TO, COMPOSITES_ABOVE = 3, 6
 # The same number above which articulated bodies solve for columns faster than triangular factors of the mass matrix.
 ARTICULATED_ABOVE = 18
 # Without loops: accelerations from efforts by the articulated bodies themselves. Others factorise the mass matrix.
 ARTICULATED = {"aba": aba.forward_dynamics, "lanes": lane_dynamics.forward_dynamics}
+
+
+def widest() -> int:
+    """Directions side by side: as many as the widest vectors of the processor have lanes, four at least."""
+    return max(4, Target.host().lanes) if reason_for_fallback() is None else WIDEST
 
 
 # --- equations and their solution -------------------------------------------------------------------------------------
@@ -146,7 +152,7 @@ def _forward_composites(equations: Equations, given: Vectors) -> Traced:
         and all(body.is_independent for body in tree.bodies)
     ):
         return _by_articulated_bodies(tree, q, v, tau)
-    still = RneaDerivatives(tree, q, v, no_velocity(tree))
+    still = RneaDerivatives(tree, q, v, no_velocity(tree), widest=widest())
     matrix = SymmetricMatrix(equations.size)
     right = [t - h for t, h in zip(tau, still.bias_efforts(), strict=True)]
     right += [-row.rate for loop in _loops(still, plan) for row in loop.rows]
@@ -175,7 +181,7 @@ def with_loops(
     tree: Tree, q: Vector, v: Vector, a: Vector, plan: Plan, multipliers: Vector
 ) -> tuple[RneaDerivatives, Mapping[str, Entries]]:
     """Derivatives of the residual with multipliers, and what changes of these forces and of J a + γ add to them."""
-    free, left, first = RneaDerivatives(tree, q, v, a), iter(multipliers), tree.nv
+    free, left, first = RneaDerivatives(tree, q, v, a, widest=widest()), iter(multipliers), tree.nv
     more: dict[str, dict[int, list[Scalar]]] = {name: {} for name in OF_STATE}
     wrenches: dict[int, Force] = {}
     for loop in _loops(free, plan):
@@ -191,7 +197,7 @@ def with_loops(
                     for lane, j in enumerate(group):
                         own[j] = own[j] + extract(x, lane)
         first += len(forces)
-    return RneaDerivatives(tree, q, v, a, wrenches), more
+    return RneaDerivatives(tree, q, v, a, wrenches, widest()), more
 
 
 def _loops(found: RneaDerivatives, plan: Plan) -> list[LoopDerivatives]:
@@ -254,7 +260,7 @@ def _inverse_sweeps(equations: Equations, given: Vectors) -> Traced:
 
 def _inverse_composites(equations: Equations, given: Vectors) -> Traced:
     """The same from composite bodies."""
-    columns = ResidualColumns(RneaDerivatives(equations.tree, given["q"], given["v"], given["a"]))
+    columns = ResidualColumns(RneaDerivatives(equations.tree, given["q"], given["v"], given["a"], widest=widest()))
     return Traced({}, (), [one for name in VARIABLES for one in columns.by(name, name)])
 
 
@@ -435,7 +441,7 @@ def moving_pairs(tree: Tree) -> int:
 
 
 def side_by_side(tree: Tree) -> list[list[int]]:
-    """Velocities in groups of consecutive ones, at most WIDEST each, such that those of a group move nearly the same.
+    """Velocities in groups of consecutive ones, at most `widest` each, such that those of a group move nearly the same.
 
     A body joins the group of its parent where it is the only child; short branches are taken in where they fit.
     """
@@ -460,7 +466,7 @@ def side_by_side(tree: Tree) -> list[list[int]]:
 
 def _follow(group: Sequence[int], more: Sequence[int]) -> bool:
     """True if a group can go on with these."""
-    return bool(group and more) and group[-1] + 1 == more[0] and len(group) + len(more) <= WIDEST
+    return bool(group and more) and group[-1] + 1 == more[0] and len(group) + len(more) <= widest()
 
 
 # --- of other quantities ----------------------------------------------------------------------------------------------

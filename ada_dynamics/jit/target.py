@@ -57,11 +57,7 @@ class Target:
 
     @staticmethod
     def host() -> Target:
-        """Target of this process: the host, or the more common processor that $ADA_TARGET names.
-
-        Raises:
-            InputError: there is no such name, or the host lacks its instructions.
-        """
+        """The host, or the more common processor that $ADA_TARGET names (InputError: the host lacks instructions)."""
         return _host()
 
     @staticmethod

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, strategies
 from random_trees import (
     BASES,
     KINDS,
@@ -46,11 +46,11 @@ from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Mat3, Vec3
 
 
-def by_composites(model: ada.Model, *, solved: bool) -> dict[str, Array]:
+def by_composites(model: ada.Model, *, solved: bool, widest: int = 8) -> dict[str, Array]:
     """∂r/∂q, ∂r/∂v and M, or the changes of the accelerations with q, v and τ."""
 
     def body(q, v, a):
-        found = RneaDerivatives(model.tree, q, v, a)
+        found = RneaDerivatives(model.tree, q, v, a, widest=widest)
         columns = ResidualColumns(found, factorise(found.mass_matrix) if solved else None)
         if not solved:
             return Traced({}, (), [one for name in VARIABLES for one in columns.by(name, name)])
@@ -73,9 +73,9 @@ def close(found: dict[str, Array], expected: dict[str, Array], tolerance: float)
 
 
 @settings(max_examples=25)
-@given(model=trees(8))
-def test_trees_of_all_joints(model: ada.Model) -> None:
-    close(by_composites(model, solved=False), by_sweeps(model), 1e-12)
+@given(model=trees(8), widest=strategies.sampled_from([4, 8]))
+def test_trees_of_all_joints(model: ada.Model, widest: int) -> None:
+    close(by_composites(model, solved=False, widest=widest), by_sweeps(model), 1e-12)
 
 
 @pytest.mark.parametrize(
