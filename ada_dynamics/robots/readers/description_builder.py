@@ -151,9 +151,13 @@ def read_reference(element: Element, robot: Description, sink: Sink) -> None:
 
 
 def read_plugin(element: Element, robot: Description, sink: Sink) -> None:
-    """Read a <plugin> for a mimic joint, or one that joins two links rigidly."""
+    """Read a <plugin> for a mimic joint, or one that joins two links rigidly; list other ones that join links."""
+    ends = [end.text for tag in ("parent", "child") if (end := element.first(tag)) is not None]
     if element.attributes.get("name", "").rpartition("::")[2] == "DetachableJoint":
         _read_detachable_joint(element, robot, sink)
+    elif len(ends) == 2 and set(ends) <= {link.name for link in robot.links}:  # such as libpegasus_gazebo_closed_loop
+        fix = "Write the loop as <gazebo><joint>, or in a file of loops."
+        _leave_out(robot, "loop-not-closed", element, "<plugin>", f"joins {ends[0]!r} and {ends[1]!r} unread.", fix)
     else:
         _read_mimic_plugin(element, robot, sink)
 

@@ -6,6 +6,7 @@ Document type declarations are refused, so entities are never expanded and no ot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NoReturn
 from xml.parsers import expat
@@ -105,7 +106,8 @@ def _checked(data: bytes | str, where: str) -> bytes:
     if not is_utf16 and not start.startswith(b"<"):
         shown = start[:24].decode("utf-8", "replace")
         raise _error(where, f"it is not XML: it starts with {shown!r} and not with '<'.")
-    return raw
+    # tinyxml2 (ROS, MuJoCo, Gazebo) accepts a declaration after white space
+    return re.sub(rb"\A(\s+)<\?xml[^>]*\?>", rb"\1", raw)
 
 
 def _with_plain_comments(raw: bytes) -> bytes:

@@ -485,6 +485,8 @@ LOST = {
     "decay": (urdf('<gazebo reference="b"><dampingFactor>0.2</dampingFactor></gazebo>'), "decay"),
     "plugin": (urdf(PLUGIN.replace(">k<", ">x<")), "unknown-joint"),
     "onshape": (urdf(CLOSING), "loop-not-closed"),
+    "loop plugin": (urdf("<gazebo><plugin><joint>x</joint><parent>b</parent><child>c</child></plugin></gazebo>"),
+                    "loop-not-closed"),
     "another model": (urdf(detachable(other="box")), "loop-not-closed"),
     "newer mjcf": ("<mujoco>\n<worldbody><body><joint newthing='1'/><geom size='1'/></body></worldbody></mujoco>",
                    "unknown-attribute"),

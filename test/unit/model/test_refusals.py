@@ -167,7 +167,13 @@ LATIN_1 = "<?xml version='1.0' encoding='iso-8859-1'?>"
 
 @pytest.mark.parametrize(
     ("encoding", "head", "name"),
-    [("utf-8", "", "リンク"), ("utf-8-sig", "", "リンク"), ("utf-16", "", "リンク"), ("latin-1", LATIN_1, "gelöst")],
+    [
+        ("utf-8", "", "リンク"),
+        ("utf-8", "\n <?xml version='1.0'?>", "リンク"),
+        ("utf-8-sig", "", "リンク"),
+        ("utf-16", "", "リンク"),
+        ("latin-1", LATIN_1, "gelöst"),
+    ],
 )
 def test_files_in_unicode_encodings_and_those_that_say_theirs_are_read(encoding, head, name, tmp_path):
     file = tmp_path / "robot.urdf"
