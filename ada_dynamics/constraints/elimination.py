@@ -180,7 +180,8 @@ def make_plans(analysis: ConstraintAnalysis) -> EliminationPlans:
     used = [nontrivial[c] for c in independent]
     candidates = _candidates(analysis, last, samples, lambda q: _equations(constraints, q, used))
     inertias = np.min([np.diag(M) for M in masses], axis=0)
-    determinant = samples.usual_determinant(np.concatenate([inertias, samples.typical]))
+    roots = np.sqrt(np.concatenate([inertias, samples.typical]))
+    determinant = float(np.median(np.abs(np.linalg.det(samples.systems / np.outer(roots, roots)))))
     is_redundant = analysis.is_redundant
     combined_plans, typical = _combined_plans(analysis, rows, masses, jacobians) if is_redundant else ({}, ())
     return EliminationPlans(

@@ -48,11 +48,6 @@ class Samples:
         """Smallest diagonal entry of J M⁻¹ Jᵀ by constraint over the samples."""
         return np.asarray(np.min(self.diagonals, axis=0))
 
-    def usual_determinant(self, scales: Array) -> float:
-        """Median absolute determinant of the systems, rows and columns divided by the roots of the scales."""
-        roots = np.sqrt(scales)
-        return float(np.median(np.abs(np.linalg.det(self.systems / np.outer(roots, roots)))))
-
 
 def late(nv: int, constraints: int) -> tuple[int, ...]:
     """All velocities, leaves first, then the multipliers: pivots vanish in singular configurations only."""

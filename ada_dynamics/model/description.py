@@ -119,11 +119,6 @@ class Description:
         actuated = None if self.actuated is None else [motor.name for motor in self.actuated]
         return Model(self.name, root, links, _with_mimics(ordered), g.tolist(), source, loops, actuated)
 
-    def free_mimics(self) -> None:
-        """Give mimic joints coordinates of their own."""
-        for joint in self.joints:
-            joint.mimic = None
-
 
 def value_problems(robot: Description) -> Iterator[Problem]:
     """Yield the first invalid value of each link, joint and loop."""

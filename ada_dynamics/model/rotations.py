@@ -164,13 +164,10 @@ def quaternion_exp(w: Array) -> Array:
     """Quaternion of the rotation vector w."""
     square = float(w @ w)
     if square < SMALL:
-        return np.concatenate([(0.5 - square / 48.0 + square**2 / 3840.0) * w, [_half_cosine(square)]])
+        cosine = 1.0 - square / 8.0 + square**2 / 384.0 - square**3 / 46080.0
+        return np.concatenate([(0.5 - square / 48.0 + square**2 / 3840.0) * w, [cosine]])
     angle = np.sqrt(square)
     return np.concatenate([np.sin(0.5 * angle) / angle * w, [np.cos(0.5 * angle)]])
-
-
-def _half_cosine(square: float) -> float:
-    return 1.0 - square / 8.0 + square**2 / 384.0 - square**3 / 46080.0
 
 
 def quaternion_log(p: Array) -> Array:

@@ -209,7 +209,9 @@ def merge(
     between = probe.build().joints[name]
     ours.links |= theirs.links
     ours.joints |= {name: between, **theirs.joints}
-    ours.loops |= {loop.name: _held_by(loop, theirs.root) for loop in theirs.loops.values()}
+    for loop in theirs.loops.values():
+        parent, child = (theirs.root if end == WORLD_LINK else end for end in (loop.parent, loop.child))
+        ours.loops[loop.name] = replace(loop, parent=parent, child=child)
     ours.actuated = [*(ours.actuated or []), *([name] if between.nv else []), *(theirs.actuated or [])]
     return ours.build()
 
@@ -237,11 +239,3 @@ def _refuse_common_names(ours: Parts, theirs: Parts, between: str) -> None:
                 f"both models have a {what} named {', '.join(map(repr, common[:8]))}; give a prefix, such as "
                 f"prefix='{theirs.name}_'."
             )
-
-
-def _held_by(loop: LoopJoint, root: str) -> LoopJoint:
-    return replace(
-        loop,
-        parent=root if loop.parent == WORLD_LINK else loop.parent,
-        child=root if loop.child == WORLD_LINK else loop.child,
-    )

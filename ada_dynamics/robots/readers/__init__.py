@@ -49,7 +49,8 @@ def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: Loop
         add_loops(robot, loops)
     note_open_frames(robot)
     if mimic == "free":
-        robot.free_mimics()
+        for joint in robot.joints:
+            joint.mimic = None
     for problem in rigid_loops(robot):
         raise problem.error(robot.file)
     return robot
