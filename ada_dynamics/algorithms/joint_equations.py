@@ -94,7 +94,7 @@ class TreeJointEquations:
         self.ends = (body.index,) if body.parent == WORLD else (body.index, body.parent)
 
     def columns(self, operator: Callable[[int], Operator | None]) -> list[Motion]:
-        """V."""
+        """V of a handle, given by the operators Φ between it and the links (None: 0)."""
         child, parent = operator(self.body.index), self._parent(operator)
         result = [NO_MOTION] * len(self.basis)
         if child is not None:
@@ -177,7 +177,7 @@ class LoopJointEquations:
         self.bias = [row.rate for row in rows]
 
     def columns(self, operator: Callable[[int], Operator | None]) -> list[Motion]:
-        """V."""
+        """V of a handle, given by the operators Φ between it and the links (None: 0)."""
         result = [NO_MOTION] * len(self.rows)
         for end in self.ends:
             own = operator(end)
