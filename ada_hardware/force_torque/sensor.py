@@ -181,8 +181,10 @@ class ForceSensor:
             newest = self._newest
             return newest if newest is not None and newest.number > number else None
 
-        if self._is_stepped:
-            self._step_until(lambda: found() is not None, timeout)
+        if self._is_stepped:  # without a thread
+            deadline = self._clock.now() + timeout
+            while self._is_open and found() is None and self._clock.now() <= deadline:
+                self._step(self._ending)
             return found()
         with self._new_reading:
             return self._new_reading.wait_for(found, timeout)
@@ -375,12 +377,6 @@ class ForceSensor:
         if not self._is_open or self._state is SensorState.LOST:
             text = f"{self.name}: {self._reason or _NOT_OPEN}; open it first."
             raise Refused(text, field="state", value=self._state.value)
-
-    def _step_until(self, is_done: Callable[[], bool], timeout: float) -> None:
-        """Without a thread: read samples until a condition is true or the clock has passed the timeout [s]."""
-        deadline = self._clock.now() + timeout
-        while self._is_open and not is_done() and self._clock.now() <= deadline:
-            self._step(self._ending)
 
     # --- the thread: all following methods belong to it -----------------------------------------------------------
     def _run(self, ending: threading.Event) -> None:

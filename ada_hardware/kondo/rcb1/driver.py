@@ -231,7 +231,9 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return angles
 
     def _exchange(self, angles: Array) -> bool:
-        speed = self._speed(angles)
+        step = 0.0 if self._target is None else float(np.max(np.abs(angles - self._target))) + 1.0  # rounding error
+        levels = [i for i, per_degree in enumerate(SECONDS_PER_DEGREE) if per_degree * step <= self.period]
+        speed = max(levels, default=0)  # the slowest one that reaches the angles within one period
         self._target = angles.copy() if self._target is None else self._target.copy()
         is_fresh = True
         for board in self._boards:
@@ -243,12 +245,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             # one timeout per silent board is enough
             is_fresh = is_answered and self._read_board(board) and is_fresh
         return is_fresh
-
-    def _speed(self, angles: Array) -> int:
-        """Return the slowest speed that reaches the angles within one period."""
-        step = 0.0 if self._target is None else float(np.max(np.abs(angles - self._target))) + 1.0  # rounding error
-        levels = [i for i, per_degree in enumerate(SECONDS_PER_DEGREE) if per_degree * step <= self.period]
-        return max(levels, default=0)
 
     def _send(self, board: _BoardState, angles: Array, *, retries: int = RETRIES) -> None:
         """Command the servos of a board at the slowest speed."""
