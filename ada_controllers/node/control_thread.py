@@ -139,7 +139,7 @@ class ControlThread:
         self.control = ControlLoop(controller, loop_settings)
         self.following = Following(self.control)
         timeout = loop_settings.state_timeout
-        self.inputs = StateInputs(node, controller.model, settings, timeout, self.control.refuse, clock)
+        self.inputs = StateInputs(node, controller.model, settings, timeout, clock)
         self._clock, self._layouts = node.get_clock(), JointStateLayouts()
         self._node, self._commands = node, node.create_publisher(JointState, "joint_commands", qos.COMMANDS)
         self._out = Outputs(node, controller, settings)

@@ -6,6 +6,7 @@ The control thread polls the latest joint_states, or the exact state of a simula
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,7 @@ from ada_robot.ros.robot_settings import AUTO
 
 _NEWEST = qos.streams(1)
 _NS = 1e-9  # [s]
+_UNREAD = State(np.zeros(0), np.zeros(0))
 
 
 class StateInputs:
@@ -48,7 +50,6 @@ class StateInputs:
         model: Model,
         settings: ControllerSettings,
         wrench_timeout: float,
-        refuse: Callable[[str, str], None],
         clock: Clock,
     ) -> None:
         """Subscribe.
@@ -58,11 +59,10 @@ class StateInputs:
             model: robot model.
             settings: settings of the node.
             wrench_timeout: age above which a measured wrench is ignored [s].
-            refuse: called with reason and message of a refusal.
             clock: clock of the age of wrenches.
         """
         self._steady = clock
-        self._model, self._refuse, self._clock = model, refuse, node.get_clock()
+        self._model, self._clock = model, node.get_clock()
         self.wrench_timeout = wrench_timeout
         is_complete = all(model.joints[name].nq == 1 for name in model.joint_names)
         is_closed = bool(model.loops) and model.floating_joint is None and not node.count_publishers(STATE)
@@ -86,27 +86,28 @@ class StateInputs:
         self._wrenches.close()
 
     def fetch(self) -> ReceivedState | None:
-        """Return the latest state received since the last call, or None."""
+        """Return the latest state received since the last call, or None; an unreadable one has a `problem`."""
         messages = self._inbox.fetch()
         if not messages:
             return None
+        if self.source == JOINT_STATES:
+            return self._from_joint_states(messages[-1])
         try:
-            if self.source == JOINT_STATES:
-                return self._from_joint_states(messages[-1])
             return self._from_state(messages[-1])
-        except AdaError as problem:
-            self._refuse("not whole", f"{self.topic}: {problem}")
-            return None
+        except InputError as problem:
+            return ReceivedState(_UNREAD, math.nan, problem=f"{self.topic}: {problem}")
 
     def _from_joint_states(self, message: Any) -> ReceivedState:
-        q, v, effort = self._joints.read(message)
         stamp, now = message.header.stamp, int(self._clock.now().nanoseconds)
         measured = stamp.sec * 1_000_000_000 + stamp.nanosec or now  # zero: no stamp
         if self._epoch is None:
             self._epoch = measured
-        return ReceivedState(
-            State(q, v, self._newest_wrench()), (measured - self._epoch) * _NS, (now - measured) * _NS, effort
-        )
+        times = (measured - self._epoch) * _NS, (now - measured) * _NS
+        try:
+            q, v, effort = self._joints.read(message)
+        except AdaError as problem:
+            return ReceivedState(_UNREAD, *times, problem=f"{self.topic}: {problem}")
+        return ReceivedState(State(q, v, self._newest_wrench()), *times, effort)
 
     def _from_state(self, message: Any) -> ReceivedState:
         model, dimensions = self._model, message.layout.dim

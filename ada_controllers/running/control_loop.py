@@ -422,7 +422,7 @@ class ControlLoop:
         return by_states if chosen == STATES or (chosen == AUTO and self.is_simulated) else passed
 
     def _run(self, measured: ReceivedState) -> Command:
-        controller, (state, stamp, _, _) = self.controller, measured
+        controller, (state, stamp, *_) = self.controller, measured
         if self._restart_reason:
             self._restart(measured)
         reference = self._offered

@@ -30,12 +30,14 @@ class ReceivedState(NamedTuple):
         stamp: time of the measurement on the publisher's clock [s], used by the controller.
         age: age at reception on that clock [s]; negative if the publisher's clock is ahead.
         effort: motor efforts, (nv,) [N m, N]; NaN if unknown.
+        problem: reason why the message could not be read; "" if it was.
     """
 
     state: State
     stamp: float
     age: float = 0.0
     effort: Array | None = None
+    problem: str = ""
 
 
 class StateKind(Enum):
@@ -80,7 +82,9 @@ class StateFilter:
             jump: maximum change of a position that is not explained by its velocity [rad, m]; 0 for any.
             gap: maximum time between two states, by their stamps [s]; 0 for any.
         """
-        state, stamp, age, _ = measured
+        state, stamp, age, _, problem = measured
+        if problem:
+            return self._refuse("not whole", problem)
         if not math.isfinite(stamp):
             return self._refuse("not finite", f"the stamp of the state is {stamp}; it must be finite.")
         if age < -timeout:
@@ -96,8 +100,8 @@ class StateFilter:
             )
         try:
             controller.check_state(state)
-        except StateRefused as problem:
-            return self._refuse("not possible", str(problem))
+        except StateRefused as refused:
+            return self._refuse("not possible", str(refused))
         before = self.latest
         kind = StateKind.NEW
         if before is not None and stamp == before.stamp:

@@ -168,9 +168,9 @@ def test_a_simulation_may_stand_still_but_its_own_time_without_a_good_state_coun
     loop, robot = running(state_timeout=0.05, timeout_clock=clock)
     loop.is_simulated = is_simulated
     assert robot.silence(3.0) == [] and robot.send() is not None
-    bad, commands = [math.nan, *BENT[1:]], []
+    commands = []
     while loop.is_active:
-        commands.append(robot.send(bad))
+        commands.append(robot.send(problem="the loops cannot be closed"))
     assert len(commands) == pytest.approx(0.05 / DT, abs=2) and commands[-1] is not None
 
 
@@ -180,6 +180,7 @@ def test_a_simulation_may_stand_still_but_its_own_time_without_a_good_state_coun
         ({"q": [math.nan, *BENT[1:]]}, "not possible"),
         ({"v": [*REST[1:], math.inf]}, "not possible"),
         ({"q": BENT[:6]}, "not possible"),
+        ({"problem": "a joint is missing"}, "not whole"),
         ({"age": 0.3}, "late"),
         ({"age": -0.3}, "from the future"),
         ({"later": -0.05}, "backward in time"),
