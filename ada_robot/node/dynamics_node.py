@@ -77,7 +77,7 @@ class DynamicsNode(DescribedNode[DynamicsSettings]):
                 f"parameter publish_rate is {settings.publish_rate:g}; it must not exceed physics_rate, "
                 f"{settings.physics_rate:g} Hz."
             )
-        refuse_unknown_overrides(self, later=(f"{SERVO}.",))
+        refuse_unknown_overrides(self, later=(f"{SERVO}.", ACTING_GRAVITY))
         self._find_robot()
 
     # --- the robot ----------------------------------------------------------------------------------------------
@@ -86,9 +86,10 @@ class DynamicsNode(DescribedNode[DynamicsSettings]):
         model = self._model = load_robot(settings, described)
         gains = {name: Parameters(self, ServoGains, prefix=f"{SERVO}.{name}").value for name in motor_joints(model)}
         own = {name: (gain.stiffness, gain.damping) for name, gain in gains.items() if gain != ServoGains()}
-        refuse_unknown_overrides(self)
         about = ParameterDescriptor(description="gravity vector that acts, in the world [m/s^2]", read_only=True)
-        self.declare_parameter(ACTING_GRAVITY, list(model.gravity), about)
+        if list(self.declare_parameter(ACTING_GRAVITY, list(model.gravity), about).value) != list(model.gravity):
+            raise InputError(f"parameter {ACTING_GRAVITY} can only be read; set the parameter gravity.")
+        refuse_unknown_overrides(self)
         scene = scene_of(model, settings)
         # separate kinematics, because the plant belongs to the physics thread
         poses = Dynamics(frictionless(model), q0=scene.q if model.loops else None)

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.ros
 HARDWARE = (
     ({}, "no device: set the parameter device to one of pa10, khr1"),
     ({**ONE, "urll": "x"}, "Did you mean 'url'"),
-    ({**ONE, "pa10__driver__variant": "8c"}, r"pa10\.driver\.variant is '8c'; it must be one of"),
     ({**ONE, "pa10__safty__velocity_scale": 0.5}, r"pa10\.safty"),
     ({**ONE, "pa10__safety__host_timeout": 0.05}, "host_timeout is 0.05 s, shorter than command_timeout"),
     ({**ONE, "pa10__topic": "force"}, r"parameter pa10\.topic applies to a sensor"),
