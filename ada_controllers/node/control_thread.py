@@ -263,7 +263,8 @@ def control_status(thread: ControlThread) -> Status:
     if thread.loop.failure is not None:
         return Status(Level.ERROR, f"the control thread has ended: {thread.loop.failure}", values)
     if latest is None:
-        return Status(Level.WARN, f"not active: no state received on {inputs.topic} yet", values)
+        why = f": {control.last_refusal}" if control.last_refusal else ""
+        return Status(Level.WARN, f"not active: no valid state on {inputs.topic} yet{why}", values)
     if not control.is_active:
         asked = control.reason in ("asked for", "not activated yet")
         return Status(Level.OK if asked else Level.ERROR, f"not active: {control.reason}", values)
