@@ -77,14 +77,14 @@ def gauss_newton(
                 break
             polish -= 1
         J = constraints.jacobian(q)[:, moved] * weights[:, None]
-        better = _better(constraints, q, g, J, moved, error, cut)
+        better = _damped_step(constraints, q, g, J, moved, error, cut)
         if better is None:
             break
         q, g = better
     return ClosureResult(q, float(np.max(np.abs(g), initial=0.0)))
 
 
-def _better(
+def _damped_step(
     constraints: ConstraintSet,
     q: Array,
     g: Array,

@@ -114,7 +114,7 @@ class CoordinateSets:
         parts = [np.linalg.svd(N[list(chosen)], compute_uv=False) for N in self.samples]
         rank = max((int(np.sum(s > RANK)) for s in parts), default=0)  # in general configurations
         if rank < self.mobility:
-            motion = least_seen(self.samples[0], chosen)
+            motion = undetermined_motion(self.samples[0], chosen)
             surplus = f", and {len(chosen) - rank} too many, following from the others" if len(chosen) > rank else ""
             raise InputError(
                 f"{self._count(chosen, what)}: {self.mobility - rank} missing of {self.mobility}{surplus}. With them "
@@ -145,12 +145,12 @@ class CoordinateSets:
                 field=field,
             )
         if least_share(found.basis(), chosen) < SINGULAR:
+            moving = self._names(undetermined_motion(found.basis(), chosen))
             raise SingularConfigurationError(
                 f"{where}model {self.model.name!r} is in a configuration in which the velocities of "
-                f"{self._labels(chosen)} do not determine its motion: with them at rest, "
-                f"{self._names(least_seen(found.basis(), chosen))} can still move. Use a configuration nearby, or "
-                "other coordinates=[names of joints].",
-                joint=self._names(least_seen(found.basis(), chosen)),
+                f"{self._labels(chosen)} do not determine its motion: with them at rest, {moving} can still move. Use "
+                "a configuration nearby, or other coordinates=[names of joints].",
+                joint=moving,
                 field=field,
             )
 
@@ -275,7 +275,7 @@ def least_share(basis: Array, chosen: Sequence[int]) -> Array:
     return np.asarray(s[..., m - 1] if s.shape[-1] >= m else np.zeros(s.shape[:-1]), dtype=np.float64)
 
 
-def least_seen(basis: Array, chosen: Sequence[int]) -> Array:
+def undetermined_motion(basis: Array, chosen: Sequence[int]) -> Array:
     """Motion in which the chosen velocities are smallest."""
     return np.asarray(basis @ np.linalg.svd(basis[list(chosen)])[2][-1], dtype=np.float64)
 
@@ -310,7 +310,7 @@ def pivots_of(samples: Sequence[Array], chosen: Sequence[int]) -> tuple[list[tup
     pivots: list[tuple[int, int]] = []
     typical: list[float] = []
     while rows:
-        i, k = _best(left, entries, rows, columns)
+        i, k = _next_pivot(left, entries, rows, columns)
         pivots.append((i, k))
         typical.append(float(np.min(np.abs(left[:, i, k]))))
         rows.remove(i)
@@ -323,7 +323,7 @@ def pivots_of(samples: Sequence[Array], chosen: Sequence[int]) -> tuple[list[tup
     return pivots, typical
 
 
-def _best(left: Array, entries: NDArray[np.bool_], rows: list[int], columns: list[int]) -> tuple[int, int]:
+def _next_pivot(left: Array, entries: NDArray[np.bool_], rows: list[int], columns: list[int]) -> tuple[int, int]:
     """The pivot with the fewest new terms among those that are large enough in every sample."""
     block = np.ix_(rows, columns)
     sizes = np.min(np.abs(left[:, rows][:, :, columns]), axis=0)

@@ -89,39 +89,39 @@ def solve(
     if not all(np.isfinite(part).all() for part in system):  # a diverged motion
         return SvdSolution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
     try:
-        at = _resisted(system)
+        at = _checked_whitened(system)
     except np.linalg.LinAlgError:
         system = stiffened(system)
         try:
-            at = _resisted(system)
+            at = _checked_whitened(system)
         except np.linalg.LinAlgError:
-            return _unresisted(system, rank)
+            return _undetermined(system, rank)
     sigma = float(at.sigma(rank))
     if not sigma < SINGULAR:
-        a, x = at.held(system, rank)
+        a, x = at.truncated_solution(system, rank)
         return SvdSolution(a, -x, sigma, False, False, np.zeros((0, len(system.J))))
     is_still = float(np.max(np.abs(v), initial=0.0)) < AT_REST
     state_error = max(float(np.finfo(float).eps), violation)
     least = min(SINGULAR, np.sqrt(state_error / STILL_ERROR)) if is_still else SINGULAR
     kept = int(np.sum(at.s[:rank] > least * at.s[0]))
     if kept == rank or is_still:
-        a, x = at.held(system, kept)
+        a, x = at.truncated_solution(system, kept)
     else:
         a, x = _with_third_derivative(system, at, rank, kept, rates())
-    weak = _left_out(at, int(np.sum(at.s > SINGULAR * at.s[0])))
+    weak = _remaining_combinations(at, int(np.sum(at.s > SINGULAR * at.s[0])))
     error = state_error / sigma**2 if kept == rank else sigma
     return SvdSolution(a, -x, sigma, True, is_still and kept < rank, weak, rank - kept, error)
 
 
-def _left_out(at: Whitened, kept: int) -> Array:
+def _remaining_combinations(at: Whitened, kept: int) -> Array:
     """Orthonormal basis of the constraint combinations outside the `kept` largest singular values, one row each."""
     return np.asarray(np.linalg.svd(at.Vt[:kept], full_matrices=True)[2][kept:], dtype=np.float64)
 
 
-def suspects(systems: LoopSystem, rank: int) -> NDArray[np.intp]:
+def possibly_singular(systems: LoopSystem, rank: int) -> NDArray[np.intp]:
     """Indices of the states of a batch that may be singular and need `solve`."""
     try:
-        sigma = _resisted(systems).sigma(rank)
+        sigma = _checked_whitened(systems).sigma(rank)
     except np.linalg.LinAlgError:
         return np.arange(len(systems.M))
     return np.flatnonzero(~(sigma >= SINGULAR))
@@ -141,7 +141,7 @@ class Whitened(NamedTuple):
         """Ratio of the singular value number `rank` to the largest one."""
         return np.asarray(self.s[..., rank - 1] / self.s[..., 0] if rank else np.ones(self.s.shape[:-1]))
 
-    def held(self, system: LoopSystem, rank: int) -> tuple[Array, Array]:
+    def truncated_solution(self, system: LoopSystem, rank: int) -> tuple[Array, Array]:
         """Accelerations and least-norm multipliers x, truncated at `rank` singular values."""
         U, s, Vt = self.U[..., :rank], self.s[..., :rank], self.Vt[..., :rank, :]
         along = np.einsum("...nk,...n->...k", U, self.y) / s + np.einsum("...kc,...c->...k", Vt, system.rate) / s**2
@@ -163,7 +163,7 @@ def _with_third_derivative(system: LoopSystem, at: Whitened, rank: int, kept: in
     """Accelerations and multipliers, with derivatives of `rank - kept` lost constraints as more equations."""
     U, s, Vt = at.U[:, :kept], at.s[:kept], at.Vt[:kept]
     held = U @ (-(Vt @ system.rate) / s)
-    rows, lost = np.linalg.solve(at.L, (rates.J + rates.rate_by_v).T), _left_out(at, kept)
+    rows, lost = np.linalg.solve(at.L, (rates.J + rates.rate_by_v).T), _remaining_combinations(at, kept)
     V = rows @ lost.T
     right = -lost @ rates.rate_by_q - V.T @ held
     # those of redundant constraints are zero up to rounding
@@ -189,7 +189,7 @@ def stiffened(system: LoopSystem) -> LoopSystem:
     return system._replace(M=system.M + weighted @ J, r=system.r - _times(weighted, system.rate))
 
 
-def _resisted(system: LoopSystem) -> Whitened:
+def _checked_whitened(system: LoopSystem) -> Whitened:
     """`whitened`; a LinAlgError if a pivot of M = L Lᵀ is rounding, so that no inertia resists some motion."""
     at = whitened(system)
     pivots, inertias = (np.diagonal(matrix, axis1=-2, axis2=-1) for matrix in (at.L, system.M))
@@ -198,7 +198,7 @@ def _resisted(system: LoopSystem) -> Whitened:
     return at
 
 
-def _unresisted(system: LoopSystem, rank: int) -> SvdSolution:
+def _undetermined(system: LoopSystem, rank: int) -> SvdSolution:
     """NaN, for a mechanism in which no inertia resists an admissible motion."""
     s = np.linalg.svd(system.J, compute_uv=False)
     sigma, conditions = float(s[rank - 1] / s[0]) if rank else 1.0, len(system.J)
@@ -286,13 +286,13 @@ def metric(M: Array, J: Array, rank: int) -> Whitened:
     Raises:
         LinAlgError: no inertia resists an admissible motion.
     """
-    at = _resisted(stiffened(LoopSystem(M, np.zeros(M.shape[:-1]), J, np.zeros(J.shape[:-1]))))
+    at = _checked_whitened(stiffened(LoopSystem(M, np.zeros(M.shape[:-1]), J, np.zeros(J.shape[:-1]))))
     # if the constraints are violated, dependent ones have small singular values
     kept = (at.s > CUT * np.max(at.s, axis=-1, initial=0.0, keepdims=True)) & (np.arange(at.s.shape[-1]) < rank)
     return at._replace(U=at.U * kept[..., None, :], s=np.where(kept, at.s, np.inf))
 
 
-def allowed(at: Whitened, v: Array) -> Array:
+def admissible_velocity(at: Whitened, v: Array) -> Array:
     """Admissible part of a velocity: v - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁺ J v."""
     L_turned = at.L.swapaxes(-1, -2)
     y = _times(L_turned, v)

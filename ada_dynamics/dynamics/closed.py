@@ -275,11 +275,11 @@ class ClosedDynamics:
             state: q, v, τ and the wrenches on all bodies, if there are any; one state or a batch.
         """
         is_batch = state[0].ndim == 2
-        for order, tier in (self._orders.get(name) or self._found_orders(name)).items():
+        for order, tier in (self._orders.get(name) or self._elimination_orders(name)).items():
             kernel = self.kernel(order, len(state) > 3, multipliers=True)
             found, status = kernel.batch_status(*state) if is_batch else kernel.single_status(*state)
             if not status:
-                return ConstraintSolution(*self._of_all(order, found), tier, {})
+                return ConstraintSolution(*self._with_unused_multipliers(order, found), tier, {})
             if is_batch:
                 break
         if is_batch:
@@ -291,10 +291,10 @@ class ClosedDynamics:
         """`solve` for a batch, some of whose states stop a solver."""
         a, multipliers = np.empty_like(state[1]), np.zeros((len(state[1]), len(self.plans.nontrivial)))
         left, decompositions = np.arange(len(a)), {}
-        for order, tier in self._found_orders(name).items():
+        for order, tier in self._elimination_orders(name).items():
             make = lambda order=order: self.quantity(order, len(state) > 3, multipliers=True)  # noqa: E731
             results, is_solved = self._with_margin(f"closed {order} {len(state) > 3}", make, [x[left] for x in state])
-            a[left], multipliers[left] = self._of_all(order, results)
+            a[left], multipliers[left] = self._with_unused_multipliers(order, results)
             left = left[~is_solved]
             if not left.size:
                 return ConstraintSolution(a, multipliers, tier, {})
@@ -331,7 +331,7 @@ class ClosedDynamics:
         """Tier of the rank-revealing solver, which in regular configurations counts as robust."""
         return RANK_REVEALING if self.plans.is_dense_only or any(at.is_singular for at in found) else ROBUST
 
-    def _of_all(self, order: str, found: Any) -> tuple[Array, Array]:
+    def _with_unused_multipliers(self, order: str, found: Any) -> tuple[Array, Array]:
         """Accelerations and multipliers of all non-trivial constraints (unused ones are 0) from a kernel's results."""
         a, *held = found if isinstance(found, (tuple, list)) else (found,)
         if held and (order == ALL or not self.analysis.is_redundant):
@@ -341,7 +341,7 @@ class ClosedDynamics:
             whole[..., list(self.plans.independent)] = held[0]
         return a, whole
 
-    def _found_orders(self, name: str) -> dict[str, str]:
+    def _elimination_orders(self, name: str) -> dict[str, str]:
         """Elimination orders as they are tried, beginning with `name`, and their tiers."""
         if self.plans.is_dense_only:
             return {}
@@ -469,7 +469,7 @@ class ClosedDynamics:
             if not len(off):
                 break
             q[off] = self.model.integrate(q[off], singular.correction(self._metric(q[off]), gap))
-        return q, singular.allowed(self._metric(q), v)
+        return q, singular.admissible_velocity(self._metric(q), v)
 
     def _metric(self, q: Array) -> singular.Whitened:
         rest = np.zeros((len(q), self.model.nv))
@@ -491,7 +491,7 @@ class ClosedDynamics:
         for first in range(0, len(poses), AT_ONCE):
             some = slice(first, first + AT_ONCE)
             rest = np.zeros_like(speeds[some])
-            for i in first + singular.suspects(self.system(poses[some], rest, rest), self.analysis.rank):
+            for i in first + singular.possibly_singular(self.system(poses[some], rest, rest), self.analysis.rank):
                 _, solution = self._solution(poses[i], speeds[i])
                 if solution.is_singular:
                     self._warn(solution, poses[i], OF_STATE)

@@ -36,17 +36,17 @@ def rescue(closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch:
         SingularConfigurationError: a state is singular; the message gives its index and the loops.
     """
     if not is_batch:
-        return _of_state(closed, name, *map(np.ascontiguousarray, inputs))
+        return _at_state(closed, name, *map(np.ascontiguousarray, inputs))
     found = []
     for i, state in enumerate(zip(*inputs, strict=True)):
         try:
-            found.append(_of_state(closed, name, *map(np.ascontiguousarray, state)))
+            found.append(_at_state(closed, name, *map(np.ascontiguousarray, state)))
         except SingularConfigurationError as problem:
             raise SingularConfigurationError(f"state {i}: {problem}", loop=problem.loop, field=f"q[{i}]") from None
     return tuple(map(np.array, zip(*found, strict=True))) if isinstance(found[0], tuple) else np.array(found)
 
 
-def _of_state(closed: ClosedDynamics, name: str, *state: Array) -> Any:
+def _at_state(closed: ClosedDynamics, name: str, *state: Array) -> Any:
     """A quantity of the equations by the fast order or by the robust one, or on numbers where neither serves."""
     for candidate in () if closed.plans.is_dense_only else (SPARSE, LATE):
         tag = name if candidate == SPARSE else f"{name} {candidate}"
@@ -54,7 +54,7 @@ def _of_state(closed: ClosedDynamics, name: str, *state: Array) -> Any:
         found, status = closed.kernels.get(tag, make).single_status(*state)
         if not status:
             return found
-    return _on_numbers(closed, name, *state)
+    return _by_singular_values(closed, name, *state)
 
 
 def _matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
@@ -86,7 +86,7 @@ def _matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> tuple[A
     return tuple(np.split(da, 3, axis=1))
 
 
-def _on_numbers(closed: ClosedDynamics, name: str, q: Array, v: Array, tau: Array, *more: Array) -> Any:
+def _by_singular_values(closed: ClosedDynamics, name: str, q: Array, v: Array, tau: Array, *more: Array) -> Any:
     """A quantity of derivatives by their matrices; second derivatives are refused."""
     matrices = _matrices(closed, q, v, tau)
     if name == "forward_hvp":

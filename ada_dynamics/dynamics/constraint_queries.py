@@ -226,7 +226,7 @@ class ConstraintQueries(QueryGroup):
         """Function that computes T: by its kernel, or by singular values for states that the kernel rejects."""
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> Array:
-            return _in_parts(inputs, is_batch, lambda first, q: self._along(q, chosen, first)[:1])[0]
+            return _in_parts(inputs, is_batch, lambda first, q: self._by_singular_values(q, chosen, first)[:1])[0]
 
         of_position = self._map_quantity(chosen)
         if of_position is None:
@@ -237,7 +237,7 @@ class ConstraintQueries(QueryGroup):
         """Function that computes T, its rate and the nearness, in the same way."""
 
         def compute(first: int, q: Array, v: Array) -> tuple[Array, ...]:
-            T, J, found = self._along(q, chosen, first)
+            T, J, found = self._by_singular_values(q, chosen, first)
             rate = np.zeros_like(T)
             if self._closed is not None:
                 J_rate = self._in_units(self._closed, "constraint_rates", q, v)
@@ -256,7 +256,7 @@ class ConstraintQueries(QueryGroup):
         return self._dynamics._quantity_call(name, make, ("q", "v"), rescue)
 
     # --- by singular values -----------------------------------------------------------------------------------------
-    def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> tuple[Array, Array, NullSpace]:
+    def _by_singular_values(self, q: Array, chosen: tuple[int, ...], first: int) -> tuple[Array, Array, NullSpace]:
         """T, J and its null space by singular values; SingularConfigurationError for the first singular state."""
         J = self._jacobian(q)
         found = null_space(J, self.mobility)

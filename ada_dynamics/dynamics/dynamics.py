@@ -272,7 +272,7 @@ class Dynamics(ForwardInverseDerivatives):
             choice("frame", frame, FRAMES)
             call = self._of_link("jacobian", name, link, frame)
         J: Array = call(q)
-        return J if coordinates == TREE else J @ _of_each(self.constraints.tangent_map(q, coordinates), link)
+        return J if coordinates == TREE else J @ _with_link_axis(self.constraints.tangent_map(q, coordinates), link)
 
     def jacobian_rate(
         self,
@@ -289,7 +289,7 @@ class Dynamics(ForwardInverseDerivatives):
         rate = self._compute(f"jacobian_rate {frame} {link}", make, q=q, v=v)
         if coordinates == TREE:
             return rate
-        T, T_rate = (_of_each(x, link) for x in self.constraints.tangent_map_rate(q, v, coordinates))
+        T, T_rate = (_with_link_axis(x, link) for x in self.constraints.tangent_map_rate(q, v, coordinates))
         return rate @ T + self.jacobian(link, q, frame) @ T_rate
 
     # --- whole body ---------------------------------------------------------------------------------------------
@@ -384,24 +384,24 @@ class Dynamics(ForwardInverseDerivatives):
         self._look_once("inverse", *inputs[:2])
         external = "wrenches" in arrays
 
-        def by_numbers(inputs: Sequence[Array]) -> Array:
+        def by_singular_values(inputs: Sequence[Array]) -> Array:
             q, v, a, *_ = inputs
             wanted = self._run(self._kernels.inverse(external), dict(zip(arrays, inputs, strict=True)))
             return closed.efforts(q, v, wanted, a)
 
         kernel = closed.inverse_kernel(external)
         if kernel is None:
-            return by_numbers(inputs)
+            return by_singular_values(inputs)
         self._connect("inverse", kernel, arrays)
         result, status = run(kernel, *inputs)
         if not status:
             return np.asarray(result, dtype=np.float64)
         self._check_state(arrays)
         if not is_batch:
-            return by_numbers(inputs)
+            return by_singular_values(inputs)
         tau, refused = closed.inverse_rows(inputs)
         if len(refused):
-            tau[refused] = by_numbers([x[refused] for x in inputs])
+            tau[refused] = by_singular_values([x[refused] for x in inputs])
         return tau
 
     def _run_generic(self, name: str, arrays: Mapping[str, Array]) -> Array:
@@ -443,7 +443,7 @@ def kernel_of(dynamics: Dynamics, name: str) -> Kernel | GenericKernel:
     return (kernels.forward if name == "forward" else kernels.inverse)(False)
 
 
-def _of_each(T: Array, links: str | Sequence[str]) -> Array:
+def _with_link_axis(T: Array, links: str | Sequence[str]) -> Array:
     """Add an axis to matrices, (m, n) or (N, m, n), for products with the Jacobians of several links."""
     return T if isinstance(links, str) else T[..., None, :, :]
 

@@ -76,7 +76,7 @@ def _adapted(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...]) -> str
 
 
 def _is_positional(code: PythonCode, count: int) -> str:
-    return code.both(code.is_equal("i64", "%nargs", count), code.is_equal("ptr", "%kwnames", "null"))
+    return code.all_of(code.is_equal("i64", "%nargs", count), code.is_equal("ptr", "%kwnames", "null"))
 
 
 def _with_general(code: PythonCode) -> PythonCode:
@@ -128,7 +128,7 @@ class _CallPath:
         rank = code.is_equal("i32", code.field(argument, "ndim", "i32"), 1 + self.is_batch)
         double = code.is_equal("ptr", code.field(argument, "dtype"), code.context("double_type"))
         flat = code.has_flags(argument, CONTIGUOUS | ALIGNED)
-        code.fork(code.both(rank, double, flat), f"{kind}_measure{i}", otherwise)
+        code.fork(code.all_of(rank, double, flat), f"{kind}_measure{i}", otherwise)
         code.label(f"{kind}_measure{i}")
         data = code.field(argument, "data")
         code.fork(self.has_shape(code.field(argument, "dims"), size), f"{kind}{i + 1}", otherwise)
@@ -153,7 +153,7 @@ class _CallPath:
         else:
             self.count = rows
             enough = code.emit(f"icmp sge i64 {rows}, 1")
-        return code.both(enough, code.is_equal("i64", columns, size))
+        return code.all_of(enough, code.is_equal("i64", columns, size))
 
     def entry(self, name: str, kind: str = "ptr") -> str:
         """Load a field of the kernel's `KernelAddresses`."""
@@ -171,17 +171,17 @@ class _CallPath:
         for i, shape in enumerate(self.shapes):
             array = self.result(i, shape)
             with code.leaving_if(code.is_equal("ptr", array, "null")):
-                self.drop(outputs)
+                self.release(outputs)
                 code.do("ret ptr null")
             outputs.append(array)
         places = [code.field(array, "data") for array in outputs]
-        status = self.called(kernel, ", ".join(f"ptr {pointer}" for pointer in (*data, *places)), few)
+        status = self.call_kernel(kernel, ", ".join(f"ptr {pointer}" for pointer in (*data, *places)), few)
         with code.leaving_if(code.emit(f"icmp ne i32 {status}, 0")):
-            self.drop(outputs)
+            self.release(outputs)
             code.go("general")
-        self.give(outputs)
+        self.return_results(outputs)
 
-    def called(self, kernel: str, arguments: str, few: str) -> str:
+    def call_kernel(self, kernel: str, arguments: str, few: str) -> str:
         """Call the kernel; batches of fewer states than lanes use the code for one state. Return the status."""
         code = self.code
         if not self.is_batch:
@@ -207,12 +207,12 @@ class _CallPath:
             return code.new_array(len(dims), self.dims[i])
         return code.emit(f"call ptr @result(ptr %context, i64 {2 * i}, i32 {len(dims)}, ptr {self.dims[i]})")
 
-    def drop(self, outputs: Sequence[str]) -> None:
+    def release(self, outputs: Sequence[str]) -> None:
         """Release arrays."""
         for array in outputs:
             self.code.do(f"call void @Py_DecRef(ptr {array})")
 
-    def give(self, outputs: list[str]) -> None:
+    def return_results(self, outputs: list[str]) -> None:
         """Return one array, or a tuple of several."""
         code = self.code
         if len(outputs) == 1:
@@ -220,7 +220,7 @@ class _CallPath:
             return
         pack = code.emit(f"call ptr @PyTuple_New(i64 {len(outputs)})")
         with code.leaving_if(code.is_equal("ptr", pack, "null")):
-            self.drop(outputs)
+            self.release(outputs)
             code.do("ret ptr null")
         for i, array in enumerate(outputs):
             code.emit(f"call i32 @PyTuple_SetItem(ptr {pack}, i64 {i}, ptr {array})")

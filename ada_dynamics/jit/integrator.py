@@ -71,25 +71,25 @@ def fixed(code: StepCode) -> None:
     apart = code.choose(code.has_points, n, 0)
     first_point = code.choose(code.has_points, code.points, code.work[stages * n :])
     for k in code.repeat(s.steps):
-        t = _take_input(code, k)
+        t = _select_input(code, k)
         points = first_point[k * (stages + 1) * apart :]
         new = points[stages * apart :]
         _stages(code, 0, t, h, points, apart, _evaluate)
         _combine(code, code.table[stages * stages :], stages, h, new)
-        _finish(code, new)
-        _keep_row(code, k + 1)
+        _accept(code, new)
+        _log_row(code, k + 1)
 
 
 def direct(code: StepCode) -> None:
     """Take steps x⁺ = rate(x, u, t), where the rate includes the step length and returns an allowed state."""
     s = code.s
     for k in code.repeat(s.steps):
-        t = _take_input(code, k)
+        t = _select_input(code, k)
         for _ in code.when(code.has_points):
             copy(code, code.x, code.points[k * s.n :])
         _evaluate(code, code.x, t, code.work)
         copy(code, code.work, code.x)
-        _keep_row(code, k + 1)
+        _log_row(code, k + 1)
 
 
 def adaptive(code: StepCode) -> None:
@@ -120,7 +120,7 @@ def backward_fixed(code: StepCode) -> None:
     slopes = code.work[(stages + 3) * n :]
     for k in code.repeat(s.steps):
         before = s.steps - k - 1
-        points, t = code.points[before * (stages + 1) * n :], _take_input(code, before)
+        points, t = code.points[before * (stages + 1) * n :], _select_input(code, before)
         for _ in code.when(code.has_settle):
             code.pull_settle(points[stages * n :], code.by_x)
         for i in code.repeat(stages):
@@ -129,7 +129,7 @@ def backward_fixed(code: StepCode) -> None:
             _pull(code, points[(stages - i - 1) * n :], t + h * nodes[i], slopes, code.work[i * n :], before)
         for j in code.lanes_of(n):
             code.by_x[j] = code.by_x[j] + code.weighted(ones, stages, j, True)
-        _add_own(code, before)
+        _add_direct_gradient(code, before)
     s.done = s.steps
 
 
@@ -138,9 +138,9 @@ def backward_direct(code: StepCode) -> None:
     s = code.s
     for k in code.repeat(s.steps):
         before = s.steps - k - 1
-        t = _take_input(code, before)
+        t = _select_input(code, before)
         _pull(code, code.points[before * s.n :], t, code.by_x, code.by_x, before)
-        _add_own(code, before)
+        _add_direct_gradient(code, before)
     s.done = s.steps
 
 
@@ -151,7 +151,7 @@ def backward_table(A: Any, b: Any, c: Any) -> list[float]:
     return [float(x) for row in (*rows, list(b)[::-1], list(c)[::-1], [1.0] * len(b)) for x in row]
 
 
-def _take_input(code: StepCode, k: Number) -> Number:
+def _select_input(code: StepCode, k: Number) -> Number:
     """Select the input of a step; return its start time, computed from the step number without accumulation."""
     s = code.s
     code.use_input(s.first + k)
@@ -168,7 +168,7 @@ def _pull(code: StepCode, x: Vector, t: Number, w: Vector, out: Vector, before: 
         by_u[j] = by_u[j] + of_input[j]
 
 
-def _add_own(code: StepCode, before: Number) -> None:
+def _add_direct_gradient(code: StepCode, before: Number) -> None:
     """Add the gradient that is given at the state before a step, if that is the first one of a row."""
     step = code.s.first + before
     for _ in code.when(step % code.s.hold == 0):
@@ -195,14 +195,14 @@ def adaptive_step(code: StepCode, until: Number) -> None:
     verdict = code.pair()
     verdict[0], verdict[1] = float("inf"), AFTER_OVERFLOW  # kept if a rate is not finite
     with code.attempt():
-        _stages(code, 1, now, h, point, 0, _try)
+        _stages(code, 1, now, h, point, 0, _evaluate_or_abandon)
         _combine(code, code.table[stages * stages :], stages, h, point)
-        _try(code, point, now + h, last_rate)
+        _evaluate_or_abandon(code, point, now + h, last_rate)
         verdict[0] = _error(code, point, h)
         verdict[1] = _factor(code, verdict)
     error, factor = verdict[0], verdict[1]
     for _ in code.when(error < 1.0):
-        _finish(code, point)
+        _accept(code, point)
         s.time = code.choose(is_last, until, now + h)
         s.length = code.choose(is_last, code.larger(h * factor, wanted), h * factor)
         s.taken = s.taken + 1
@@ -259,7 +259,7 @@ def _factor(code: StepCode, error: Vector) -> Number:
     return code.smaller(code.larger(SAFETY / root[0], SMALLEST_FACTOR), LARGEST_FACTOR)
 
 
-def _finish(code: StepCode, new: Vector) -> None:
+def _accept(code: StepCode, new: Vector) -> None:
     """Make the new state the current one, projected if required."""
     for _ in code.when(code.has_settle):
         copy(code, code.settled(new), code.x)
@@ -267,7 +267,7 @@ def _finish(code: StepCode, new: Vector) -> None:
         copy(code, new, code.x)
 
 
-def _keep_row(code: StepCode, done: Number) -> None:
+def _log_row(code: StepCode, done: Number) -> None:
     """Count the step, and write a row of the log if it is due."""
     s = code.s
     s.done = done
@@ -287,7 +287,7 @@ def _evaluate(code: StepCode, x: Vector, t: Number, out: Vector) -> None:
     code.leave_if(status > 0, status)
 
 
-def _try(code: StepCode, x: Vector, t: Number, out: Vector) -> None:
+def _evaluate_or_abandon(code: StepCode, x: Vector, t: Number, out: Vector) -> None:
     """Evaluate a rate; abandon the step if it is not finite (status 1)."""
     status = code.rate(x, t, out)
     code.leave_if(status > 1, status)

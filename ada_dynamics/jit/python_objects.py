@@ -97,7 +97,7 @@ class PythonCode(Instructions):
         """i1: whether two values are equal."""
         return self.emit(f"icmp eq {kind} {a}, {b}")
 
-    def both(self, first: str, *conditions: str) -> str:
+    def all_of(self, first: str, *conditions: str) -> str:
         """i1: logical and of all conditions."""
         for condition in conditions:
             first = self.emit(f"and i1 {first}, {condition}")
@@ -192,7 +192,7 @@ def _arrange(code: PythonCode) -> None:
                 name = code.emit(f"select i1 {inside}, i64 {place.get()}, i64 0")
                 own = code.emit(f"call ptr @PyTuple_GetItem(ptr {names}, i64 {name})")
                 order = code.emit(f"call i32 @PyUnicode_Compare(ptr {own}, ptr {keyword})")
-                return code.both(inside, code.emit(f"icmp ne i32 {order}, 0"))
+                return code.all_of(inside, code.emit(f"icmp ne i32 {order}, 0"))
 
             with code.loop(is_another):
                 place.update("add", "1")
@@ -221,13 +221,13 @@ def _array_numbers() -> str:
     derived = code.emit(f"call i32 @PyType_IsSubtype(ptr {kind}, ptr {code.context('array_type')})")
     code.leave_if(code.is_equal("i32", derived, 0), "null", "ptr")
     is_vector = code.is_equal("i32", code.field("%object", "ndim", "i32"), 1)
-    usable = code.both(is_vector, code.has_flags("%object", ALIGNED))
+    usable = code.all_of(is_vector, code.has_flags("%object", ALIGNED))
     code.leave_if(code.emit(f"xor i1 {usable}, true"), "null", "ptr")
     size = code.entry("i64", code.field("%object", "dims"), 0)
     code.leave_if(code.emit(f"icmp ne i64 {size}, %size"), "null", "ptr")
     data, dtype = code.field("%object", "data"), code.field("%object", "dtype")
     is_double = code.is_equal("ptr", dtype, code.context("double_type"))
-    code.leave_if(code.both(is_double, code.has_flags("%object", CONTIGUOUS)), data, "ptr")
+    code.leave_if(code.all_of(is_double, code.has_flags("%object", CONTIGUOUS)), data, "ptr")
     stride, found = code.entry("i64", code.field("%object", "strides"), 0), code.variable("ptr", "null")
     for name, element, convert in (
         ("double", "double", ""),
@@ -286,7 +286,7 @@ def _result(code: PythonCode) -> None:
     with code.repeat("2") as k:
         spare = code.emit(f"call ptr @PyList_GetItem(ptr {spares}, i64 {code.emit(f'add i64 %first, {k}')})")
         with code.when(code.is_equal("ptr", code.at(spare, 8), code.context("array_type"))):
-            usable = code.both(
+            usable = code.all_of(
                 code.is_equal("i32", code.at(spare, 0, "i32"), 1),  # the only reference
                 code.is_equal("ptr", code.field(spare, "weak"), "null"),
                 code.is_equal("i32", code.field(spare, "ndim", "i32"), "%rank"),

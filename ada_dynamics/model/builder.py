@@ -20,7 +20,7 @@ from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 P = TypeVar("P", bound=RobotPart)
 
 
-def _made(kind: type[P], /, **values: Any) -> P:
+def _unchecked(kind: type[P], /, **values: Any) -> P:
     """Return an unchecked part with the given values."""
     part = object.__new__(kind)
     vars(part).update(values)
@@ -86,7 +86,7 @@ class Builder:
         elif density is not None:
             raise InputError(f"link {name!r}: density needs rod=.", link=name, field="density", value=density)
         looks = {"has_inertial": has_inertial, "visuals": visuals, "collisions": collisions}
-        link = _made(Link, name=name, mass=mass, com=com, inertia=inertia, **looks)
+        link = _unchecked(Link, name=name, mass=mass, com=com, inertia=inertia, **looks)
         self._description.links.append(self._values.link(link))
         return self
 
@@ -143,7 +143,7 @@ class Builder:
             mimic: joint whose position determines this one.
             constants: parameters of the kind, such as the pitch [m/rad] of a helical joint.
         """
-        joint = _made(
+        joint = _unchecked(
             Joint,
             name=name,
             kind=kind,
@@ -201,7 +201,7 @@ class Builder:
             child_rotation: orientation in the child's frame as a 3x3 matrix, instead of child_rpy.
             constants: parameters of the kind, such as the pitch [m/rad] of a helical joint.
         """
-        loop = _made(
+        loop = _unchecked(
             LoopJoint,
             name=name,
             kind=kind,

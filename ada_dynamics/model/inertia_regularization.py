@@ -91,7 +91,7 @@ def _matrix(inertia: RigidInertia) -> Array:
     return np.array(inertia.matrix(), dtype=float)
 
 
-def _wanted(tree: Tree) -> list[Array]:
+def _target_inertias(tree: Tree) -> list[Array]:
     """Target inertia D of each body."""
     lengths = [float(np.linalg.norm(b.placement.position)) for b in tree.bodies]
     lengths += [
@@ -120,7 +120,7 @@ class _Problem:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self.wanted = np.array(_wanted(tree))
+        self.wanted = np.array(_target_inertias(tree))
         self.inverse_wanted = np.linalg.inv(self.wanted)
         # L⁻¹ with D = L Lᵀ
         self.whiten = np.linalg.inv(np.linalg.cholesky(self.wanted))

@@ -9,11 +9,11 @@ import ada_dynamics as ada
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.coordinates import (
     independent_velocities,
-    least_seen,
     least_share,
     null_space,
     tangent_map,
     tangent_map_rate,
+    undetermined_motion,
 )
 from ada_dynamics.constraints.singular import LoopSystem, branch_directions
 from ada_dynamics.expr import trace
@@ -46,7 +46,7 @@ def test_velocities_that_do_not_determine_the_motion_are_found(rows: int) -> Non
     J[2:] = J[:1]
     share = least_share(null_space(J, 2).basis(), (0, 1))
     assert share < 1e-15
-    still = least_seen(null_space(J, 2).basis(), (0, 1))
+    still = undetermined_motion(null_space(J, 2).basis(), (0, 1))
     np.testing.assert_allclose(J @ still, 0.0, atol=1e-14)
     np.testing.assert_allclose(still / still[3], [0.0, 0.0, -2.0, 1.0], atol=1e-14)
 
