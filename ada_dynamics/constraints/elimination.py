@@ -168,7 +168,7 @@ def as_tuples(data: Any) -> Any:
 def make_plans(analysis: ConstraintAnalysis) -> EliminationPlans:
     """Find the elimination plans in the sample configurations of an analysis."""
     constraints, nv = analysis.constraints, analysis.constraints.model.nv
-    nontrivial = analysis.nontrivial
+    nontrivial = analysis.nontrivial or (0,)  # kernels of J have a row; that of a trivial constraint is zero
     rows, independent_rows = analysis.by_loop(nontrivial), analysis.by_loop(analysis.independent)
     independent = tuple(nontrivial.index(c) for c in sorted(analysis.independent))
     last = Plan(independent_rows, late(nv, len(independent)))

@@ -223,7 +223,7 @@ class Bound(NamedTuple):
         if not self.is_total:
             return q[0]
         x, y, z, w = q
-        return 2.0 * expr.atan2(expr.sqrt(x * x + y * y + z * z), expr.absolute(w))
+        return 2.0 * expr.atan2(expr.sqrt(x * x + y * y + z * z + _TINY), expr.absolute(w))
 
     def excess(self, q: Sequence[Scalar]) -> Scalar:
         """Excess of the quantity over a limit; at most zero within the limits."""

@@ -35,8 +35,9 @@ def assert_like_the_reference(sim: ada.Simulation, q: Array, v: Array, tau: Arra
     directions = np.random.default_rng(2).normal(size=(3 * sim.model.nv, 4))
     wanted = StepReference(sim).along(q, v, tau, directions)
     found = sim.step_derivatives(q, v, tau)
-    error = np.max(np.abs(np.hstack([found.A, found.B]) @ directions - wanted))
-    assert error < 1e-11 * np.max(np.abs(wanted))  # some thousand roundings of kernels
+    error, size = np.max(np.abs(np.hstack([found.A, found.B]) @ directions - wanted)), np.max(np.abs(wanted))
+    # some thousand roundings of kernels; next to singular configurations the step amplifies them as it does changes
+    assert error < max(1e-11, 1e-13 * size) * size
 
 
 @pytest.mark.parametrize(("base", "integrator"), zip(("fixed", "floating", "floating_euler"), FIXED_STEPS, strict=True))
@@ -182,6 +183,13 @@ def test_gradients_backwards_are_the_products_of_derivatives_forwards(integrator
 def test_so_they_are_in_stops_on_the_ground_and_under_a_law_of_time(integrator: str) -> None:
     sim, q, v, _ = on_the_ground(integrator)
     assert_adjoint(sim, q, v, 3)
+
+
+def test_so_they_are_at_the_zero_of_a_total_rotation_with_a_stop() -> None:
+    builder = ada.Builder("ball").link("base").link("arm", 1.0, (0.1, 0.0, 0.2), (0.1, 0.2, 0.25))
+    model = builder.joint("ball", "spherical", "base", "arm", limits=Limits(upper=0.5)).build()
+    sim = ada.Simulation(model, stops=JointStops(50.0, 0.5))
+    assert_adjoint(sim, model.neutral(), np.zeros(3), 3)
 
 
 def assert_adjoint(sim: ada.Simulation, q: Array, v: Array, hold: int) -> None:
