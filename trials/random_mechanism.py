@@ -12,6 +12,7 @@ import numpy as np
 
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.description import WORLD_LINK
+from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.model import Model, displaced, link_poses
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse
@@ -34,6 +35,7 @@ def random_mechanism(
     kinds: Sequence[str] | None = None,
     loop_kinds: Sequence[str] | None = None,
     losses: bool = False,
+    mimics: bool = False,
 ) -> Mechanism:
     """Random tree with loop joints that are closed at a random configuration.
 
@@ -48,6 +50,7 @@ def random_mechanism(
         kinds: joint types of the tree; by default all without Euler angles (planar ones if not spatial).
         loop_kinds: types of the loop joints; by default all but helical (planar ones if not spatial).
         losses: if True, some joints have damping, friction and rotor inertia.
+        mimics: if True, some joints follow others.
 
     Returns:
         The model and the configuration that closes its loops.
@@ -56,7 +59,7 @@ def random_mechanism(
     tree_kinds = tuple(kinds or (SPATIAL_KINDS if spatial else PLANAR_KINDS))
     closing = tuple(loop_kinds or (SPATIAL_LOOP_KINDS if spatial else PLANAR_LOOP_KINDS))
     chosen = [str(rng.choice(closing)) for _ in range(count)]
-    draft = _Draft(rng, spatial, losses)
+    draft = _Draft(rng, spatial, losses, mimics)
     wanted = sum(_rows(kind, spatial) for kind in chosen) + int(rng.integers(1, 5))
     draft.grow(tree_kinds, wanted)
     base = "floating" if floating else "fixed"
@@ -84,6 +87,7 @@ class _Draft:
     rng: np.random.Generator
     spatial: bool
     losses: bool
+    mimics: bool
     links: list[tuple[str, SolidBody]] = field(default_factory=list)
     joints: list[dict[str, Any]] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)  # by link
@@ -109,8 +113,13 @@ class _Draft:
             if self.losses and kind != "fixed":
                 values = self.rng.uniform(0.05, 0.3, 3) * (self.rng.random(3) < 0.5)
                 joint |= dict(zip(("damping", "friction", "armature"), values.tolist(), strict=True))
+            own = JOINT_TYPES[kind].nv
+            driving = [name for name, free in zip(self.joints, self.freedoms[1:], strict=True) if free == 1]
+            if self.mimics and own == 1 and driving and self.rng.random() < 0.5:
+                source = driving[int(self.rng.integers(len(driving)))]["name"]
+                joint["mimic"], own = Mimic(source, *self.rng.uniform(-1.5, 1.5, 2).tolist()), 0
             self.joints.append(joint)
-            self._add_link(parent, JOINT_TYPES[kind].nv)
+            self._add_link(parent, own)
 
     def builder(self) -> Builder:
         """Return a builder with the links and joints."""

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a simulation in extended precision, and their differences: by the equations on numbers, no kernel."""
+"""The steps of a simulation in extended precision, and their derivatives: by the equations on numbers, no kernel."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from complex_step import Long, slope
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
@@ -13,8 +14,6 @@ from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.simulation.system import System
 
 Array = NDArray[np.float64]
-Long = Any  # array of longdouble
-FAR = np.longdouble(2e-6)  # over five points: no truncation where friction fades within 0.01 m/s, roundings of 1e-13
 
 
 def moving(
@@ -75,8 +74,7 @@ class StepReference:
         for d in directions.T:
             dx, du = before @ d[: 2 * self.nv], 0 * u
             du[: self.nv] = d[2 * self.nv :]
-            far = [self.step(x + s * FAR * dx, u + s * FAR * du, t) for s in (-2, -1, 1, 2)]
-            change = (far[0] - 8 * far[1] + 8 * far[2] - far[3]) / (12 * FAR)
+            change = slope(lambda s, dx=dx, du=du: self.step(x + s * dx, u + s * du, t))
             columns.append(np.linalg.lstsq(after.astype(float), change.astype(float), rcond=None)[0])
         return np.array(columns).T
 

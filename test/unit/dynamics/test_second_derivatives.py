@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from complex_step import Long, slopes
 from loop_robots import mechanism as named
 from numpy.typing import NDArray
 from random_trees import KINDS, random_tree
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.derivative_quantities import Equations, of_equations, open_equations
@@ -25,8 +25,6 @@ from benchmarks import robots
 from trials.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
-Long = Any  # array of longdouble
-FAR = np.longdouble(1e-5)  # over five points: truncation is 1e-12 where inertias and lengths are badly matched
 SAME = 1e-9
 REGULAR, REDUNDANT = ("four_bar", "five_bar"), ("bennett",)
 MORE = ("cassie_leg", "parallel_gripper", "delta", "hexa", "stewart", "two_feet", "slider_crank")
@@ -44,16 +42,14 @@ def computed(of: Quantity, given: dict[str, Any]) -> Long:
     return np.array([found[name] for name in of.shapes])
 
 
-def differences(of: Quantity, model: ada.Model, given: dict[str, Array], moving: dict[str, Array]) -> Long:
-    """Rate of all results while arguments move; q with a velocity, along its tangent."""
-    at = {name: np.asarray(x, dtype=np.longdouble) for name, x in given.items()}
-    rates = {name: np.asarray(x, dtype=np.longdouble) for name, x in moving.items()}
-    rates["q"] = np.array(position_rates(model.tree, list(at["q"]), list(rates["q"])))
+def changes(of: Quantity, model: ada.Model, given: dict[str, Array], moving: dict[str, Array]) -> Long:
+    """Of three results, with those of three arguments."""
 
-    def moved(s: float) -> Long:
-        return computed(of, {**at, **{name: at[name] + s * FAR * rate for name, rate in rates.items()}})
+    def along(*state: Any) -> Long:
+        return computed(of, {**given, **dict(zip(moving, state, strict=True))}).ravel()
 
-    return (moved(-2) - 8 * moved(-1) + 8 * moved(1) - moved(2)) / (12 * FAR)
+    directions = np.concatenate(list(moving.values()))[:, None]
+    return slopes(along, model.tree, [given[name] for name in moving], directions).reshape(3, -1)
 
 
 def assert_like_differences(dynamics: ada.Dynamics, q: Array, v: Array) -> None:
@@ -62,7 +58,7 @@ def assert_like_differences(dynamics: ada.Dynamics, q: Array, v: Array) -> None:
     third, w, d_q, d_v, d_third = np.random.default_rng(3).normal(size=(5, model.nv))
     for name, of in [("tau", "forward"), ("a", "inverse")][: 1 if model.loops else 2]:
         given, moving = {"q": q, "v": v, name: third, "w": w}, {"q": d_q, "v": d_v, name: d_third}
-        wanted = differences(of_equations(made, f"{of}_vjp"), model, given, moving)
+        wanted = changes(of_equations(made, f"{of}_vjp"), model, given, moving)
         found = computed(of_equations(made, f"{of}_hvp"), {**given, **{f"d_{key}": x for key, x in moving.items()}})
         assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
 
@@ -175,7 +171,7 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
     assert closed is not None
     robust = closed_derivatives.equations(closed, closed_derivatives.LATE)
     given, moving = {"q": folded, "v": v, "tau": tau, "w": w}, {"q": d_q, "v": d_v, "tau": d_tau}
-    wanted = differences(of_equations(robust, "forward_vjp"), model, given, moving)
+    wanted = changes(of_equations(robust, "forward_vjp"), model, given, moving)
     found = np.array(dynamics.derivatives.forward_hvp(*given.values(), *moving.values()))
     assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
 

@@ -92,28 +92,6 @@ def test_accelerations_wrenches_and_efforts_are_those_of_the_reference(seed: int
     near(dynamics.inverse(case.q, case.v, case.a), least_efforts(case.oracle, case.q, case.v, case.a))
 
 
-@pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in (4, 7))])
-def test_solvers_agree_on_first_and_second_derivatives_along_the_loops(seed: int) -> None:
-    case = made(seed)
-    n, rng = case.model.nv, np.random.default_rng(seed)
-    w, d_tau = rng.normal(size=(2, n))
-    found = []
-    for solver in ("auto", "rank-revealing"):
-        dynamics = ada.Dynamics(case.model, q0=case.q, solver=solver)
-        changes = dynamics.constraints.state_map(case.q, case.v)
-        d_q, d_v = np.split(changes @ np.random.default_rng(1).normal(size=changes.shape[1]), 2)
-        dq, dv, du = dynamics.forward_derivatives(*case.state)
-        along = np.hstack([dq, dv]) @ changes
-        size = max(np.abs(x).max() for x in (dq, dv, du))
-        product = dynamics.forward_jvp(*case.state, d_q, d_v, d_tau)
-        np.testing.assert_allclose(product, dq @ d_q + dv @ d_v + du @ d_tau, atol=1e-10 * size)
-        for mine, matrix in zip(dynamics.forward_vjp(*case.state, w), (dq, dv, du), strict=True):
-            np.testing.assert_allclose(mine, w @ matrix, atol=1e-10 * size)
-        found.append((along, du, product))
-    for one, other in zip(*found, strict=True):
-        near(one, other, 1e-9)
-
-
 @pytest.mark.parametrize("seed", [2, 5])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_batch_has_the_results_of_its_states(seed: int, solver: str) -> None:

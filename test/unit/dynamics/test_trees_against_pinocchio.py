@@ -86,24 +86,6 @@ def test_mass_matrix_bias_and_kinematics_are_those_of_pinocchio() -> None:
         np.testing.assert_allclose(dynamics.jacobian(link, q), np.vstack([frame.Jv, frame.Jw]), atol=1e-12)
 
 
-def test_derivatives_of_chains_too_long_to_be_written_out_are_those_of_forward_dynamics() -> None:
-    model = ada.planar_chain(36)
-    dynamics, rng = ada.Dynamics(model), np.random.default_rng(0)
-    q, v, a = 0.3 * rng.normal(size=(3, 36))
-    found = dynamics.inverse_derivatives(q, v, a)
-    d = rng.normal(size=36)
-    for mine, moved in (
-        (found.dq, lambda s: dynamics.inverse(q + s * d, v, a)),
-        (found.dv, lambda s: dynamics.inverse(q, v + s * d, a)),
-        (found.du, lambda s: dynamics.inverse(q, v, a + s * d)),
-    ):
-        h = 1e-3
-        wanted = (8.0 * (moved(h) - moved(-h)) - (moved(2 * h) - moved(-2 * h))) / (12.0 * h)
-        np.testing.assert_allclose(mine @ d, wanted, rtol=0.0, atol=1e-7 * np.abs(wanted).max())
-    batch = dynamics.inverse_derivatives(np.array([q, 0 * q]), v, a)
-    np.testing.assert_allclose(batch.dq[0], found.dq, rtol=0.0, atol=1e-11 * np.abs(found.dq).max())
-
-
 def test_a_model_without_loops_has_nothing_to_report_of_them() -> None:
     model, (q, v, _), _ = judged("oblique")
     dynamics = ada.Dynamics(model)
