@@ -90,12 +90,12 @@ def _read_link(element: Element, robot: Description, sink: Sink) -> None:
     values = ChildTexts(element, link.where, sink)
     link.visuals = values.shapes("visual", _read_shape, robot.odd_shapes.append)
     link.collisions = values.shapes("collision", _read_shape, robot.odd_shapes.append)
+    lost = ChildTexts(element, link.where, robot.left_out.append)
     if values.child("gravity") is not None and not values.flag("gravity"):
-        fix = "Gravity acts on all links of a model: remove <gravity>."
-        values.problem("no-gravity", "disables gravity.", fix)
+        lost.problem("no-gravity", "disables gravity, which acts on all links of a model.")
     decay = values.inside("velocity_decay")
     if decay is not None and (decay.number("linear", 0.0) or decay.number("angular", 0.0)):
-        values.problem("decay", "has a velocity_decay.", "Remove it, or use damping of its joint.")
+        lost.problem("decay", "has a velocity_decay, which is not read.", "Give its joint damping.")
     inertial = values.inside("inertial")
     link.has_inertial = inertial is not None
     if inertial is None:

@@ -477,9 +477,12 @@ def test_a_detachable_joint_of_gazebo_is_a_fixed_loop_joint_closed_at_zero():
 CLOSING = "".join(
     link(f"closing_x_{i}") + joint(f"f{i}", "fixed", end, f"closing_x_{i}") for i, end in ((1, "b"), (2, "c"))
 )
+TO_C = '<joint name="to_c" type="fixed"><parent>a</parent><child>c</child></joint>'
 LOST = {
     "bushing": (urdf("<drake:linear_bushing_rpy/>"), "not-modelled"),
     "rotor in sdf": (sdf("", "\n<drake:rotor_inertia>0.5</drake:rotor_inertia>"), "not-modelled"),
+    "gravity in sdf": (sdf('\n<link name="c"><gravity>0</gravity></link>' + TO_C), "no-gravity"),
+    "decay in sdf": (sdf('\n<link name="c"><velocity_decay><linear>1</linear></velocity_decay></link>' + TO_C), "decay"),
     "spring": (urdf(SPRING), "spring"),
     "gravity": (urdf('<gazebo reference="b"><turnGravityOff>true</turnGravityOff></gazebo>'), "no-gravity"),
     "decay": (urdf('<gazebo reference="b"><dampingFactor>0.2</dampingFactor></gazebo>'), "decay"),

@@ -225,8 +225,6 @@ MISTAKES = {
     "pose_circle": ("<pose ></pose></link>", '<pose relative_to="a">1 0 0 0 0 0</pose></link>', "cycle"),
     "spring": ("</xyz>", "</xyz><dynamics><spring_stiffness>-1</spring_stiffness></dynamics>", "joint 'j'", "-1"),
     "include": ('<link name="a">', '<include/><link name="a">', "model 'm'", "gz sdf -p"),
-    "gravity": ("</link>", "<gravity>false</gravity></link>", "link 'a'", "disables gravity"),
-    "decay": ("</link>", "<velocity_decay><linear>1</linear></velocity_decay></link>", "link 'a'", "velocity_decay"),
     "screw_zero": ('"revolute">', '"screw"><screw_thread_pitch>0</screw_thread_pitch>', "joint 'j'", "pitch is 0"),
     "two_roots": ('<link name="a">', '<link name="z"/><link name="a">', "2 links have no parent"),
 }  # fmt: skip
