@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader of SDFormat 1.4 to 1.12: one model, whose links and joints form a graph.
 
-If a link has two parents, the later joint in the file closes a loop. In the poses of the file all joints are at zero
-and all loops closed, which determines the parent-side frame of a loop joint. If a joint is not at its child's frame, a
-massless link is inserted there. Nested and included models are refused. A model without a joint to the world floats.
-Elements of Drake: `description_builder.py`. Joints without a motor may have the attribute ada:actuated="false", an
-extension.
+If a link has two parents, the later joint in the file closes a loop. Joints that lead from their child to a link
+without other parents are reversed. In the poses of the file all joints are at zero and all loops closed, which
+determines the parent-side frame of a loop joint. If a joint is not at its child's frame, a massless link is inserted.
+Nested and included models are refused. A model without a joint to the world floats. Elements of Drake:
+`description_builder.py`. Joints without a motor may have the attribute ada:actuated="false", an extension.
 """
 
 from __future__ import annotations
@@ -309,11 +309,9 @@ KINDS = JointKindTable[str](
         "spherical_euler": UnsupportedKind("make it spherical, whose coordinates are a quaternion."),
     },
 )
-_KIND_OF = {word: kind for kind, word in KINDS.words.items()}
-_REFUSED = {
-    "revolute2": "Write two revolute joints with a link between them.",
-    "gearbox": "Write a revolute joint with <mimic>.",
-}
+# A revolute2 joint is a universal joint if its axes are perpendicular; others are refused.
+_KIND_OF = {word: kind for kind, word in KINDS.words.items()} | {"revolute2": "universal"}
+_REFUSED = {"gearbox": "Write a revolute joint with <mimic>."}
 _AXES = ("axis", "axis2")
 SCREW_PITCH = "screw_thread_pitch"  # [m] per revolution
 
@@ -326,6 +324,13 @@ class SdfJoint:
     must_close: bool  # <must_be_loop_joint>
     in_parent: Pose = NO_MOVE  # pose of the joint in its parent link
     in_child: Pose = NO_MOVE  # pose of the joint in its child link
+
+    def reverse(self) -> None:
+        """Exchange parent and child; the coordinates of joints with one axis stay the same."""
+        own = self.record
+        own.parent, own.child = own.child, own.parent
+        self.in_parent, self.in_child = self.in_child, self.in_parent
+        own.axis, own.axis2 = (-own.axis, None) if own.axis2 is None else (-own.axis2, -own.axis)
 
 
 def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
@@ -452,10 +457,11 @@ def spanning_tree(joints: Sequence[SdfJoint], root: str) -> tuple[list[SdfJoint]
     """Split the joints into those of a spanning tree and those that close loops.
 
     The first joint in the file with a link as its child is its tree joint; later ones close loops, as do those with
-    <must_be_loop_joint>. If these joints do not reach all links, the tree is searched depth first from the root.
+    <must_be_loop_joint>. If these joints do not reach all links, the tree is searched depth first from the root, and
+    joints that lead from their children to other links are reversed.
     """
     free = [joint for joint in joints if not joint.must_close]
-    tree, searched = _first_carriers(free, root), _searched(free, root)
+    tree, searched = _first_carriers(free, root), _searched(free, root, can_reverse=True)
     if len(_searched(tree, root)) < len(searched):
         tree = searched
     chosen = {id(joint) for joint in tree}
@@ -481,7 +487,7 @@ def _first_carriers(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
     return list(carriers.values())
 
 
-def _searched(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
+def _searched(joints: Sequence[SdfJoint], root: str, can_reverse: bool = False) -> list[SdfJoint]:
     """Joints that lead to each reached link, depth first, so that a loop is cut at the joint that is written last."""
     children: dict[str, list[SdfJoint]] = {}
     for joint in joints:
@@ -494,4 +500,9 @@ def _searched(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
             reached.add(joint.record.child)
             tree.append(joint)
             pending.extend(reversed(children.get(joint.record.child, [])))
+        if can_reverse and not pending:
+            backward = [j for j in joints if j.record.child in reached and j.record.parent not in {*reached, WORLD}]
+            for joint in backward[:1]:
+                joint.reverse()
+                pending.append(joint)
     return tree

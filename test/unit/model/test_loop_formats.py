@@ -216,7 +216,7 @@ def test_a_gazebo_joint_gets_its_places_from_the_robot_at_zero(kind, frame, axis
 
 GAZEBO_JOINTS = [
     (GAZEBO.format("screw", "0 0 0 0 0 0", AXIS), "Add <screw_thread_pitch> in metres per revolution"),
-    (GAZEBO.format("revolute2", "0 0 0 0 0 0", AXIS), "two revolute joints"),
+    (GAZEBO.format("revolute2", "0 0 0 0 0 0", AXIS), "no <axis2>"),
     (GAZEBO.format("revolut", "0 0 0 0 0 0", AXIS), "Did you mean 'revolute'"),
     (GAZEBO.format("revolute", "0 0 0", AXIS), "3 numbers instead of 6"),
     (GAZEBO.format("revolute", "0 0 0 0 0 0", ""), "no <axis>"),

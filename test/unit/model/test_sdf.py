@@ -192,6 +192,15 @@ def test_a_graph_is_not_torn_apart_and_starts_from_its_root(links, joints, model
     assert sorted(found.joint_names) == sorted(set(joints) - {cut})
 
 
+def test_a_joint_whose_child_is_reached_first_is_reversed():
+    content = "".join(map(link, "abc")) + joint("ab", "revolute", "a", "b")
+    content += joint("cb", "revolute2", "c", "b", "<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2>")
+    model = ada.load(sdf(content), base="fixed")
+    assert [(j.parent, j.child) for j in (model.joints["ab"], model.joints["cb"])] == [("a", "b"), ("b", "c")]
+    b_in_c = np.linalg.inv(ada.Dynamics(model).pose("c", [0.0, 0.3, -0.4]))[:3, :3]
+    np.testing.assert_allclose(b_in_c, Rotation.from_euler("XY", [-0.4, 0.3]).as_matrix(), atol=1e-15)
+
+
 def test_a_model_without_a_joint_to_the_world_floats():
     content = link("a") + link("b") + joint("j", "revolute", "a", "b")
     assert [ada.load(sdf(content), base=base).nq for base in (None, "floating", "fixed")] == [8, 8, 1]
