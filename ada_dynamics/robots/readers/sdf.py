@@ -159,7 +159,7 @@ def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint:
         fix = "Cut the loop at another joint: write that one last, or add <must_be_loop_joint> to it."
         sink(Problem("loop-dissipation", own.line, own.where, message, fix))
     if own.limits != Limits():
-        robot.notes.append(f"the limits of {own.where} are left out: it closes a loop and has no coordinate.")
+        robot.notes.append(f"{own.where}: its limits are left out, as it closes a loop and has no coordinate.")
     (R, p), (S, s) = joint.in_parent, joint.in_child
     kind = own.type.closes_as or own.kind
     axes = (own.axis, own.axis2, own.constants)

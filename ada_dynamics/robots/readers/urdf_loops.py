@@ -84,7 +84,7 @@ def read_urdf_loops(robot: Description, sink: Sink) -> None:
             if loop is not None:
                 robot.loops.append(loop)
                 if element.first("limit") is not None:
-                    robot.notes.append(f"the limits of {loop.where} are left out: a loop joint has no coordinate.")
+                    robot.notes.append(f"{loop.where}: its limits are left out, as a loop joint has no coordinate.")
         else:
             _check_spelling(element, sink)
     read_actuated(robot, "actuated", sink)
