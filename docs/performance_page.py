@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/performance.md and its plot: `python docs/performance_page.py FIGURES.json DATE`.
+"""Write docs/performance.md and its plot: `python docs/performance_page.py FIGURES.json AVX2.json DATE`.
 
-The figures come from `make bench ARGS="forward closed chains derivatives flops other simulation compile --json FILE"`.
+The figures come from `make bench ARGS="forward closed chains derivatives flops other simulation compile --json FILE"`,
+and from `ADA_TARGET=avx2 make bench ARGS="derivatives --json FILE"`.
 """
 
 from __future__ import annotations
@@ -98,6 +99,22 @@ def derivatives(figures: Figures) -> str:
     return table("robot | this, call | this, native | pinocchio", lines)
 
 
+def on_avx2(figures: Figures, avx2: Figures) -> str:
+    """Derivatives relative to pinocchio, with the instructions of the processor and with those of AVX2."""
+    names = TREES | {name: LOOPS[name] for name in ("rus6", "stewart", "delta", "two_feet")}
+    lines = []
+    for quantity in ("forward", "inverse"):
+        for name in names if quantity == "forward" else TREES:
+            both = [one.rows("derivatives", f"{name},", f": {quantity}_derivatives") for one in (figures, avx2)]
+            ratios = [cell(rows, label, 2) for rows in both for label in ("ada call", "ada batch")]
+            lines.append([f"{names[name]}, {quantity}", *ratios])
+    for name in ("pa10", "stewart"):
+        both = [one.rows("derivatives", f"{name},", "steps, rk4, per step") for one in (figures, avx2)]
+        ratios = [number(rows["its gradient"][1] / rows["motion"][1]) for rows in both]
+        lines.append([f"{names[name]}, gradient of 1000 steps / motion", ratios[0], "–", ratios[1], "–"])
+    return table("derivatives | AVX-512, call | AVX-512, batch | AVX2, call | AVX2, batch", lines)
+
+
 def peak(figures: Figures) -> str:
     """Operations per time, size of the code, and distance to the peak of one core."""
     rows = figures.rows("flops", "operations")
@@ -163,7 +180,7 @@ def plot(figures: Figures, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def page(figures: Figures, date: str) -> str:
+def page(figures: Figures, avx2: Figures, date: str) -> str:
     """The whole page."""
     m = figures.machine
     arm, chain = figures.rows("simulation", "pa10: a step"), figures.rows("simulation", "planar_7r, 3 s, error 1e-09")
@@ -198,6 +215,12 @@ Microseconds per call.
 Microseconds for all three matrices (by q, v, τ), exact also along loops.
 
 {derivatives(figures)}
+
+Time of pinocchio divided by that of this package, for the code of this processor and for AVX2 code on the same Zen 5
+(`ADA_TARGET=avx2`; processors without AVX-512 have other times). Batches have 512 states; the last rows are the time
+of a gradient with respect to the efforts of 1000 steps of rk4 divided by that of the motion itself.
+
+{on_avx2(figures, avx2)}
 
 ## Distance to the peak
 
@@ -269,6 +292,6 @@ The pages [inverse kinematics](inverse_kinematics.md) and
 
 
 if __name__ == "__main__":
-    found = Figures(Path(sys.argv[1]))
+    found, of_avx2 = (Figures(Path(name)) for name in sys.argv[1:3])
     plot(found, DOCS / "images/scaling.png")
-    (DOCS / "performance.md").write_text(page(found, sys.argv[2]), encoding="utf-8")
+    (DOCS / "performance.md").write_text(page(found, of_avx2, sys.argv[3]), encoding="utf-8")
