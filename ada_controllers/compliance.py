@@ -199,7 +199,8 @@ class Compliance(PoseServo):
         use = self.settings
         sensor = inverse(pose) @ self.arm.link_pose(self._sensor_link, state.q) @ self._sensor
         parts = zip((self._felt[:3], self._felt[3:]), self._dead_band, strict=True)
-        wrench = np.concatenate([_beyond(part, band) for part, band in parts])
+        beyond = [part * (max(length(part) - band, 0.0) / max(length(part), 1e-300)) for part, band in parts]
+        wrench = np.concatenate(beyond)
         self._hand_wrench = wrench_matrix(sensor) @ wrench
         x = self._compliance @ self._hand_wrench
         return np.concatenate([_within(x[:3], use.largest_shift), _within(x[3:], use.largest_turn)])
@@ -213,12 +214,6 @@ def _shifted(target: Array, hand: Array, shift: Array) -> Array:
     """Displace a target by a vector in the axes of the hand."""
     turn = target[:3, :3].T @ hand[:3, :3]
     return moved(target, (np.reshape(shift, (2, 3)) @ turn.T).ravel())
-
-
-def _beyond(part: Array, band: float) -> Array:
-    """Apply a dead band to the magnitude of a vector."""
-    size = length(part)
-    return part if band <= 0.0 else part * (max(size - band, 0.0) / max(size, 1e-300))
 
 
 def _within(part: Array, most: float) -> Array:

@@ -21,7 +21,7 @@ from ada_robot.contract import Command, JointLimit, Mode, Reason, Refusal, Tally
 AHEAD = 0.1  # tolerated lead of the sender's clock [s]
 ROUNDING = 1e-9  # tolerance of commanded positions at a limit [rad, m]
 DESCRIPTION = "the limits of the robot description, or the default range of a joint without limits"
-_OF_DEVICE = "the limits of the device and of the safety settings"
+OF_DEVICE = "the limits of the device and of the safety settings"
 CLOCKS = "Let sender and receiver share a clock (use_sim_time), or leave the stamp zero."
 LATE = (
     f"If all messages are late, the clocks differ. {CLOCKS} Otherwise, the sender, this machine or the network between "
@@ -211,7 +211,7 @@ class Limits:
         finite = np.isfinite(values)
         i = int(np.argmin(inside if finite.all() else finite))
         joint = JointLimit(self.names[i], float(lower[i]), float(upper[i]), float(upper[i]), float(upper[i]))
-        return refused_number(joint, mode.value, float(values[i]), whose=_OF_DEVICE)
+        return refused_number(joint, mode.value, float(values[i]), whose=OF_DEVICE)
 
 
 # --- commands by joint names ------------------------------------------------------------------------------------------
@@ -228,7 +228,10 @@ class CommandGuard(Tally):
         max_age: maximum age of a stamped command [s]; 0 for any.
         requires_stamps: whether commands without a stamp are refused.
         max_jump: maximum distance of a commanded position from the present one [rad, m]; 0 for any.
+        ORIGIN: origin of the limits for messages.
     """
+
+    ORIGIN = DESCRIPTION
 
     def __init__(self, joints: Sequence[JointLimit], *, max_age: float = 0.5, max_jump: float = 1.0) -> None:
         """Set the rules for all joints of the robot, including passive ones."""
@@ -286,7 +289,7 @@ class CommandGuard(Tally):
         joints = [self._joints[name] for name in names]
         for mode, values in given.items():
             for joint, value in zip(joints, values, strict=True):
-                refusal = refused_number(joint, mode.value, value)
+                refusal = refused_number(joint, mode.value, value, whose=self.ORIGIN)
                 if refusal:
                     return refusal
         return None

@@ -20,7 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_robot.contract import Command, Demand, JointLimit, Mode, Reason, Refusal
 from ada_robot.cycle.messages import Judged
-from ada_robot.limits import CommandGuard
+from ada_robot.limits import OF_DEVICE, CommandGuard
 
 SETTLED = 0.1  # time after a halt in which waiting messages are delivered [s]
 _LOOK = 0.25  # interval of publisher queries [s]
@@ -141,6 +141,8 @@ class JointCommands(CommandGuard):
     Attributes:
         age: age of the latest message by its stamp [s]; None without a stamp.
     """
+
+    ORIGIN = OF_DEVICE
 
     def __init__(
         self, limits: Sequence[JointLimit], modes: frozenset[Mode], clock: Callable[[], float] = SYSTEM_CLOCK
