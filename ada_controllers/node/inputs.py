@@ -65,7 +65,9 @@ class StateInputs:
         self._model, self._clock = model, node.get_clock()
         self.wrench_timeout = wrench_timeout
         is_complete = all(model.joints[name].nq == 1 for name in model.joint_names)
-        is_closed = bool(model.loops) and model.floating_joint is None and not node.count_publishers(STATE)
+        topic, is_closed = node.resolve_topic_name(STATE), bool(model.loops) and model.floating_joint is None
+        if topic != node.resolve_topic_name(STATE, only_expand=True) or node.count_publishers(topic):
+            is_closed = False  # the exact state is available
         source = settings.state_source
         self.source = (JOINT_STATES if is_complete or is_closed else STATE) if source == AUTO else source
         if self.source == JOINT_STATES:
