@@ -124,7 +124,7 @@ class _Dispatch:
         progress: range,
         tell: Tell,
     ) -> None:
-        """`progress` counts the finished runs from before to after the dispatch."""
+        """`progress` is the range of finished runs: its start before, its end after the dispatch."""
         self._sweep, self._store = sweep, store
         self._given = self._executor = executor
         self._count = jobs or int(getattr(executor, "_max_workers", 0)) or cores()
