@@ -347,7 +347,7 @@ def least_excess(motions: Iterable[JointMotion], bounds: Bounds) -> tuple[JointM
 
 
 def _in_motion(start: Point, goal: Array, bounds: Bounds, acceleration_time: float) -> tuple[JointMotion, float]:
-    """Return the shortest motion within limits for a grid of t_1 and t_f, or the one with the least excess; and the excess."""
+    """Return the shortest motion within limits for a grid of t_1 and t_f, or with the least excess; and the excess."""
     slowest = 1.5 * float(np.max((np.abs(start.velocity) + np.minimum(bounds.speed, 1e3)) / bounds.acceleration))
     grid = slowest * np.geomspace(0.02, 1.2, 24)
     t1 = np.concatenate([[acceleration_time], grid]) if acceleration_time > 0.0 else grid

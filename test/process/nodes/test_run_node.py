@@ -135,9 +135,11 @@ def node_that(begin=TIMER, fail="pass", close="pass"):
         ),
         (node_that(fail="raise AdaError('it is empty')"), 1, "ready\nclosed\nsmall_node: error: it is empty\n"),
         (
-            node_that("threading.Timer(0.05, self.fail).start()", "self.failure = AdaError('it blew up')"),
+            node_that(
+                "threading.Timer(0.05, self.fail).start()", "self.failure = AdaError('no')", "raise AdaError('full')"
+            ),
             1,
-            "ready\nclosed\nsmall_node: error: it blew up\n",
+            "ready\nclosed\nsmall_node: error: full\nsmall_node: error: no\n",
         ),
         (
             node_that(fail="signal.raise_signal(signal.SIGINT)", close="raise AdaError('it cannot be written')"),
