@@ -12,13 +12,8 @@ from ada_dynamics.model import Builder, planar_chain
 from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.robots.writers import render, write
 
-CLOSING = {
-    "name": "closing",
-    "type": "revolute",
-    "axis": [0, 1, 0],
-    "parent": {"link": "link_3", "xyz": [0, 0, 1]},
-    "child": {"link": "base", "xyz": [1, 0, 0]},
-}
+ENDS = {"parent": {"link": "link_3", "xyz": [0, 0, 1]}, "child": {"link": "base", "xyz": [1, 0, 0]}}
+CLOSING = {"name": "closing", "type": "revolute", "axis": [0, 1, 0], **ENDS}
 
 
 def urdf(model):

@@ -18,18 +18,8 @@ URDF = """<robot name="four_bar"><link name="base"/>
 <joint name="ja" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/></joint>
 <joint name="jb" type="continuous"><parent link="a"/><child link="b"/><origin xyz="0 0 1"/><axis xyz="0 1 0"/></joint>
 </robot>"""
-LOOPS = {
-    "loops": [
-        {
-            "name": "closing",
-            "type": "revolute",
-            "axis": [0, 1, 0],
-            "parent": {"link": "b", "xyz": [0, 0, 1]},
-            "child": {"link": "base", "xyz": [1, 0, 0]},
-        }
-    ],
-    "actuated": ["ja"],
-}
+ENDS = {"parent": {"link": "b", "xyz": [0, 0, 1]}, "child": {"link": "base", "xyz": [1, 0, 0]}}
+LOOPS = {"loops": [{"name": "closing", "type": "revolute", "axis": [0, 1, 0], **ENDS}], "actuated": ["ja"]}
 
 
 @pytest.fixture
@@ -99,11 +89,7 @@ def test_mistakes_end_with_code_2_and_write_nothing(run, tmp_path, arguments):
 
 
 # Motions and motors as the mechanisms are known for.
-MOTIONS = {
-    "four_bar": (1, 3),
-    "five_bar": (2, 2),
-    "cassie_leg": (7, 5),
-}
+MOTIONS = {"four_bar": (1, 3), "five_bar": (2, 2), "cassie_leg": (7, 5)}
 
 
 def loops_of(ada, *arguments):

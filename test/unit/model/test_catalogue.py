@@ -119,16 +119,8 @@ def test_a_mechanism_is_assembled_from_the_zero_pose(name):
 
 # --- document robots --------------------------------------------------------------------------------------------------
 RODS = {"planar_3r": 3, "branch_5r": 4, "closed_4r": 3, "floating_rod": 1, "planar_7r": 7, "floating_6": 6}
-FLOATING = {
-    "floating_rod": 6,
-    "floating_rod_euler": 6,
-    "floating_6": 11,
-    "khr1": 23,
-    "hoap2": 31,
-    "hoap2_10dof": 16,
-    "space_robot_a": 10,
-    "space_robot_b": 10,
-}
+FLOATING = {"floating_rod": 6, "floating_rod_euler": 6, "floating_6": 11, "khr1": 23, "hoap2": 31, "hoap2_10dof": 16}
+FLOATING |= {"space_robot_a": 10, "space_robot_b": 10}
 HUMANOIDS = ("khr1", "hoap2", "hoap2_10dof")
 # Unit inertias, as the document prints them. The leaf springs of the leg are no part of its model.
 ODD = {"pa10_thesis": {"inertia-placeholder"}, "cassie_leg": {"under-actuated"}}
