@@ -11,16 +11,17 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ada_dynamics.algorithms import crba
+from ada_dynamics.algorithms import aba, crba
 from ada_dynamics.algorithms.assembly_order import ORDERS
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
+from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
 from ada_dynamics.hybrid.cut_selection import cut_joints
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import Tree
+from ada_dynamics.model.tree import MAX_DEPTH, Tree, depth
 from ada_dynamics.spatial.vector import Scalar
 
 LARGEST_ANGLE = 1.6e9  # [rad], where the kernels' sine and cosine end
@@ -225,11 +226,25 @@ def unresisted(joint: str | None, where: str) -> str:
 
 
 # --- in one configuration ---------------------------------------------------------------------------------------------
+def needs_mass_matrix(tree: Tree) -> bool:
+    """Return True if joints share coordinates, or a short tree must be checked for a singular mass matrix."""
+    is_checked = depth(tree) <= MAX_DEPTH and has_singular_inertias(tree)
+    return is_checked or not all(body.is_independent for body in tree.bodies)
+
+
 def pivot_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """Quantities that are non-negative if the mass matrix is regular; none if it always is."""
     if not has_singular_inertias(tree):
         return []
-    return _pivot_margins(crba.mass_matrix(tree, q))
+    if needs_mass_matrix(tree):
+        return _pivot_margins(crba.mass_matrix(tree, q))
+    still, margins = no_velocity(tree), list[Scalar]()
+    carried = crba.composite_inertias(tree, transforms(tree, q))
+    for body, inertia, one in zip(tree.bodies, carried, aba.solution(tree, q, still, still).bodies, strict=True):
+        for s, inverse in zip(body.joint.subspace(body.positions(q)), one.inverse_D, strict=True):
+            share = SMALLEST_PIVOT * (s @ (inertia @ s) + body.armature) * inverse
+            margins.append(inverse * (1.0 - share))  # the inverse has the sign of its pivot
+    return margins
 
 
 def _pivot_margins(M: SymmetricMatrix) -> list[Scalar]:

@@ -93,7 +93,8 @@ class CompiledMethod:
     def _call(self, instance: Computation | QueryGroup, method: Callable[..., Any]) -> Callable[..., Any]:
         name = self.function.__name__
         owner = cast("Computation", getattr(instance, "_dynamics", instance))  # of a group, or the dynamics
-        if not owner._runs_compiled(name) or reason_for_fallback() is not None:
+        takes_python = name in ("bias", "gravity") and owner._kernels.generic
+        if takes_python or reason_for_fallback() is not None:
             return method
         every = inspect.signature(method).parameters.values()
         parameters = [one.name for one in every if one.kind is not one.KEYWORD_ONLY]
@@ -171,10 +172,6 @@ class Computation:
         self._entries: dict[str, KernelAddresses] = {}  # of `compiled_method`s, by name
         self._seen: set[str] = set()  # methods whose first state has been checked for constraint violation
         self._calls: dict[str, Callable[..., Any]] = {}
-
-    def _runs_compiled(self, name: str) -> bool:
-        """True if plain calls of a `compiled_method` can run a kernel without Python."""
-        return name not in ("bias", "gravity") or not self._kernels.generic
 
     @property
     def _tree(self) -> Tree:

@@ -10,6 +10,7 @@ from functools import cached_property
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import derivative_quantities, joint_programs, quantities
+from ada_dynamics.dynamics.arguments import needs_mass_matrix
 from ada_dynamics.dynamics.closed import ROBUST, ClosedDynamics
 from ada_dynamics.dynamics.closed_quantities import joint_wrenches
 from ada_dynamics.dynamics.kernel_store import KernelStore
@@ -18,7 +19,6 @@ from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.generic import GenericKernel
-from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree, depth
 
@@ -86,8 +86,7 @@ class Kernels(KernelStore):
     def _cheapest(self) -> str:
         if self.generic:
             return "aba"
-        if self.model.has_mimics or has_singular_inertias(self.tree):
-            # coordinates that share a joint, and the check for a singular matrix, need the matrix
+        if needs_mass_matrix(self.tree):
             return "crba"
         names = ["aba"] if depth(self.tree) > COMPARE_UP_TO_DEPTH else ["aba", "crba"]
         if lane_tree(self.tree).has_lanes:

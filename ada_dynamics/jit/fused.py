@@ -73,11 +73,6 @@ def _multiply_add(node: Expr, product: Expr, made: dict[int, Expr]) -> Expr:
     other = made[(second if product is first else first).index]
     if node.op is SUB and product is first:
         other = negative(other)
-    elif node.op is SUB:
-        a, b = _with_one_negative(a, b)
+    elif node.op is SUB:  # the sign of -a b is that of a constant factor, or of the first one
+        a, b = (a, negative(b)) if b.op is CONST else (negative(a), b)
     return Expr(node.graph, FMA, (a, b, other))
-
-
-def _with_one_negative(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """Factors of -a b: the sign is applied to a constant factor, or to the first one."""
-    return (a, negative(b)) if b.op is CONST else (negative(a), b)

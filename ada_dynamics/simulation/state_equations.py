@@ -21,10 +21,10 @@ from ada_dynamics.algorithms.contact import ContactData, contact_loads, gather, 
 from ada_dynamics.algorithms.energy import scaled_velocities
 from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo, Stop, joint_loads, servo_efforts, without_friction
 from ada_dynamics.algorithms.kinematics import position_rates
+from ada_dynamics.dynamics.arguments import needs_mass_matrix
 from ada_dynamics.dynamics.closed_quantities import Solver, projected, speeds
 from ada_dynamics.dynamics.quantities import Quantity, body_wrenches, force_first, position_guards
 from ada_dynamics.expr import Traced
-from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.tree import Tree, for_efforts
 from ada_dynamics.simulation.control import Law, Vector, implicit_law
 from ada_dynamics.spatial.inertia import ArticulatedInertia
@@ -190,8 +190,8 @@ class StateEquations:
         q, v = self.split(x)
         h, applied, guards = u[-1], self.applied_loads(q, v, u, t[0], u[-1]), position_guards(self.tree, q)
         if self.solver is None:
-            shares = any(not body.is_independent for body in self.tree.bodies) or has_singular_inertias(self.tree)
-            solve, tree = crba.forward_dynamics if shares else aba.forward_dynamics, without_friction(self.tree)
+            solve = crba.forward_dynamics if needs_mass_matrix(self.tree) else aba.forward_dynamics
+            tree = without_friction(self.tree)
             a = solve(tree, q, v, applied.tau, applied.wrenches, applied.added, applied.armature)
             return Traced({"next": [*chain(*self._moved(q, v, a, h))]}, guards)
         solver = self.solver(u[self.combination_inputs])

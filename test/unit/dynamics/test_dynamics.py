@@ -4,6 +4,7 @@
 import copy
 import pickle
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -158,17 +159,21 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], fi
         ada.Dynamics(ada.load("pa10"), **options)
 
 
-@pytest.mark.parametrize("kernel", ["generic", "specialised"])
-def test_inertias_that_no_body_has_are_refused_where_an_effort_would_turn_a_joint_backwards(kernel: str) -> None:
-    robot = ada.Builder("impossible").link("base").link("arm")
-    robot.link("tip", 1.0, inertia=[[1, 0, 0], [0, 1, 3], [0, 3, 1]])
-    robot.joint("inner", "revolute", "base", "arm", axis=(0.0, 1.0, -1.0))  # resists by 1 - 3
+@pytest.mark.parametrize(("kernel", "deep"), [("generic", 0), ("specialised", 0), ("specialised", 13)])
+def test_inertias_that_no_body_has_are_refused_where_an_effort_would_turn_a_joint_backwards(
+    kernel: str, deep: int
+) -> None:
+    robot, names = ada.Builder("impossible").link("base"), ["base", *(f"rod_{i}" for i in range(deep))]
+    for parent, rod in pairwise(names):
+        robot.link(rod, 1.0, inertia=(1, 1, 0)).joint(rod, "revolute", parent, rod, axis=(0, 1, 0), armature=1e9)
+    robot.link("arm").link("tip", 1.0, inertia=[[1, 0, 0], [0, 1, 3], [0, 3, 1]])
+    robot.joint("inner", "revolute", names[-1], "arm", axis=(0.0, 1.0, -1.0))  # resists by 1 - 3
     robot.joint("outer", "revolute", "arm", "tip", axis=(1.0, 0.0, 0.0))
-    dynamics = ada.Dynamics(robot.build(), kernel=kernel)
+    dynamics, q = ada.Dynamics(robot.build(), kernel=kernel), np.zeros(deep + 2)
     with refused(ada.InputError, joint="inner"):
-        dynamics.forward(np.zeros(2), np.zeros(2), np.ones(2))
-    quarter = np.array([0.0, np.pi / 2])  # outer turns the axis of 1 + 3 inwards
-    assert dynamics.forward(quarter, np.zeros(2), np.ones(2)) == pytest.approx([1 / 4, 1.0])
+        dynamics.forward(q, 0 * q, q + 1)
+    q[-1] = np.pi / 2  # outer turns the axis of 1 + 3 inwards
+    assert dynamics.forward(q, 0 * q, 0 * q + 1)[-2:] == pytest.approx([1 / 4, 1.0])
 
 
 def test_derivatives_by_a_generic_kernel_are_refused_with_the_way_out() -> None:
