@@ -135,11 +135,9 @@ def node_that(begin=TIMER, fail="pass", close="pass"):
         ),
         (node_that(fail="raise AdaError('it is empty')"), 1, "ready\nclosed\nsmall_node: error: it is empty\n"),
         (
-            node_that(
-                "threading.Timer(0.05, self.fail).start()", "self.failure = AdaError('no')", "raise AdaError('full')"
-            ),
+            node_that("threading.Timer(0.05, self.fail).start()", "self.failure = AdaError(1)", "raise AdaError(2)"),
             1,
-            "ready\nclosed\nsmall_node: error: full\nsmall_node: error: no\n",
+            "ready\nclosed\nsmall_node: error: 2\nsmall_node: error: 1\n",
         ),
         (
             node_that(fail="signal.raise_signal(signal.SIGINT)", close="raise AdaError('it cannot be written')"),
