@@ -140,17 +140,14 @@ class Oracle:
         T = constraints.tangent_map(q)
         a0 = constraints.complete_acceleration(q, v, np.zeros(T.shape[1]), "independent")
         theirs = a0 + T @ np.linalg.solve(T.T @ M @ T, T.T @ (tau - h - M @ a0))
-        _compared(table[:3], self._ours.forward(q, v, tau), theirs)
+        ours = self._ours.forward(q, v, tau)
+        table[:3] = ours, theirs, ours - theirs
         efforts = M @ theirs + h
         try:
             if self.model.loops:
                 efforts = motor_efforts(self.model, np.linalg.qr(T)[0], efforts)
-            _compared(table[3:], self._ours.inverse(q, v, theirs), efforts)
+            ours = self._ours.inverse(q, v, theirs)
+            table[3:] = ours, efforts, ours - efforts
         except InputError as problem:  # with loops, the motors may be unable to produce the given accelerations
             return table, str(problem)
         return table, ""
-
-
-def _compared(rows: Array, ours: Array, theirs: Array) -> None:
-    """Write two results and their difference."""
-    rows[:] = ours, theirs, ours - theirs
