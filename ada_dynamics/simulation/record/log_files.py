@@ -279,7 +279,8 @@ def read_log(path: Path) -> dict[str, Any]:
                 )
             problem = read_topics(file, (STATE, EVENTS), reading.take_metadata, reading.take_messages)
     except OSError as failure:
-        raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.") from None
+        hint = " Give an .mcap file in it." if path.is_dir() else ""
+        raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.{hint}") from None
     if reading.buffer is None or reading.columns is None:
         raise RecordingError(
             f"{path} is an MCAP file, but not a recorded simulation: it has no metadata {METADATA!r}"
