@@ -210,7 +210,7 @@ class Law:
 
     def _gap(self, q: Vector) -> list[Scalar]:
         """Return the closure errors of the nontrivial constraints [m, rad]."""
-        whole = self.mechanism.closed.analysis.constraints.violation(q)
+        whole = self.mechanism.closed.analysis.constraints.errors(q)
         return [whole[c] for c in self.mechanism.closed.plans.nontrivial]
 
     def _later(self, q: Vector, v: Vector, a: Vector, h: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:

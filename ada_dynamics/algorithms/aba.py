@@ -9,7 +9,7 @@ plain operators. Each velocity of a joint is eliminated separately, with a scala
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
@@ -64,7 +64,7 @@ def eliminate_joint(
 
 
 def articulated_bodies(tree: Tree, added: Mapping[int, ArticulatedInertia] | None = None) -> list[ArticulatedInertia]:
-    """Inertia of the bodies before any joint is eliminated, including `added` (see `forward_dynamics`)."""
+    """Inertia of the bodies before any joint is eliminated, including `added` (see `solution`)."""
     inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in tree.bodies]
     for i, more in (added or {}).items():
         inertia[i] = inertia[i] + more
@@ -94,28 +94,9 @@ def joint_acceleration(
     return result, carried
 
 
-class Solution(NamedTuple):
-    """Joint accelerations, and the eliminated bodies that gave them."""
-
-    accelerations: list[Scalar]
-    bodies: list[Eliminated]
-
-
-def forward_dynamics(
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
-    added: Mapping[int, ArticulatedInertia] | None = None,
-    added_armature: Sequence[Scalar] | None = None,
-) -> list[Scalar]:
-    """Compute the joint accelerations; mimicking joints are not supported.
-
-    With `added` (A, by body) and `added_armature` (R, by velocity) they solve (M + Σ JᵀAJ + R) a = τ - h: forces that
-    depend on the acceleration, as in a linearly implicit step (see `contact.contact_loads`).
-    """
-    return solution(tree, q, v, tau, external, added, added_armature).accelerations
+def forward_dynamics(*state: Any, **options: Any) -> list[Scalar]:
+    """Compute the joint accelerations; arguments are those of `solution`."""
+    return solution(*state, **options)[0]
 
 
 def solution(
@@ -126,8 +107,13 @@ def solution(
     external: Mapping[int, Force] | None = None,
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
-) -> Solution:
-    """Compute the same with the eliminated bodies, whose factors give M⁻¹ (see `articulated_factors`)."""
+) -> tuple[list[Scalar], list[Eliminated]]:
+    """Compute the joint accelerations, and the eliminated bodies, whose factors give M⁻¹ (see `articulated_factors`).
+
+    Mimicking joints are not supported. With `added` (A, by body) and `added_armature` (R, by velocity) they solve
+    (M + Σ JᵀAJ + R) a = τ - h: forces that depend on the acceleration, as in a linearly implicit step (see
+    `contact.contact_loads`).
+    """
     X = transforms(tree, q)
     effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
 
@@ -157,4 +143,4 @@ def solution(
         rates, own = joint_acceleration(body, body.positions(q), bodies[i].pivots, carried)
         acceleration.append(own)
         result[body.v] = rates
-    return Solution(result, [bodies[body.index] for body in tree.bodies])
+    return result, [bodies[body.index] for body in tree.bodies]

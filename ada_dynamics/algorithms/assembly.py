@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ada_dynamics.algorithms import kinematics
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody, FreeBody, Operator
-from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Step, assembly_order, joint_name
+from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Step, assembly_order
 from ada_dynamics.algorithms.closure import loop_rows
 from ada_dynamics.algorithms.joint_equations import (
     Close,
@@ -43,7 +43,7 @@ class AssemblySolution(NamedTuple):
     multipliers: list[Scalar]  # λ of the loop constraints in use, loop by loop: on the child
     wrenches: list[Force]  # of each tree joint onto its body, about its origin, in its axes (eq. 2.15)
     loop_wrenches: list[Force]  # of each loop joint onto its child, at frame B, in its axes
-    pivots: dict[str, list[Scalar]]  # of all constraints, by the first joint of those that were closed together
+    pivots: list[Scalar]  # of all constraints, in the order in which their joints were closed
 
 
 class State:
@@ -192,7 +192,7 @@ class AssemblyAlgorithm:
             [x for loop, (outcome, _) in of_loops for x in outcome.x[: len(state.used(loop))]],
             _original_wrenches(basis, state, accelerations, [outcomes[b.index][1] for b in tree.bodies]),
             [wrench for _, (_, wrench) in of_loops],
-            {joint_name(tree, step.joints[0]): p for step, p in zip(steps, pivots, strict=True)},
+            pivots,
         )
 
     def forward_dynamics(self, *state: Any, **options: Any) -> list[Scalar]:
@@ -201,13 +201,13 @@ class AssemblyAlgorithm:
 
     def _assembled(
         self, state: State, steps: Sequence[Step], group_of: GroupOf | None
-    ) -> tuple[list[ClosedStep | SubChain], list[list[Scalar]]]:
-        """Assemble all links (eqs. 2.17-2.21, 3.12-3.20): the steps, ready for disassembly, and the pivots of each."""
+    ) -> tuple[list[ClosedStep | SubChain], list[Scalar]]:
+        """Assemble all links (eqs. 2.17-2.21, 3.12-3.20): the steps, ready for disassembly, and all pivots."""
         n = len(state.tree.bodies)
         grouped = {link for step in steps if step.in_joint_space for link in step.parts}
         bodies = {i: state.link(i) for i in range(n) if i not in grouped}
         done: list[ClosedStep | SubChain] = []
-        pivots: list[list[Scalar]] = []
+        pivots: list[Scalar] = []
         for k, step in enumerate(steps):
             if step.in_joint_space:
                 assert group_of is not None
@@ -215,14 +215,13 @@ class AssemblyAlgorithm:
                 bodies[n + k] = group.body(step.handles)
                 state.alone.update({link: bodies[n + k].operator(link, link) for link in step.handles})
                 done.append(group)
-                pivots.append([])
                 continue
             parts = [bodies[part] for part in step.parts]
             bias = {link: motion for part in parts for link, motion in part.bias.items()}
             joints = [self._joint(state, j, bias, step.handles) for j in step.joints]
             bodies[n + k], closed = self.close(ClosingEquations(parts, joints), step.handles)
             done.append(ClosedStep(step.joints, joints, closed))
-            pivots.append(closed.pivots)
+            pivots += closed.pivots
         return done, pivots
 
     def _joint(self, state: State, number: int, bias: Mapping[int, Motion], handles: Sequence[int]) -> ClosingJoint:

@@ -197,12 +197,6 @@ def few_handles(tree: Tree) -> AssemblyOrder:
     return assembly.done()
 
 
-def joint_name(tree: Tree, joint: int) -> str:
-    """Name of a joint by its number."""
-    n = len(tree.bodies)
-    return tree.bodies[joint].name if joint < n else tree.loops[joint - n].name
-
-
 ORDERS: Mapping[str, Callable[[Tree], AssemblyOrder]] = {
     "chain": chain,
     "balanced": balanced,

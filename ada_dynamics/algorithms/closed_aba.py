@@ -98,7 +98,8 @@ class Sweep:
         self.done.append(EliminatedJoint(body, free.pivots, shares, far))
         for c in columns:
             self.touched[c].discard(i)
-        coupled = self._uncoupled(i)
+        coupled = {b: self.cross[b].pop(i) for b in self.cross[i]}  # wrench there per acceleration of this body
+        self.cross[i] = {}
         if body.parent == WORLD:
             return
         X, p = self.X[i], body.parent
@@ -110,7 +111,8 @@ class Sweep:
             if b == p:
                 self.inertia[p] = self.inertia[p] + inertia.from_parent(X).with_transposed()
             else:
-                self._couple(b, p, inertia.from_parent(X))
+                self.cross[b][p] = self.cross[b].get(p, NO_CROSS_INERTIA) + inertia.from_parent(X)
+                self.cross[p][b] = self.cross[b][p].T
 
     def add_column(self, i: int, c: int, column: Force) -> None:
         """Add a wrench of the multiplier of constraint c on body i."""
@@ -138,21 +140,10 @@ class Sweep:
         return all_shares, all_far
 
     # --- cross inertias -----------------------------------------------------------------------------------------
-    def _couple(self, b: int, d: int, more: CrossInertia) -> None:
-        """Add to the wrench on b per acceleration of d, and to its transpose."""
-        self.cross[b][d] = self.cross[b].get(d, NO_CROSS_INERTIA) + more
-        self.cross[d][b] = self.cross[b][d].T
-
     def _less_outer(self, b: int, d: int, here: Force, there: Force) -> None:
         """Subtract here thereᵀ from the wrench on b per acceleration of d."""
         self.cross[b][d] = self.cross[b].get(d, NO_CROSS_INERTIA).less_outer(here, there)
         self.cross[d][b] = self.cross[b][d].T
-
-    def _uncoupled(self, i: int) -> dict[int, CrossInertia]:
-        """Remove and return the wrenches on other bodies per acceleration of body i."""
-        leaving = {b: self.cross[b].pop(i) for b in self.cross[i]}
-        self.cross[i] = {}
-        return leaving
 
     def _reduce_coupled(
         self, i: int, s: Motion, pivot: Pivot, inverse_D: Scalar, along: Mapping[int, Scalar]

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.joints.base import NORMAL, SECOND, RowKind
-from ada_dynamics.model.tree import WORLD, Body, Loop, Tree
-from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
+from ada_dynamics.model.tree import WORLD, Loop, Tree
+from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross
 
@@ -80,10 +80,6 @@ class Branches:
             x = self.X[i].rotation.to_parent(x)
             found[self.tree.bodies[i].parent] = x
         return self.downward(x, self.child_side, found)
-
-    def child_direction(self, x: Vec3) -> dict[int, Vec3]:
-        """A direction in the axes of frame B, in the axes of every body on both branches."""
-        return self.everywhere(self.up(self.loop.child_pose.rotation.to_parent(x), self.child_side))
 
     def everywhere(self, x: Vec3) -> dict[int, Vec3]:
         """A direction in the axes of the common ancestor, in the axes of every body on both branches."""
@@ -197,20 +193,14 @@ def loop_rows(
     chosen = [kinds[row] if isinstance(row, int) else row for row in (range(len(kinds)) if rows is None else rows)]
     inner, outer = branches.points()
     rates = _Rates(branches, q, v, moving, inner, outer, chosen, velocities)
-    directions: dict[int, dict[int, Vec3]] = {}
-    subspaces: dict[int, Sequence[Motion]] = {}
-
-    def subspace_of(body: Body) -> Sequence[Motion]:
-        if body.index not in subspaces:
-            subspaces[body.index] = body.joint.subspace(body.positions(q))
-        return subspaces[body.index]
+    directions = {axis: _direction(branches, axis) for axis in dict.fromkeys(kind.axis for kind in chosen)}
+    bodies = [tree.bodies[i] for i in (*branches.parent_side, *branches.child_side)]
+    subspaces = {body.index: body.joint.subspace(body.positions(q)) for body in bodies}
 
     def row_of(kind: RowKind) -> ConstraintRow:
         if kind.pitch:
             parts = [row_of(RowKind(is_force, kind.axis)) for is_force in (True, False)]
             return combined((1.0, -kind.pitch), parts)
-        if kind.axis not in directions:
-            directions[kind.axis] = _direction(branches, kind.axis)
         e = directions[kind.axis]
         ends = ((loop.parent, branches.parent_side, inner, -1.0), (loop.child, branches.child_side, outer, 1.0))
         columns: dict[int, Scalar] = {}
@@ -218,7 +208,7 @@ def loop_rows(
         for end, side, points, sign in ends:
             for body in (tree.bodies[i] for i in side):
                 wrench = _wrench(kind, e[body.index], points[body.index])
-                for k, s in zip(range(body.v.start, body.v.stop), subspace_of(body), strict=True):
+                for k, s in zip(range(body.v.start, body.v.stop), subspaces[body.index], strict=True):
                     columns[k] = columns.get(k, 0.0) + sign * body.multiplier * (s @ wrench)
             if end != WORLD:
                 wrenches[end] = sign * _wrench(kind, e[end], points[end])
@@ -247,7 +237,7 @@ def _direction(branches: Branches, axis: int) -> dict[int, Vec3]:
     """Axis of a row, for a universal joint also u x w or w, in the axes of every body on both branches."""
     if axis == NORMAL:
         return branches.everywhere(cross(*branches.axes(2, 1)))
-    return branches.child_direction(UNIT3[1]) if axis == SECOND else branches.direction(UNIT3[axis])
+    return branches.everywhere(branches.axes(1)[1]) if axis == SECOND else branches.direction(UNIT3[axis])
 
 
 class _Rates:

@@ -112,12 +112,6 @@ def _from_centre(arm: Vec3, radius: Scalar) -> Nearest:
     return Nearest(length - radius, arm / length)
 
 
-def middle(x: Vec3, nearest: Nearest, radius: Scalar) -> Vec3:
-    """Midpoint between the surface of a shape and that of a sphere at x, where the contact forces act."""
-    back: Vec3 = (0.5 * (nearest.distance + radius)) * nearest.outward
-    return x - back
-
-
 # --- contacts ---------------------------------------------------------------------------------------------------------
 EXPONENTS = (1.0, 1.5)  # of the depth: a bed of springs, two balls (Hertz)
 
@@ -299,7 +293,7 @@ def _pair_loads(index: int, contact: PairContact, world: Sequence[Transform], mo
     centre = mine.point(contact.point)
     near = other.nearest(theirs.rotation.to_child(centre - theirs.position))
     near = near._replace(outward=theirs.rotation.to_parent(near.outward))
-    x = middle(centre, near, contact.radius)
+    x = centre - (0.5 * (near.distance + contact.radius)) * near.outward  # midway between both surfaces
     relative = _velocity_at(contact.body, x, world, moving) - _velocity_at(other.body, x, world, moving)
     law, _, _ = _push(contact.law, contact.radius - near.distance, near.outward, relative, None)
     loads: list[Load] = []

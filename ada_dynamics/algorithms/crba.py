@@ -8,12 +8,14 @@ on the joint and its ancestors, is a block column of the matrix. Two slower meth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ada_dynamics.algorithms.aba import articulated_bodies
 from ada_dynamics.algorithms.jacobians import columns_at
 from ada_dynamics.algorithms.kinematics import inward_sums, poses, transforms
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
-from ada_dynamics.algorithms.rnea import gather_efforts, inverse_dynamics, joint_wrenches, no_velocity, rotor_efforts
+from ada_dynamics.algorithms.passive import unloaded
+from ada_dynamics.algorithms.rnea import inverse_dynamics, no_velocity, rotor_efforts
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
@@ -69,17 +71,12 @@ def _project_on_ancestors(
             M.add(i, j, 2.0 * entry if i == j else entry)
 
 
-def forward_dynamics(
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
-    added: Mapping[int, ArticulatedInertia] | None = None,
-    added_armature: Sequence[Scalar] | None = None,
-) -> list[Scalar]:
-    """Compute the joint accelerations M⁻¹ (τ - h) by elimination from the leaves to the root."""
-    M, rest = equations_of_motion(tree, q, v, tau, external, added, added_armature)
+def forward_dynamics(*state: Any, **options: Any) -> list[Scalar]:
+    """Compute the joint accelerations M⁻¹ (τ - h) by elimination from the leaves to the root.
+
+    Arguments are those of `equations_of_motion`.
+    """
+    M, rest = equations_of_motion(*state, **options)
     return factorise(M).solve(rest)
 
 
@@ -103,8 +100,9 @@ def equations_of_motion(
 def mass_matrix_by_jacobians(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
     """The mass matrix including armature from its definition, Σ m J_Gᵀ J_G + J_Aᵀ I J_A (CRB note)."""
     world = poses(tree, transforms(tree, q))
-    n = tree.nv
-    M: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    M = SymmetricMatrix(tree.nv)
+    for i, rotor in enumerate(rotor_efforts(tree, (1.0,) * tree.nv)):
+        M.add(i, i, rotor)
     for body in tree.bodies:
         R = world[body.index].rotation
         columns = [
@@ -112,15 +110,10 @@ def mass_matrix_by_jacobians(tree: Tree, q: Sequence[Scalar]) -> list[list[Scala
             for c in columns_at(tree, q, world, body.index, world[body.index].position)
         ]
         momenta = [body.inertia @ c for c in columns]
-        for i in range(n):
+        for i, column in enumerate(columns):
             for j in range(i + 1):
-                M[i][j] = M[i][j] + columns[i] @ momenta[j]
-    for i in range(n):
-        unit = [1.0 if j == i else 0.0 for j in range(n)]
-        M[i][i] = M[i][i] + rotor_efforts(tree, unit)[i]
-        for j in range(i):
-            M[j][i] = M[i][j]
-    return M
+                M.add(i, j, column @ momenta[j])
+    return M.dense()
 
 
 def mass_matrix_by_unit_vectors(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -128,10 +121,6 @@ def mass_matrix_by_unit_vectors(tree: Tree, q: Sequence[Scalar]) -> list[list[Sc
 
     Column j is the joint effort for unit acceleration of velocity j and zero accelerations of all other ones.
     """
-    columns = []
-    for j in range(tree.nv):
-        a = [1.0 if i == j else 0.0 for i in range(tree.nv)]
-        wrenches = joint_wrenches(tree, q, no_velocity(tree), a, gravity=False)
-        efforts = gather_efforts(tree, q, wrenches)
-        columns.append([e + r for e, r in zip(efforts, rotor_efforts(tree, a), strict=True)])
-    return [[columns[j][i] for j in range(tree.nv)] for i in range(tree.nv)]
+    still, units = unloaded(tree), ([float(i == j) for i in range(tree.nv)] for j in range(tree.nv))
+    columns = [inverse_dynamics(still, q, no_velocity(tree), unit) for unit in units]
+    return [list(row) for row in zip(*columns, strict=True)]

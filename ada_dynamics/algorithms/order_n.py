@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, transforms
+from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -43,7 +43,9 @@ def forward_dynamics(
         about: Mat3 = body.inertia.about_origin - m * (D @ D.T)  # I_k of eq. 6
         M.append(ArticulatedInertia(about, ZERO33, diagonal(m, m, m)))
         applied = (external or {}).get(body.index, NO_FORCE).at(c)
-        rest.append(_remainder(body, about, state, c) - applied)
+        a_t = state.a + state.spin @ c
+        # [I α_t + ω x I ω; m a_t], eq. 7
+        rest.append(Force(about @ state.wd + cross(state.w, about @ state.w), m * a_t) - applied)
 
     # Backward pass: remove the unknown constraint forces
     kept: list[list[tuple[Force, Scalar]]] = [[] for _ in tree.bodies]
@@ -84,11 +86,3 @@ def _between_centres(body: Body, X: Transform, centres: Sequence[Vec3]) -> Trans
     """Pose of the frame at the centre of mass of a body in the frame at that of its parent."""
     own = X.position + X.rotation.to_parent(centres[body.index])
     return Transform(X.rotation, own if body.parent == WORLD else own - centres[body.parent])
-
-
-def _remainder(body: Body, about: Mat3, state: Moving, c: Vec3) -> Force:
-    """[I α_t + ω x I ω; m a_t], eq. 7 without the external wrench."""
-    a_t = state.a + state.spin @ c
-    gyroscopic = cross(state.w, about @ state.w)
-    moment = about @ state.wd + gyroscopic
-    return Force(moment, body.inertia.mass * a_t)

@@ -13,7 +13,7 @@ from ada_dynamics.algorithms.passive import gathered, passive_efforts
 from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3, cross, diagonal
+from ada_dynamics.spatial.vector import Scalar, Vec3, cross, diagonal
 
 
 def needed_force(inertia: RigidInertia, moving: Moving) -> Force:
@@ -47,7 +47,6 @@ def joint_wrenches(
     v: Sequence[Scalar],
     a: Sequence[Scalar] | None,
     external: Mapping[int, Force] | None = None,
-    gravity: bool = True,
 ) -> list[Force]:
     """Wrench of every joint on its body, in the frame of the body.
 
@@ -57,11 +56,10 @@ def joint_wrenches(
         v: velocities.
         a: accelerations; None means zero.
         external: wrench on a body about its origin, in its axes.
-        gravity: whether weight acts.
     """
     X = transforms(tree, q)
-    base = at_rest(-tree.gravity if gravity else ZERO3)
-    own = [needed_force(b.inertia, m) for b, m in zip(tree.bodies, motions(tree, X, q, v, a, base), strict=True)]
+    moving = motions(tree, X, q, v, a, at_rest(-tree.gravity))
+    own = [needed_force(b.inertia, m) for b, m in zip(tree.bodies, moving, strict=True)]
     for i, wrench in (external or {}).items():
         own[i] = own[i] - wrench
     return inward_sums(tree, X, own)
@@ -73,13 +71,12 @@ def inverse_dynamics(
     v: Sequence[Scalar],
     a: Sequence[Scalar] | None,
     external: Mapping[int, Force] | None = None,
-    gravity: bool = True,
 ) -> list[Scalar]:
     """Joint efforts for given accelerations, including armature, damping, friction and springs.
 
     Arguments are those of `joint_wrenches`.
     """
-    tau = gather_efforts(tree, q, joint_wrenches(tree, q, v, a, external, gravity))
+    tau = gather_efforts(tree, q, joint_wrenches(tree, q, v, a, external))
     tau = [t + p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
     return tau if a is None else [t + r for t, r in zip(tau, rotor_efforts(tree, a), strict=True)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class ScalarConstraint(NamedTuple):
 class ConstraintSet:
     """The constraints of all loops of a model.
 
-    The same equations run on arrays and on graph nodes: arrays give arrays, other sequences give lists.
+    `equations` and `errors` run on arrays and on graph nodes.
 
     Attributes:
         rows: one `ScalarConstraint` per scalar constraint, loop by loop.
@@ -94,41 +94,23 @@ class ConstraintSet:
         """
         return loop_equations(self.tree, q, v, chosen)
 
-    @overload
-    def violation(self, q: Array) -> Array: ...
-    @overload
-    def violation(self, q: Sequence[Scalar]) -> Sequence[Scalar]: ...
-    def violation(self, q: Vector) -> Vector:
+    def violation(self, q: Array) -> Array:
         """Closure error of each constraint [m, rad], (m,)."""
-        if isinstance(q, np.ndarray):
-            evaluated = self._evaluated(q)
-            if evaluated is not None:
-                return evaluated[0]
-        found = self._violation(_scalars(q))
-        return np.array(found, dtype=float) if isinstance(q, np.ndarray) else found
+        evaluated = self._evaluated(q)
+        return np.array(self.errors(q), dtype=float) if evaluated is None else evaluated[0]
 
-    def _violation(self, q: Sequence[Scalar]) -> list[Scalar]:
-        X = transforms(self.tree, q)
+    def errors(self, q: Vector) -> list[Scalar]:
+        """`violation` of an array, of rows of a batch, or of graph nodes."""
+        X = transforms(self.tree, _scalars(q))
         return [g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)]
 
-    @overload
-    def jacobian(self, q: Array) -> Array: ...
-    @overload
-    def jacobian(self, q: Sequence[Scalar]) -> Sequence[Scalar]: ...
-    def jacobian(self, q: Vector) -> Vector:
+    def jacobian(self, q: Array) -> Array:
         """Constraint Jacobian J, (m, nv)."""
-        if isinstance(q, np.ndarray):
-            evaluated = self._evaluated(q)
-            if evaluated is not None:
-                return evaluated[1]
-        rows = self.equations(q)
-        if not isinstance(q, np.ndarray):
-            return dense_rows(rows, self.tree.nv)
-        J = np.zeros((len(rows), self.tree.nv))
-        for line, row in zip(J, rows, strict=True):
-            for k, value in row.columns.items():
-                line[k] = value
-        return J
+        evaluated = self._evaluated(q)
+        if evaluated is not None:
+            return evaluated[1]
+        J = dense_rows(self.equations(q), self.tree.nv)
+        return np.array(J, dtype=float).reshape(len(self.rows), self.tree.nv)
 
     def _evaluated(self, q: Array) -> tuple[Array, Array] | None:
         """Violation and J by one plain Python function, once they have been computed a few times."""
@@ -150,7 +132,8 @@ class ConstraintSet:
     @cached_property
     def _traced(self) -> PythonBackend:
         def body(q: Sequence[Scalar]) -> Traced:
-            return Traced({"violation": self.violation(q), "J": [x for line in self.jacobian(q) for x in line]})
+            J = dense_rows(self.equations(q), self.tree.nv)
+            return Traced({"violation": self.errors(q), "J": [x for line in J for x in line]})
 
         function = trace("closing", {"q": self.tree.nq}, body)
         return PythonBackend(Signature.of(function), lambda: function)
@@ -162,7 +145,7 @@ class ConstraintSet:
 
     def violations(self, q: Array) -> Array:
         """`violation` of one configuration or of a batch (N, nq), as columns (m, N)."""
-        return _columns(self._violation(_scalars(q)), q)
+        return _columns(self.errors(q), q)
 
     def rate_violations(self, q: Array, v: Array) -> tuple[Array, Array]:
         """|J v| and its scale |J| |v|, of one state or of a batch, as columns (m, N)."""

@@ -239,8 +239,8 @@ def pivot_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     if needs_mass_matrix(tree):
         return _pivot_margins(crba.mass_matrix(tree, q))
     still, margins = no_velocity(tree), list[Scalar]()
-    carried = crba.composite_inertias(tree, transforms(tree, q))
-    for body, inertia, one in zip(tree.bodies, carried, aba.solution(tree, q, still, still).bodies, strict=True):
+    carried, (_, eliminated) = crba.composite_inertias(tree, transforms(tree, q)), aba.solution(tree, q, still, still)
+    for body, inertia, one in zip(tree.bodies, carried, eliminated, strict=True):
         for s, inverse in zip(body.joint.subspace(body.positions(q)), one.inverse_D, strict=True):
             share = SMALLEST_PIVOT * (s @ (inertia @ s) + body.armature) * inverse
             margins.append(inverse * (1.0 - share))  # the inverse has the sign of its pivot

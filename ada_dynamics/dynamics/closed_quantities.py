@@ -166,8 +166,7 @@ def assembly(tree: Tree, plans: EliminationPlans, algorithm: str, order: Order, 
     def run(*state: Any) -> ConstrainedSolution:
         given = (*state, *([None] if len(state) == 3 else []))
         found = ASSEMBLIES[algorithm](tree, *given, order, plan.rows)
-        pivots = [p for ps in found.pivots.values() for p in ps]
-        return ConstrainedSolution(found.accelerations, found.multipliers, pivots, [])
+        return ConstrainedSolution(found.accelerations, found.multipliers, found.pivots, [])
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
         least = FIXED_THRESHOLD if plans.combined else LATE_THRESHOLD
@@ -263,7 +262,7 @@ CONSTRAINTS: dict[str, QuantityRow] = {
     # rates of J and γ while q moves with v and v itself is constant: J̇ and (∂γ/∂q) v
     "constraint_rates": QuantityRow(("q", "v"), _TERMS, _term_rates),
     # violation of all constraints
-    "constraint_violation": QuantityRow(("q",), {"gap": ("rows",)}, lambda constraints, _, q: constraints.violation(q)),
+    "constraint_violation": QuantityRow(("q",), {"gap": ("rows",)}, lambda constraints, _, q: constraints.errors(q)),
 }
 """Quantities of the constraints by name: results = equation(constraints, plans, *inputs)."""
 
