@@ -9,15 +9,16 @@ plain operators. Each velocity of a joint is eliminated separately, with a scala
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
-from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.vector import Scalar
+from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 
 class Pivot(NamedTuple):
@@ -71,6 +72,17 @@ def articulated_bodies(tree: Tree, added: Mapping[int, ArticulatedInertia] | Non
     return inertia
 
 
+def eliminated_bodies(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar]) -> list[Eliminated]:
+    """Pass 2 for all bodies without wrenches and efforts: inertias and factors of a configuration."""
+    inertia, found = articulated_bodies(tree), dict[int, Eliminated]()
+    for body in reversed(tree.bodies):
+        i, p, still = body.index, body.parent, [ZERO] * body.joint.nv
+        found[i] = eliminate_joint(body, body.positions(q), still, inertia[i], NO_FORCE)
+        if p != WORLD:
+            inertia[p] = inertia[p] + X[i].to_parent(found[i].inertia)
+    return [found[body.index] for body in tree.bodies]
+
+
 def joint_acceleration(
     body: Body, q: Sequence[Scalar], pivots: Sequence[Pivot], carried: Motion
 ) -> tuple[list[Scalar], Motion]:
@@ -94,12 +106,7 @@ def joint_acceleration(
     return result, carried
 
 
-def forward_dynamics(*state: Any, **options: Any) -> list[Scalar]:
-    """Compute the joint accelerations; arguments are those of `solution`."""
-    return solution(*state, **options)[0]
-
-
-def solution(
+def forward_dynamics(
     tree: Tree,
     q: Sequence[Scalar],
     v: Sequence[Scalar],
@@ -107,12 +114,11 @@ def solution(
     external: Mapping[int, Force] | None = None,
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
-) -> tuple[list[Scalar], list[Eliminated]]:
-    """Compute the joint accelerations, and the eliminated bodies, whose factors give M⁻¹ (see `articulated_factors`).
+) -> list[Scalar]:
+    """Compute the joint accelerations; mimicking joints are not supported.
 
-    Mimicking joints are not supported. With `added` (A, by body) and `added_armature` (R, by velocity) they solve
-    (M + Σ JᵀAJ + R) a = τ - h: forces that depend on the acceleration, as in a linearly implicit step (see
-    `contact.contact_loads`).
+    With `added` (A, by body) and `added_armature` (R, by velocity) they solve (M + Σ JᵀAJ + R) a = τ - h: forces that
+    depend on the acceleration, as in a linearly implicit step (see `contact.contact_loads`).
     """
     X = transforms(tree, q)
     effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
@@ -125,11 +131,12 @@ def solution(
 
     # Pass 2: inward, articulated inertias
     inertia = articulated_bodies(tree, added)
-    bodies: dict[int, Eliminated] = {}
+    pivots: list[tuple[Pivot, ...]] = [()] * len(tree.bodies)
     for body in reversed(tree.bodies):
         i, p = body.index, body.parent
         rotors = None if added_armature is None else added_armature[body.v]
-        free = bodies[i] = eliminate_joint(body, body.positions(q), effort[body.v], inertia[i], wrench[i], rotors)
+        free = eliminate_joint(body, body.positions(q), effort[body.v], inertia[i], wrench[i], rotors)
+        pivots[i] = free.pivots
         if p != WORLD:
             inertia[p] = inertia[p] + X[i].to_parent(free.inertia)
             wrench[p] = wrench[p] + X[i].to_parent(free.wrench)
@@ -140,7 +147,7 @@ def solution(
     for body in tree.bodies:
         i = body.index
         carried = NO_MOTION if body.parent == WORLD else X[i].to_child(acceleration[body.parent])
-        rates, own = joint_acceleration(body, body.positions(q), bodies[i].pivots, carried)
+        rates, own = joint_acceleration(body, body.positions(q), pivots[i], carried)
         acceleration.append(own)
         result[body.v] = rates
-    return result, [bodies[body.index] for body in tree.bodies]
+    return result

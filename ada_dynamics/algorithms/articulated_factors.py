@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ada_dynamics.algorithms.aba import Eliminated
+from ada_dynamics.algorithms.aba import eliminated_bodies
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
@@ -42,20 +42,23 @@ class ArticulatedFactors(NamedTuple):
     offsets: Sequence[Vec3]
 
     @classmethod
-    def of(cls, tree: Tree, q: Sequence[Scalar], bodies: Sequence[Eliminated]) -> ArticulatedFactors:
-        """From the eliminated bodies of a solution."""
+    def of(cls, tree: Tree, q: Sequence[Scalar]) -> ArticulatedFactors:
+        """In a configuration."""
+        X = transforms(tree, q)
+        bodies = zip(tree.bodies, X, eliminated_bodies(tree, X, q), strict=True)
         turns: list[Rotation] = []
-        axes, shares, offsets = list[Motion](), list[Force](), list[Vec3]()
-        for body, X, eliminated in zip(tree.bodies, transforms(tree, q), bodies, strict=True):
+        inverse, axes, shares, offsets = list[Scalar](), list[Motion](), list[Force](), list[Vec3]()
+        for body, x, eliminated in bodies:
             parent = IDENTITY if body.parent == WORLD else turns[body.parent]
-            offsets.append(parent.to_parent(X.position))
-            R = MatrixRotation(Product(parent, X.rotation).matrix())
+            R = MatrixRotation(Product(parent, x.rotation).matrix())
             turns.append(R)
+            offsets.append(parent.to_parent(x.position))
+            inverse += eliminated.inverse_D
             for axis, pivot in zip(body.joint.subspace(body.positions(q)), eliminated.pivots, strict=True):
                 axes.append(Motion(R.to_parent(axis.angular), R.to_parent(axis.linear)))
                 shares.append(Force(R.to_parent(pivot.U_over_D.moment), R.to_parent(pivot.U_over_D.force)))
             shares[-1] = shares[-1].at(-offsets[-1])
-        return cls(tree, [x for one in bodies for x in one.inverse_D], axes, shares, offsets)
+        return cls(tree, inverse, axes, shares, offsets)
 
     @property
     def values(self) -> list[Scalar]:

@@ -16,13 +16,13 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from ada_dynamics.algorithms.aba import articulated_bodies, eliminate_joint
+from ada_dynamics.algorithms.aba import eliminated_bodies
 from ada_dynamics.algorithms.closed_aba import Sweep
 from ada_dynamics.algorithms.closure import ConstraintRow
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial.motion import NO_FORCE, Force
+from ada_dynamics.spatial.motion import Force
 
 EARLY_PIVOT = 1e-4  # smallest pivot of an early multiplier, relative to its diagonal entry of J M⁻¹ Jᵀ
 
@@ -170,17 +170,15 @@ def _sweep(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Sweep:
 def _pivots_alone(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> list[float]:
     """Pivot of each constraint after the joints of its loop, if it were the only one."""
     positions = q.tolist()
-    X, inertia = transforms(tree, positions), articulated_bodies(tree)
+    X = transforms(tree, positions)
+    eliminated = eliminated_bodies(tree, X, positions)
     columns: list[dict[int, Force]] = [{} for _ in tree.bodies]
     for c, row in enumerate(rows):
         for i, wrench in row.wrenches.items():
             columns[i][c] = wrench
     found = [0.0] * len(rows)
     for body in reversed(tree.bodies):
-        i, own = body.index, body.positions(positions)
-        free = eliminate_joint(body, own, [0.0] * body.joint.nv, inertia[i], NO_FORCE)
-        if body.parent != WORLD:
-            inertia[body.parent] = inertia[body.parent] + X[i].to_parent(free.inertia)
+        i, own, free = body.index, body.positions(positions), eliminated[body.index]
         for c, column in columns[i].items():
             for s, pivot, inverse_D in zip(body.joint.subspace(own), free.pivots, free.inverse_D, strict=True):
                 felt = s @ column

@@ -170,9 +170,8 @@ def _forward_composites(equations: Equations, given: Vectors) -> Traced:
 
 def _by_articulated_bodies(tree: Tree, q: Vector, v: Vector, tau: Vector) -> Traced:
     """The same of long branches: each column is a pass inward and one outward."""
-    a, bodies = aba.solution(tree, q, v, tau)
-    residual = ResidualColumns(RneaDerivatives(tree, q, v, a))
-    solved = SolvedColumns(tree.nv, ArticulatedFactors.of(tree, q, bodies))
+    residual = ResidualColumns(RneaDerivatives(tree, q, v, aba.forward_dynamics(tree, q, v, tau)))
+    solved = SolvedColumns(tree.nv, ArticulatedFactors.of(tree, q))
     columns = [one for name in OF_STATE for one in (*residual.by(name, CHANGES), solved.of_changes(name))]
     return Traced({}, (), [*columns, *residual.of_efforts(CHANGES), solved.of_changes("du")])
 
