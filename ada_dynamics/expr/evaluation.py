@@ -18,7 +18,6 @@ from ada_dynamics.expr.functions import operate
 from ada_dynamics.expr.graph import ADD, CONST, EXTRACT, FMA, LANE_SUM, MUL, PACK, SUB, VAR, Expr, Scalar, live_nodes
 from ada_dynamics.expr.lanes import extract, lane_sum, pack
 from ada_dynamics.expr.per_lane import lane_of
-from ada_dynamics.spatial.vector import ZERO
 
 
 def evaluate_nodes(nodes: Sequence[Expr], inputs: Mapping[str, Sequence[Any]]) -> dict[int, Any]:
@@ -71,7 +70,7 @@ def written_out(function: Function) -> Function:
         skipped, first = one.before
         operands = matrices[one.source] if one.source else list(zip(*one.rows, strict=True))[first:]
         height, width = one.shape
-        made = matrices.setdefault(one.output, [[ZERO] * height for _ in range(width)])
+        made = matrices.setdefault(one.output, [[0.0] * height for _ in range(width)])
         (result,) = one.each.outputs
         for column, given in zip(made[one.first : one.first + one.count], operands, strict=False):
             found = substitute(one.each, {SHARED: one.shared[skipped:], COLUMN: given})[result]
