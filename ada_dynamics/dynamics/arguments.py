@@ -15,7 +15,6 @@ from ada_dynamics.algorithms import aba, crba
 from ada_dynamics.algorithms.assembly_order import ORDERS
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
-from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
 from ada_dynamics.hybrid.cut_selection import cut_joints
@@ -238,9 +237,9 @@ def pivot_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
         return []
     if needs_mass_matrix(tree):
         return _pivot_margins(crba.mass_matrix(tree, q))
-    still, margins = no_velocity(tree), list[Scalar]()
-    carried, (_, eliminated) = crba.composite_inertias(tree, transforms(tree, q)), aba.solution(tree, q, still, still)
-    for body, inertia, one in zip(tree.bodies, carried, eliminated, strict=True):
+    X, margins = transforms(tree, q), list[Scalar]()
+    carried = crba.composite_inertias(tree, X)
+    for body, inertia, one in zip(tree.bodies, carried, aba.eliminated_bodies(tree, X, q), strict=True):
         for s, inverse in zip(body.joint.subspace(body.positions(q)), one.inverse_D, strict=True):
             share = SMALLEST_PIVOT * (s @ (inertia @ s) + body.armature) * inverse
             margins.append(inverse * (1.0 - share))  # the inverse has the sign of its pivot
