@@ -141,7 +141,8 @@ class ResidualColumns(SolvedColumns):
         below = [i for i in own_rows if all(found.is_above(j, i) for j in group)]
         among = [i for i in own_rows if i not in above and i not in below]
         entries = {i: found.entries(variable, i, group) for i in among}
-        entries = {i: row for i, row in entries.items() if i == group[0] or not all(map(is_zero, row))}
+        first = rows.start if rows else group[0]  # a function of a column has an operand
+        entries = {i: row for i, row in entries.items() if i == first or not all(map(is_zero, row))}
         passed = zip(*(leaves(one.passed[variable]) for one in of_group), strict=True) if above else ()
         further: dict[int, Vector] = {}
         for i, row in self.more.get(variable, {}).items():
