@@ -19,7 +19,6 @@ from ada_dynamics.algorithms.joint_equations import (
     ClosingEquations,
     Outcome,
     Terms,
-    has_rotor,
     joined,
     outcomes_of,
 )
@@ -73,14 +72,10 @@ class ClosedByForces:
         x = list(self.known)
         for i, value in zip(self.unknown, found, strict=True):
             x[i] = value
-        return outcomes_of(self.joints, x, [self._rate(rate, found, forces) for rate in self.rates])
-
-    @staticmethod
-    def _rate(rate: Rate, found: Sequence[Scalar], forces: Mapping[int, Force]) -> Scalar:
-        value = rate.offset + product(rate.weights, found)
+        rates = [rate.offset + product(rate.weights, found) for rate in self.rates]
         for handle, force in forces.items():
-            value = value + rate.columns[handle] @ force
-        return value
+            rates = [a + rate.columns[handle] @ force for a, rate in zip(rates, self.rates, strict=True)]
+        return outcomes_of(self.joints, x, rates)
 
 
 def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[ArticulatedBody, ClosedByForces]:
@@ -99,7 +94,7 @@ def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[Artic
     give: list[Scalar] = []
     pull: list[Scalar] = []
     for one in terms:
-        free = len(one.efforts) if has_rotor(one) else 0
+        free = 0 if is_zero(one.armature) else len(one.efforts)
         unknown += range(len(known), len(known) + one.held + free)
         give += [*[0.0] * one.held, *([1.0 / one.armature] * free if free else ())]
         pull += [*[0.0] * one.held, *([tau * (1.0 / one.armature) for tau in one.efforts] if free else ())]
@@ -140,7 +135,7 @@ def _rates(
             weights = [G[i][j] for j in unknown]
             columns = {handle: conditions.columns(handle)[i] for handle in handles}
             offset = conditions.bias[i] + product(G[i], known)
-            if has_rotor(joint.terms):
+            if not is_zero(joint.terms.armature):
                 weights[unknown.index(i)] = 0.0
                 scale = 1.0 / (1.0 + G[i][i] * joint.terms.armature)
                 offset = scale * (offset + G[i][i] * tau)

@@ -23,7 +23,7 @@ from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matr
 from ada_dynamics.model.tree import WORLD, Body
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import Scalar, Vec3, is_zero, weighted
+from ada_dynamics.spatial.vector import Scalar, Vec3, weighted
 
 Block = list[list[Scalar]]
 
@@ -317,8 +317,3 @@ def joined(
                 before = conditions.operator(p, r) or NO_OPERATOR
                 operators[p, r] = before.less_outer(y[p], z[r], p == r)
     return ArticulatedBody(handles, operators, bias)
-
-
-def has_rotor(terms: Terms) -> bool:
-    """Return True if a joint has armature."""
-    return not is_zero(terms.armature)

@@ -43,17 +43,10 @@ class Effort(NamedTuple):
     effort: Scalar
     armature: Scalar
 
-    def plus(self, other: Effort) -> Effort:
-        """Their sum."""
-        return Effort(self.effort + other.effort, self.armature + other.armature)
-
-
-NO_EFFORT = Effort(0.0, 0.0)
-
 
 def stop_effort(stop: Stop, q: Scalar, v: Scalar, step: Scalar | None) -> Effort:
     """Effort of both limits on the bounded quantity, for its value and rate."""
-    total = NO_EFFORT
+    effort, armature = ZERO, ZERO
     # Hunt and Crossley's factor is 1 + 3/2 e δ̇
     law = Law(stop.stiffness, 1.0, stop.damping * (1.0 / 1.5), 0.0, 1.0)
     for limit, side in ((stop.bound.lower, 1.0), (stop.bound.upper, -1.0)):
@@ -61,13 +54,12 @@ def stop_effort(stop: Stop, q: Scalar, v: Scalar, step: Scalar | None) -> Effort
             continue
         push = normal_force(law, side * (limit - q), -side * v)
         if step is None:
-            total = total.plus(Effort(side * push.force, 0.0))
+            effort = effort + side * push.force
             continue
         coming = push.force - step * (push.by_depth * (side * v))
-        armature = step * (push.by_rate + step * push.by_depth)
-        kept = Effort(side * expr.maximum(coming, 0.0), expr.select(0.0, coming, armature, 0.0))
-        total = total.plus(kept)
-    return total
+        effort = effort + side * expr.maximum(coming, 0.0)
+        armature = armature + expr.select(0.0, coming, step * (push.by_rate + step * push.by_depth), 0.0)
+    return Effort(effort, armature)
 
 
 def friction_effort(body: Body, rate: Scalar, friction_speed: Scalar, step: Scalar | None) -> Effort:
@@ -75,15 +67,14 @@ def friction_effort(body: Body, rate: Scalar, friction_speed: Scalar, step: Scal
 
     With a step, the change of damping and spring efforts within it, relative to its start, is added.
     """
-    total = NO_EFFORT
+    resistance = ZERO
     if not is_zero(body.friction):
-        size = expr.sqrt(rate * rate + friction_speed * friction_speed)
-        resistance = body.friction * (1.0 / size)
-        total = Effort(-(resistance * rate), 0.0 if step is None else step * resistance)
+        resistance = body.friction * (1.0 / expr.sqrt(rate * rate + friction_speed * friction_speed))
+    effort = -(resistance * rate)
     if step is None:
-        return total
+        return Effort(effort, 0.0)
     pull = step * body.stiffness
-    return total.plus(Effort(-(pull * rate), step * (body.damping + pull)))
+    return Effort(effort - pull * rate, step * resistance + step * (body.damping + pull))
 
 
 class _Sums:

@@ -10,7 +10,7 @@ from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import ZERO3, ZERO33, Mat3, Scalar, Vec3, cross
+from ada_dynamics.spatial.vector import ZERO, ZERO3, ZERO33, Mat3, Scalar, Vec3, cross
 
 Carried = TypeVar("Carried", Force, RigidInertia, ArticulatedInertia)
 
@@ -90,6 +90,13 @@ def position_rates(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list
         if body.is_independent:
             rates[body.q] = body.joint.position_rate(q[body.q], v[body.v])
     return rates
+
+
+def velocity_gradient(tree: Tree, q: Sequence[Scalar], slopes: Sequence[Scalar]) -> list[Scalar]:
+    """Nᵀ g of q̇ = N v: gradient by velocities from the gradient g by positions."""
+    units = ([float(i == j) for i in range(tree.nv)] for j in range(tree.nv))
+    columns = (position_rates(tree, q, unit) for unit in units)
+    return [sum((rate * slope for rate, slope in zip(rates, slopes, strict=True)), ZERO) for rates in columns]
 
 
 def poses(tree: Tree, X: Sequence[Transform]) -> list[Transform]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,6 +59,7 @@ def gauss_newton(
     """
     model, weights = constraints.model, 1.0 / (constraints.weights * constraints.length)
     moved = np.arange(model.nv) if free is None else free
+    longest = _LONGEST_STEP * max(1.0, constraints.length)
 
     def error(at: Array) -> Array:
         return constraints.violation(at) * weights
@@ -77,39 +78,29 @@ def gauss_newton(
                 break
             polish -= 1
         J = constraints.jacobian(q)[:, moved] * weights[:, None]
-        better = _damped_step(constraints, q, g, J, moved, error, cut)
-        if better is None:
+        for own in _damped_steps(J, g, cut, longest):
+            step = np.zeros(model.nv)
+            step[moved] = own
+            candidate = model.integrate(q, step)
+            found = error(candidate)
+            if float(np.linalg.norm(found)) < float(np.linalg.norm(g)) * (1.0 - 1e-12):
+                q, g = candidate, found
+                break
+        else:  # a minimum
             break
-        q, g = better
     return ClosureResult(q, float(np.max(np.abs(g), initial=0.0)))
 
 
-def _damped_step(
-    constraints: ConstraintSet,
-    q: Array,
-    g: Array,
-    J: Array,
-    moved: NDArray[np.intp],
-    error: Callable[[Array], Array],
-    cut: float,
-) -> tuple[Array, Array] | None:
-    """Configuration with a smaller closure error, by the least damped step that reduces it; None at a minimum."""
+def _damped_steps(J: Array, g: Array, cut: float, longest: float) -> Iterator[Array]:
+    """Truncated least-squares steps J x = -g, from the undamped one to the most damped one; none if J is zero."""
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
     if not np.max(s, initial=0.0) > 0.0:
-        return None
-    along = U.T @ g
-    longest = _LONGEST_STEP * max(1.0, constraints.length)
+        return
+    along, kept = U.T @ g, np.where(s > cut * s[0], s, 0.0)
     for damping in _DAMPINGS:
-        kept = np.where(s > cut * s[0], s, 0.0)
         factors = kept / np.where(kept > 0.0, s * s + (damping * s[0]) ** 2, 1.0)
-        step = np.zeros(constraints.model.nv)
-        step[moved] = -Vt.T @ (factors * along)
-        step *= min(1.0, longest / max(float(np.max(np.abs(step))), 1e-300))
-        candidate = constraints.model.integrate(q, step)
-        found = error(candidate)
-        if float(np.linalg.norm(found)) < float(np.linalg.norm(g)) * (1.0 - 1e-12):
-            return candidate, found
-    return None
+        step = -Vt.T @ (factors * along)
+        yield step * min(1.0, longest / max(float(np.max(np.abs(step))), 1e-300))
 
 
 # --- orientation of the axes -----------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class CoordinateSets:
 
     def _found(self, coordinates: str | tuple[str, ...]) -> tuple[int, ...]:
         if coordinates == INDEPENDENT:
-            return independent_velocities(self.samples)
+            return tuple(independent_columns([N.T for N in self.samples], self.mobility))
         if isinstance(coordinates, str) and coordinates != ACTUATED:
             raise unknown_name("set of velocities", coordinates, (INDEPENDENT, ACTUATED, "... or a list of joints"))
         if not all(isinstance(name, str) for name in coordinates):
@@ -168,14 +168,17 @@ class CoordinateSets:
         return _listed([self.label(k) for k in places])
 
     def _names(self, motion: Array) -> str:
-        least = _TAKES_PART * float(np.max(np.abs(motion)))
-        moving = [n for n in self.model.joint_names if float(np.max(np.abs(motion[self.model.v_index(n)]))) > least]
-        return _listed(moving)
+        return _listed(_moving_joints(self.model, motion))
 
     def _weakest(self, found: NullSpace) -> str:
         assert self.analysis is not None
         shares = zip(self.analysis.nontrivial, np.abs(found.weakest), strict=True)
         return ", ".join(sorted({self.analysis.constraints.rows[c][0] for c, share in shares if share > _TAKES_PART}))
+
+
+def _moving_joints(model: Model, motion: Array) -> list[str]:
+    least = _TAKES_PART * float(np.max(np.abs(motion)))
+    return [name for name in model.joint_names if float(np.max(np.abs(motion[model.v_index(name)]))) > least]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -209,11 +212,6 @@ def units_of_rates(model: Model) -> list[str]:
     """Unit of each velocity, "m" or "rad"."""
     kinds = [JOINT_TYPES[model.joints[name].kind] for name in model.joint_names]
     return [rate.unit for kind in kinds for rate in kind.rates]
-
-
-def independent_velocities(samples: Sequence[Array]) -> tuple[int, ...]:
-    """Best conditioned independent velocities in the worst of the samples, in the order of v."""
-    return tuple(independent_columns([N.T for N in samples], samples[0].shape[1]))
 
 
 class NullSpace(NamedTuple):
@@ -371,11 +369,10 @@ def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
 
 
 def _nothing_drives(model: Model, motion: Array) -> InputError:
-    size = float(np.max(np.abs(motion)))
-    moving = [n for n in model.joint_names if float(np.max(np.abs(motion[model.v_index(n)]))) > _TAKES_PART * size]
+    moving = _moving_joints(model, motion)
     return InputError(
         f"model {model.name!r} is under-actuated: no effort of its motors ({', '.join(model.actuated)}) gives these "
-        f"accelerations. Nothing drives the motion of {', '.join(moving[:8])}; add a motor there, fix joints "
+        f"accelerations. Nothing drives the motion of {_listed(moving)}; add a motor there, fix joints "
         "whose motion has no effect (`ada check` prints the entry for the file of the loops), or ask for accelerations "
         "that these joints take by themselves.",
         joint=moving[0],

@@ -34,6 +34,7 @@ class Samples:
         systems: matrices, (samples, n, n).
         nv: number of velocities.
         diagonals: diagonal of J M⁻¹ Jᵀ, (samples, constraints).
+        typical: the smallest of these over the samples, by constraint.
     """
 
     def __init__(self, masses: Sequence[Array], jacobians: Sequence[Array]) -> None:
@@ -42,11 +43,7 @@ class Samples:
         pairs = list(zip(masses, jacobians, strict=True))
         self.systems = np.array([np.block([[M, J.T], [J, np.zeros((count, count))]]) for M, J in pairs])
         self.diagonals = np.array([np.einsum("ij,ji->i", J, np.linalg.solve(M, J.T)) for M, J in pairs])
-
-    @property
-    def typical(self) -> Array:
-        """Smallest diagonal entry of J M⁻¹ Jᵀ by constraint over the samples."""
-        return np.asarray(np.min(self.diagonals, axis=0))
+        self.typical = np.min(self.diagonals, axis=0)
 
 
 def late(nv: int, constraints: int) -> tuple[int, ...]:

@@ -80,7 +80,6 @@ class ClosedDynamics:
         self.model = kernels.model
         self.q0 = q0
         self._inverse: dict[bool, Quantity | None] = {}
-        self._orders: dict[str, dict[str, str]] = {}
         self._traced: dict[str, expr.Function] = {}  # the cheapest, until it is compiled
 
     @cached_property
@@ -275,7 +274,7 @@ class ClosedDynamics:
             state: q, v, τ and the wrenches on all bodies, if there are any; one state or a batch.
         """
         is_batch = state[0].ndim == 2
-        for order, tier in (self._orders.get(name) or self._elimination_orders(name)).items():
+        for order, tier in self._elimination_orders(name).items():
             kernel = self.kernel(order, len(state) > 3, multipliers=True)
             found, status = kernel.batch_status(*state) if is_batch else kernel.single_status(*state)
             if not status:
@@ -346,9 +345,7 @@ class ClosedDynamics:
         if self.plans.is_dense_only:
             return {}
         orders, robust = {} if name in (LATE, ALL) else {name: FAST}, self.robust(name)
-        found = orders if robust is None else {**orders, robust: orders.get(robust, ROBUST)}
-        self._orders[name] = found
-        return found
+        return orders if robust is None else {**orders, robust: orders.get(robust, ROBUST)}
 
     def _decomposed(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.SvdSolution:
         """Rank-revealing solution of one state, with a warning in singular configurations."""

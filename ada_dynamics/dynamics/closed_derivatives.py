@@ -15,18 +15,21 @@ import numpy as np
 from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints import singular
-from ada_dynamics.dynamics import closed_quantities, derivative_quantities
+from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.closed import LATE, ClosedDynamics
 from ada_dynamics.dynamics.derivative_quantities import Equations, of_equations, residual_derivatives
 from ada_dynamics.errors import InputError, SingularConfigurationError
+from ada_dynamics.model.tree import for_efforts
 
 SPARSE = "kkt sparse"  # the candidate with the least fill, which all right sides go through
 
 
 def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> Equations:
     """The equations of motion in the order of a candidate."""
-    solver = closed_quantities.elimination(closed.tree, closed.plans, candidate)
-    return derivative_quantities.closed_equations(closed.tree, closed.plans, solver)
+    tree, plans = closed.tree, closed.plans
+    solver = closed_quantities.elimination(tree, plans, candidate)
+    tag = f"_closed_{solver.tag}_{closed_quantities.digest(tree, plans, solver.plan)}"
+    return Equations(tree, for_efforts(tree), solver.plan, tag, solver.guards)
 
 
 def rescue(closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch: bool) -> Any:

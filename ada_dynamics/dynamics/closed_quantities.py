@@ -147,7 +147,7 @@ def all_constraints(tree: Tree, plans: EliminationPlans, compliance: Sequence[fl
         return kkt.solved_with_compliance(tree.nv, plan, kkt.system(short, q, v, tau, plan, *external), compliance)
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
-        pivots = _scaled_product(found.pivots, usual) - FIXED_THRESHOLD
+        pivots = scaled_product(found.pivots, usual) - FIXED_THRESHOLD
         return [pivots, _converged(found), *_inertia_guards(tree, plans, found)]
 
     return Solver(f"all_{tag_of(compliance, usual)}", plan, run, guards)
@@ -170,7 +170,7 @@ def assembly(tree: Tree, plans: EliminationPlans, algorithm: str, order: Order, 
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
         least = FIXED_THRESHOLD if plans.combined else LATE_THRESHOLD
-        return [_scaled_product(found.pivots, typical) - least] if typical else []
+        return [scaled_product(found.pivots, typical) - least] if typical else []
 
     return Solver(f"{algorithm}{order_tag(order)}", plan, run, guards)
 
@@ -181,7 +181,7 @@ def digest(tree: Tree, plans: EliminationPlans, plan: Plan) -> str:
     return tag_of(plan, scales, bool(plans.combined), [loop.is_turned for loop in tree.loops])
 
 
-def _scaled_product(pivots: Iterable[Scalar], scales: Iterable[float]) -> Scalar:
+def scaled_product(pivots: Iterable[Scalar], scales: Iterable[float]) -> Scalar:
     """Product of the pivots by their typical sizes."""
     return reduce(mul, (pivot * (1.0 / scale) for pivot, scale in zip(pivots, scales, strict=True)), 1.0)
 
@@ -199,7 +199,7 @@ def _determinant_left(
     right = least
     for inverse, scale in zip(closed.inverse_inertias, plans.inertias, strict=True):
         right = right * (inverse * scale)
-    return _scaled_product(closed.pivots, typical) - right
+    return scaled_product(closed.pivots, typical) - right
 
 
 def _inertia_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolution) -> list[Scalar]:
@@ -342,7 +342,7 @@ def shared_inverse(
         tau, found = effort_distribution.solve(tree, q, rnea.inverse_dynamics(short, q, v, a, acting), sharing)
         guards = _reciprocal_guards(found.inverse_inertias, typical[:nv], smallest)
         if is_redundant:  # single pivots of dependent constraints are arbitrary
-            guards.append(_scaled_product(found.pivots, typical[nv:]) - FIXED_THRESHOLD)
+            guards.append(scaled_product(found.pivots, typical[nv:]) - FIXED_THRESHOLD)
             guards += [_converged(found)] if by_all else []
         else:
             guards += [

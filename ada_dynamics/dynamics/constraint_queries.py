@@ -73,7 +73,7 @@ class ConstraintQueries(QueryGroup):
             SingularConfigurationError: y does not determine v in this configuration.
         """
         name = f"tangent map {coordinates}"
-        call = self._calls.get(name) or self._map_call(name, self.coordinates.indices(coordinates))
+        call = self._calls.get(name) or self._map_call(name, coordinates)
         return np.asarray(call(q))
 
     def tangent_map_rate(
@@ -88,7 +88,7 @@ class ConstraintQueries(QueryGroup):
         if "tangent_map_rate" not in self._dynamics._seen:
             self._dynamics._look_once("tangent_map_rate", *common_batch(self._dynamics._arguments({"q": q, "v": v}))[0])
         name = f"tangent map rate {coordinates}"
-        call = self._calls.get(name) or self._rate_call(name, self.coordinates.indices(coordinates))
+        call = self._calls.get(name) or self._rate_call(name, coordinates)
         T, rate, least = call(q, v)
         return T, rate, least
 
@@ -212,29 +212,20 @@ class ConstraintQueries(QueryGroup):
             return np.zeros((*positions.shape[:-1], 0))
         return np.asarray(closed.violation(positions)[..., list(closed.plans.nontrivial)] / closed.weights)
 
-    def _map_quantity(self, chosen: tuple[int, ...]) -> Quantity | None:
-        """T as a quantity; None for large models."""
-        closed = self._closed
-        if closed is None or self._dynamics._kernels.large:
-            return None
-        order = self.coordinates.map_order(chosen)
-        if order is None:
-            return None
-        return closed_quantities.tangent_map(closed.tree, order, self.coordinates.units.tolist())
-
-    def _map_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
+    def _map_call(self, name: str, coordinates: Coordinates) -> Callable[..., Any]:
         """Function that computes T: by its kernel, or by singular values for states that the kernel rejects."""
+        chosen, of_position = self.indices(coordinates), tangent_map_quantity(self, coordinates)
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> Array:
             return _in_parts(inputs, is_batch, lambda first, q: self._by_singular_values(q, chosen, first)[:1])[0]
 
-        of_position = self._map_quantity(chosen)
         if of_position is None:
             return self._dynamics._on_numbers(name, rescue, ("q",))
         return self._dynamics._quantity_call(name, lambda: of_position, ("q",), rescue)
 
-    def _rate_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
+    def _rate_call(self, name: str, coordinates: Coordinates) -> Callable[..., Any]:
         """Function that computes T, its rate and the nearness, in the same way."""
+        chosen, of_position = self.indices(coordinates), tangent_map_quantity(self, coordinates)
 
         def compute(first: int, q: Array, v: Array) -> tuple[Array, ...]:
             T, J, found = self._by_singular_values(q, chosen, first)
@@ -249,7 +240,6 @@ class ConstraintQueries(QueryGroup):
         def rescue(inputs: Sequence[Array], is_batch: bool) -> tuple[Array, ...]:
             return _in_parts(inputs, is_batch, compute)
 
-        of_position = self._map_quantity(chosen)
         if of_position is None:
             return self._dynamics._on_numbers(name, rescue, ("q", "v"))
         make = lambda: closed_quantities.tangent_map_rate(of_position, self._dynamics._tree)  # noqa: E731
@@ -373,5 +363,9 @@ def warn_if_digits_are_lost(
 
 
 def tangent_map_quantity(constraints: ConstraintQueries, coordinates: Coordinates = INDEPENDENT) -> Quantity | None:
-    """The quantity behind `tangent_map`; None if it has no compiled form."""
-    return constraints._map_quantity(constraints.indices(coordinates))
+    """The quantity behind `tangent_map`; None without loops, and for large models."""
+    closed, sets = constraints._closed, constraints.coordinates
+    order = None if constraints._dynamics._kernels.large else sets.map_order(sets.indices(coordinates))
+    if closed is None or order is None:
+        return None
+    return closed_quantities.tangent_map(closed.tree, order, sets.units.tolist())

@@ -21,15 +21,13 @@ from typing import NamedTuple
 from ada_dynamics.algorithms import aba, crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.algorithms.articulated_factors import ArticulatedFactors
-from ada_dynamics.algorithms.kinematics import position_rates, standing_still, transforms
+from ada_dynamics.algorithms.kinematics import position_rates, standing_still, transforms, velocity_gradient
 from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
 from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix
 from ada_dynamics.algorithms.loop_derivatives import LoopDerivatives
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, VARIABLES, WIDEST, RneaDerivatives
-from ada_dynamics.constraints.elimination import EliminationPlans
-from ada_dynamics.dynamics.closed_quantities import Solver, digest
 from ada_dynamics.dynamics.derivative_columns import CHANGES, Entries, ResidualColumns, SolvedColumns
 from ada_dynamics.dynamics.quantities import (
     Outputs,
@@ -38,7 +36,6 @@ from ada_dynamics.dynamics.quantities import (
     Vector,
     quantity,
     reshape,
-    unit_vectors,
 )
 from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, trace
 from ada_dynamics.expr.evaluation import substitute
@@ -122,12 +119,6 @@ def open_equations(tree: Tree, algorithm: Callable[[], str] = lambda: "crba", ta
     """Equations of a mechanism without loops."""
     plan = Plan({}, tuple(range(tree.nv - 1, -1, -1)))
     return Equations(tree, for_efforts(tree), plan, tag, lambda _: [], algorithm)
-
-
-def closed_equations(tree: Tree, plans: EliminationPlans, solver: Solver) -> Equations:
-    """Equations of a mechanism with loops."""
-    tag = f"_closed_{solver.tag}_{digest(tree, plans, solver.plan)}"
-    return Equations(tree, for_efforts(tree), solver.plan, tag, solver.guards)
 
 
 # --- of forward dynamics ----------------------------------------------------------------------------------------------
@@ -380,10 +371,7 @@ def _gradient(equations: Equations, given: Vectors) -> dict[str, list[Scalar]]:
     tree, q = equations.tree, given["q"]
     power = sum((y * r for y, r in zip(given["y"], _residual(equations, given), strict=True)), ZERO)
     slopes = gradient(power, [*q, *given["v"], *given["a"]])
-    by_q = [
-        sum((rate * slope for rate, slope in zip(position_rates(tree, q, unit), slopes, strict=False)), ZERO)
-        for unit in unit_vectors(tree.nv)
-    ]
+    by_q = velocity_gradient(tree, q, slopes[: len(q)])
     return {"by_q": by_q, "by_v": list(slopes[len(q) : len(q) + tree.nv]), "by_a": list(slopes[len(q) + tree.nv :])}
 
 

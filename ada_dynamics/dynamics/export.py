@@ -83,9 +83,7 @@ def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
         return _closed(dynamics, name)
     if name == "forward":
         return forward(tree, dynamics.algorithm, external=False)
-    if name == "inverse":
-        return of_tree(tree, "inverse")
-    if name in _OF_ROBOT:
+    if name not in _OF_LINK:
         return of_tree(tree, name)
     if link is None:
         names = dynamics.model.link_names

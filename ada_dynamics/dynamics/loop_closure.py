@@ -28,6 +28,7 @@ from ada_dynamics.constraints.closure import BEYOND, reversed_loops
 from ada_dynamics.constraints.constraint_set import ConstraintSet, loop_equations
 from ada_dynamics.constraints.coordinates import Coordinates, CoordinateSets, MapOrder, units_of_rates
 from ada_dynamics.dynamics.arguments import as_array
+from ada_dynamics.dynamics.closed_quantities import scaled_product
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import Quantity, Vector, quantity, tag_of
@@ -99,12 +100,8 @@ def newton_step(constraints: ConstraintSet, order: MapOrder, units: Sequence[flo
         for part in tree.bodies:
             if part.is_independent:
                 moved[part.q] = part.joint.nearest(moved[part.q])
-        determinant: Scalar = 1.0
-        for pivot, typical in zip(pivots, order.typical, strict=True):
-            determinant = determinant * (pivot * (1.0 / typical))
-        size: Scalar = ZERO
-        for g in errors:
-            size = size + g * g * (1.0 / length**2)
+        determinant = scaled_product(pivots, order.typical)
+        size = sum((g * g * (1.0 / length**2) for g in errors), ZERO)
         excess: Scalar = ZERO
         for x, lower, upper in zip(q, model.lower.tolist(), model.upper.tolist(), strict=True):
             excess = maximum(excess, lower - x) if lower > -inf else excess

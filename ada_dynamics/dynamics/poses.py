@@ -19,6 +19,7 @@ from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import Vector, compiled, compiled_kernel
 from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3, matrix, skew
 
+_SWAPPED = [3, 4, 5, 0, 1, 2]  # linear and angular parts
 _SMALL = 1e-8  # squared angle under which the first two terms of a series are exact to rounding
 
 
@@ -67,11 +68,7 @@ def twist_matrix(pose: Array) -> Array:
 
 def wrench_matrix(pose: Array) -> Array:
     """6x6 matrix that transforms a wrench from B to A, for the pose ᴬT_B; inverse transpose of `twist_matrix`."""
-    R, p = pose[:3, :3], pose[:3, 3]
-    H = np.zeros((6, 6))
-    H[:3, :3] = H[3:, 3:] = R
-    H[3:, :3] = cross_matrix(p) @ R
-    return H
+    return twist_matrix(pose)[_SWAPPED][:, _SWAPPED]
 
 
 def cross_matrix(p: Array) -> Array:

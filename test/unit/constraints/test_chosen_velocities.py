@@ -6,9 +6,9 @@ import pytest
 from loop_robots import random_robot
 
 import ada_dynamics as ada
+from ada_dynamics.constraints.analysis import independent_columns
 from ada_dynamics.constraints.constraint_set import ConstraintSet, dense_rows
 from ada_dynamics.constraints.coordinates import (
-    independent_velocities,
     least_share,
     null_space,
     tangent_map,
@@ -73,9 +73,9 @@ def test_independent_velocities_tell_the_motions_apart() -> None:
     N = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
     N /= np.linalg.norm(N, axis=0)
     for order in ([0, 1, 2, 3], [3, 0, 2, 1]):
-        chosen = independent_velocities([N[order]])
-        assert list(chosen) == sorted(chosen) and len(chosen) == 2
-        assert abs(np.linalg.det(N[order][list(chosen)])) == pytest.approx(2.0 / np.sqrt(10.0))
+        chosen = independent_columns([N[order].T], 2)
+        assert chosen == sorted(chosen) and len(chosen) == 2
+        assert abs(np.linalg.det(N[order][chosen])) == pytest.approx(2.0 / np.sqrt(10.0))
 
 
 @pytest.mark.parametrize(
