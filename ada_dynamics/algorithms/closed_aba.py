@@ -208,12 +208,11 @@ class _Coupling:
 
     def take(self, c: int) -> tuple[Scalar, dict[int, Scalar]]:
         """Remove row c; return A_cc and the other entries."""
-        row = self._rows[c]
-        self._rows[c] = {}
+        row, self._rows[c] = self._rows[c], {}
+        pivot = row.pop(c, 0.0)
         for d in row:
-            if d != c:
-                del self._rows[d][c]
-        return row.get(c, 0.0), {d: value for d, value in row.items() if d != c}
+            del self._rows[d][c]
+        return pivot, row
 
 
 def forward_dynamics(
