@@ -63,6 +63,12 @@ def rows_out(size: int, width: int) -> str:
     half = width // 2
     if size == 1 or size < half:
         _pack(body, size, Lanes(width))
+    elif size > LONG:
+        with body.in_blocks(str(size), width) as first:
+            block = body.element("%block", body.emit(f"mul i64 {first}, {width}"))
+            columns = [body.load(Lanes(width).real, block, c * width) for c in range(width)]
+            for row, vector in enumerate(_transposed(body, columns, width)):
+                body.store(Lanes(width).real, vector, body.element("%rows", first), row * size)
     else:
         for rows, block in _windows(body, size, width):
             columns = [body.load(Lanes(width).real, block, c * width) for c in range(half)]
@@ -165,6 +171,15 @@ def _write_window(body: Instructions, vector: str, rows: str, offset: int, size:
         lanes = range(part * half, (part + 1) * half)
         value = _shuffle(body, f"<{width} x double>", vector, "undef", lanes)
         body.store(f"<{half} x double>", value, rows, offset + part * half * size)
+
+
+def _transposed(body: Instructions, columns: Sequence[str], width: int) -> list[str]:
+    """W rows of W columns."""
+    half, kind = width // 2, Lanes(width).real
+    left, right = (_transpose_halves(body, part, width) for part in (columns[:half], columns[half:]))
+    lower, upper = ([*range(a, a + half), *range(width + a, width + a + half)] for a in (0, half))
+    pairs = list(zip(left, right, strict=True))
+    return [_shuffle(body, kind, a, b, lanes) for lanes in (lower, upper) for a, b in pairs]
 
 
 def _transpose_halves(body: Instructions, vectors: Sequence[str], width: int) -> list[str]:

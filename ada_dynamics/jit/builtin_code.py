@@ -29,6 +29,9 @@ from ada_dynamics.jit.python_objects import ALIGNED, CONTIGUOUS, DECLARATIONS, S
 
 BUILTIN = "builtin"  # name of the generated function
 REUSABLE_SIZE = 512  # results with at most so many numbers are reused
+# Numbers of an array from which numpy asks for large pages: writing to new memory is then up to 20 times as
+# fast. Results of a batch that have as many together are parts of one array, which the general call makes.
+LARGE_PAGES_FROM = 2**19
 STATE, BATCH = "state", "batch"  # labels of the code for vectors and for matrices
 _PARAMETERS = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
 
@@ -167,6 +170,9 @@ class _CallPath:
         if self.is_batch:
             kernel = code.emit(f"select i1 {few}, ptr {self.entry('repeat')}, ptr {self.entry('batch')}")
         code.go_unless(code.emit(f"icmp ne ptr {kernel}, null"), "general")
+        if self.is_batch and len(self.shapes) > 1:
+            most = LARGE_PAGES_FROM // sum(map(prod, self.shapes))
+            code.go_unless(code.emit(f"icmp sle i64 {self.count}, {most}"), "general")
         outputs: list[str] = []
         for i, shape in enumerate(self.shapes):
             array = self.result(i, shape)

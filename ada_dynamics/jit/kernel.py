@@ -6,6 +6,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from ada_dynamics.errors import AdaError, CompileError, InputError
 from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.operation_count import cost
+from ada_dynamics.jit.builtin_code import LARGE_PAGES_FROM
 from ada_dynamics.jit.elementary import LIMIT
 from ada_dynamics.jit.fallback import PythonBackend, announce, reason_for_fallback
 from ada_dynamics.jit.native import KernelAddresses, NativeBackend
@@ -234,9 +237,14 @@ class Kernel:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _batch_outputs(self, count: int, columns: bool) -> list[Array]:
-        if not columns:
-            return [np.empty((count, *shape)) for _, shape in self.signature.outputs]
-        return [np.moveaxis(np.empty((*shape, count)), -1, 0) for _, shape in self.signature.outputs]
+        shapes = [(*shape, count) if columns else (count, *shape) for _, shape in self.signature.outputs]
+        ends = list(accumulate(map(prod, shapes)))
+        if len(shapes) > 1 and ends[-1] >= LARGE_PAGES_FROM:
+            parts = np.split(np.empty(ends[-1]), ends[:-1])
+            found = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+        else:
+            found = list(map(np.empty, shapes))
+        return [np.moveaxis(one, -1, 0) for one in found] if columns else found
 
     def _repeat(self, inputs: Sequence[Array], count: int, repeats: int = 1) -> tuple[list[Array], int]:
         rows = list(map(np.ascontiguousarray, inputs))

@@ -32,7 +32,7 @@ def host(lanes: int | None = None, **limits) -> Target:
     return replace(own, lanes=lanes or own.lanes, limits=CodeLimits(**limits))
 
 
-@pytest.mark.parametrize("size", range(1, 18))
+@pytest.mark.parametrize("size", [*range(1, 18), 129, 134])
 @pytest.mark.parametrize("lanes", [2, 4, 8])
 def test_rows_of_every_length_are_turned_into_lanes_and_back_and_nothing_else_is_written(size, lanes):
     function = trace("f", {"x": size, "y": 2}, lambda x, y: {"z": tuple(a + 1.0 for a in x), "w": y[0] - y[1]})
@@ -99,6 +99,16 @@ def test_a_result_depends_neither_on_its_place_nor_on_its_neighbours(target, ord
         part = kernel.batch(*(np.asarray(array[:count], order=order) for array in batch))
         for first, second in zip(whole, part, strict=True):
             assert np.array_equal(first[:count], second)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_results_of_a_large_batch_are_those_of_small_ones(order):
+    q, v, a = (
+        np.asarray(np.resize(one, (4001, 7)), order=order) for one in np.random.default_rng(0).normal(size=(3, 60, 7))
+    )
+    derivatives = ada.Dynamics(ada.load("pa10")).inverse_derivatives
+    for many, few in zip(derivatives(q, v, a), derivatives(q[:60], v[:60], a[:60]), strict=True):
+        assert many.shape == (4001, 7, 7) and np.array_equal(many, np.resize(few, many.shape))
 
 
 @pytest.mark.parametrize("limits", [{}, {"stack": 1500}, {"stack": 500}, {"registers": 0, "segment": 20, "huge": 0}])
