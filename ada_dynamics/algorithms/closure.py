@@ -124,7 +124,9 @@ def closure_error(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence
     own = branches._points_up(loop.parent_pose.position, loop.parent, branches.parent_side)[branches.top]
     other = branches._points_up(loop.child_pose.position, loop.child, branches.child_side)[branches.top]
     apart = other - own
-    turned = _turned(loop, a_axes, b_axes)
+    # sine of the rotation from A's axes, or its joint axis, to B's: half the sum if all three axes must agree
+    crossed = sum((cross(a_axes[k], b_axes[k]) for k in loop.kept_axes), ZERO3)
+    turned = 0.5 * crossed if len(loop.kept_axes) == 3 else crossed
     kinds = loop.rows
     result = []
     for i in range(len(kinds)) if rows is None else rows:
@@ -145,15 +147,6 @@ def _screw_error(a: Sequence[Vec3], b: Sequence[Vec3], apart: Vec3, k: int, pitc
     angle = a[k] @ apart / pitch
     c, s = expr.cos(angle), expr.sin(angle)
     return pitch * expr.atan2(cosine * s - sine * c, cosine * c + sine * s)
-
-
-def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
-    """Sine of the rotation from A's axes, or its joint axis, to B's: Σ a x b, halved if all three axes must agree."""
-    kept = loop.kept_axes
-    crossed: Vec3 = ZERO3
-    for k in kept:
-        crossed = crossed + cross(a_axes[k], b_axes[k])
-    return 0.5 * crossed if len(kept) == 3 else crossed
 
 
 def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
-from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.transform import Transform
@@ -30,7 +30,10 @@ def forward_dynamics(
     X = transforms(tree, q)
     effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
     centres = [_centre(b.inertia) for b in tree.bodies]
-    Y = [_between_centres(b, X[b.index], centres) for b in tree.bodies]
+    Y: list[Transform] = []  # pose of the frame at the centre of mass in the frame at that of the parent
+    for b, x, c in zip(tree.bodies, X, centres, strict=True):
+        own = x.position + x.rotation.to_parent(c)
+        Y.append(Transform(x.rotation, own if b.parent == WORLD else own - centres[b.parent]))
     P = [[s.at(centres[b.index]) for s in b.joint.subspace(b.positions(q))] for b in tree.bodies]
 
     # Forward pass 1: M_k, X_k (eqs. 6, 7)
@@ -80,9 +83,3 @@ def forward_dynamics(
 def _centre(inertia: RigidInertia) -> Vec3:
     """Centre of mass; the origin for a massless body."""
     return ZERO3 if is_zero(inertia.mass) else inertia.first_moment / inertia.mass
-
-
-def _between_centres(body: Body, X: Transform, centres: Sequence[Vec3]) -> Transform:
-    """Pose of the frame at the centre of mass of a body in the frame at that of its parent."""
-    own = X.position + X.rotation.to_parent(centres[body.index])
-    return Transform(X.rotation, own if body.parent == WORLD else own - centres[body.parent])

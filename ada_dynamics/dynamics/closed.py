@@ -276,21 +276,18 @@ class ClosedDynamics:
             name: of the candidate.
             state: q, v, τ and the wrenches on all bodies, if there are any; one state or a batch.
         """
-        is_batch = state[0].ndim == 2
+        if state[0].ndim == 2:
+            return self._solve_rows(name, *state)
         for order, tier in self._elimination_orders(name).items():
             kernel = self.kernel(order, len(state) > 3, multipliers=True)
-            found, status = kernel.batch_status(*state) if is_batch else kernel.single_status(*state)
+            found, status = kernel.single_status(*state)
             if not status:
                 return ConstraintSolution(*self._with_unused_multipliers(order, found), tier, {})
-            if is_batch:
-                break
-        if is_batch:
-            return self.solve_rows(name, *state)
         at = self._decomposed(*state)
         return ConstraintSolution(at.accelerations, at.multipliers / self.weights, self._last_tier([at]), {0: at})
 
-    def solve_rows(self, name: str, *state: Array) -> ConstraintSolution:
-        """`solve` for a batch, some of whose states stop a solver."""
+    def _solve_rows(self, name: str, *state: Array) -> ConstraintSolution:
+        """`solve` for a batch, whose states may stop different solvers."""
         a, multipliers = np.empty_like(state[1]), np.zeros((len(state[1]), len(self.plans.nontrivial)))
         left, decompositions = np.arange(len(a)), {}
         for order, tier in self._elimination_orders(name).items():

@@ -26,14 +26,12 @@ from ada_dynamics.constraints.coordinates import (
 )
 from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
-from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.closed import AT_ONCE, ClosedDynamics
 from ada_dynamics.dynamics.computation import QueryGroup
 from ada_dynamics.dynamics.loop_closure import LoopClosure
 from ada_dynamics.dynamics.loop_warnings import level_of_caller
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import LostDigitsWarning, SingularConfigurationError, invalid
-
-_CHUNK = 1024  # states whose matrices are in memory at the same time
 
 
 class ConstraintQueries(QueryGroup):
@@ -274,8 +272,8 @@ def _in_parts(inputs: Sequence[Array], is_batch: bool, compute: Callable[..., tu
     """The results for all states, some at a time; `compute` gets the number of the first one, and their arguments."""
     if not is_batch:
         return compute(0, *inputs)
-    starts = range(0, max(len(inputs[0]), 1), _CHUNK)
-    parts = [compute(i, *(np.ascontiguousarray(x[i : i + _CHUNK]) for x in inputs)) for i in starts]
+    starts = range(0, max(len(inputs[0]), 1), AT_ONCE)
+    parts = [compute(i, *(np.ascontiguousarray(x[i : i + AT_ONCE]) for x in inputs)) for i in starts]
     return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
 

@@ -30,7 +30,7 @@ from ada_dynamics.dynamics.derivative_quantities import (
 )
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import of_tree
-from ada_dynamics.errors import InputError, NameDict, unknown_name
+from ada_dynamics.errors import InputError, NameDict
 from ada_dynamics.model.model import Model
 
 
@@ -321,13 +321,10 @@ class ParameterQueries(QueryGroup, Mapping[str, float]):
         Raises:
             InputError: a parameter is unknown.
         """
-        places = {name: k for k, name in enumerate(self)}
-        names = places if parameters is None else parameters
-        for name in names:
-            if name not in places:
-                raise unknown_name("parameter", name, places)
+        places = NameDict("parameter", {name: k for k, name in enumerate(self)})
+        columns = [places[name] for name in (self if parameters is None else parameters)]
         a, du = self._dynamics.forward(q, v, tau), self._dynamics.forward_derivatives(q, v, tau).du
-        found = -du @ self._dynamics.regressor(q, v, a)[..., [places[name] for name in names]]
+        found = -du @ self._dynamics.regressor(q, v, a)[..., columns]
         return found if coordinates == TREE else found[..., list(self._dynamics.constraints.indices(coordinates)), :]
 
 

@@ -371,8 +371,7 @@ class Dynamics(ForwardInverseDerivatives):
                 return np.asarray(result, dtype=np.float64)
         self._check_state(arrays)
         given = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
-        solve = closed.solve_rows if is_batch else closed.solve
-        found = solve(self._kernels.candidate, *given).acceleration
+        found = closed.solve(self._kernels.candidate, *given).acceleration
         if not np.isfinite(found).all():
             raise refusal(self.model, arrays)
         return found
