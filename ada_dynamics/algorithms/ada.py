@@ -14,14 +14,7 @@ from typing import NamedTuple
 
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody
 from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, constraints_in_use
-from ada_dynamics.algorithms.joint_equations import (
-    Block,
-    ClosingEquations,
-    Outcome,
-    Terms,
-    joined,
-    outcomes_of,
-)
+from ada_dynamics.algorithms.joint_equations import Block, ClosingEquations, Outcome, Terms, joined, outcomes_of
 from ada_dynamics.algorithms.ldl import Factors, factorise_dense
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.vector import Scalar, is_zero, product

@@ -29,14 +29,7 @@ from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, VARIABLES, WIDEST, RneaDerivatives
 from ada_dynamics.dynamics.derivative_columns import CHANGES, Entries, ResidualColumns, SolvedColumns
-from ada_dynamics.dynamics.quantities import (
-    Outputs,
-    Quantity,
-    QuantityRow,
-    Vector,
-    quantity,
-    reshape,
-)
+from ada_dynamics.dynamics.quantities import Outputs, Quantity, QuantityRow, Vector, quantity, reshape
 from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, trace
 from ada_dynamics.expr.evaluation import substitute
 from ada_dynamics.expr.per_lane import per_lane

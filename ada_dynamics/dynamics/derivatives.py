@@ -17,17 +17,8 @@ from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, Derivatives, QueryGroup, compiled_method
-from ada_dynamics.dynamics.constraint_queries import (
-    ConstraintQueries,
-    state_map_and_nearness,
-    warn_if_digits_are_lost,
-)
-from ada_dynamics.dynamics.derivative_quantities import (
-    Equations,
-    of_equations,
-    open_equations,
-    regressor,
-)
+from ada_dynamics.dynamics.constraint_queries import ConstraintQueries, state_map_and_nearness, warn_if_digits_are_lost
+from ada_dynamics.dynamics.derivative_quantities import Equations, of_equations, open_equations, regressor
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import of_tree
 from ada_dynamics.errors import InputError, NameDict
