@@ -46,10 +46,8 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], rates:
         if body.parent != WORLD:
             B[body.parent] = [a + b for a, b in zip(B[body.parent], B[i], strict=True)]
         for j, s, s_rate in zip(range(body.v.start, body.v.stop), S[i], S_rate[i], strict=True):
-            momentum, force = (
-                composite[i] @ s,
-                composite[i] @ s_rate + weighted((*s.angular, *s.linear), B[i], NO_FORCE),
-            )
+            momentum = composite[i] @ s
+            force = composite[i] @ s_rate + weighted((*s.angular, *s.linear), B[i], NO_FORCE)
             turned = Force(Vec3(*(s @ b for b in B[i][:3])), Vec3(*(s @ b for b in B[i][3:])))  # Bᵀ s
             for k in tree.ancestry(i):
                 for m, (t, t_rate) in enumerate(zip(S[k], S_rate[k], strict=True), tree.bodies[k].v.start):

@@ -114,10 +114,9 @@ class ConstraintQueries(QueryGroup):
             coordinates: see `indices`.
         """
         T, rate = self.tangent_map_rate(q, v, coordinates)
-        y = as_array("given", given, T.shape[-1], self._dynamics.model)
-        own = as_array("v", v, self._dynamics.model.nv, self._dynamics.model)[
-            ..., list(self.coordinates.indices(coordinates))
-        ]
+        model = self._dynamics.model
+        y = as_array("given", given, T.shape[-1], model)
+        own = as_array("v", v, model.nv, model)[..., list(self.indices(coordinates))]
         return np.asarray((T @ y[..., None] + rate @ own[..., None])[..., 0])
 
     def loop_closure(self, coordinates: Coordinates = ACTUATED, reference: ArrayLike | None = None) -> LoopClosure:
