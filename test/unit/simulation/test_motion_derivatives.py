@@ -36,8 +36,10 @@ def assert_like_the_reference(sim: ada.Simulation, q: Array, v: Array, tau: Arra
     wanted = StepReference(sim).along(q, v, tau, directions)
     found = sim.step_derivatives(q, v, tau)
     error, size = np.max(np.abs(np.hstack([found.A, found.B]) @ directions - wanted)), np.max(np.abs(wanted))
-    # some thousand roundings of kernels; next to singular configurations the step amplifies them as it does changes
-    assert error < max(1e-11, 1e-13 * size) * size
+    if error > 1e-11 * size:  # only where the last bits of the configuration change as much
+        ulp = np.finfo(float).eps * np.random.default_rng(3).choice([-1, 1], len(q))
+        nearby = StepReference(sim).along(q * (1.0 + ulp), v, tau, directions)
+        assert error < 4.0 * np.max(np.abs(nearby - wanted))
 
 
 @pytest.mark.parametrize(("base", "integrator"), zip(("fixed", "floating", "floating_euler"), FIXED_STEPS, strict=True))
