@@ -175,6 +175,7 @@ class ResidualColumns(SolvedColumns):
         return runs
 
     def _carry(self, group: Sequence[int], other: Sequence[int]) -> bool:
+        """Return True if the joints of a group carry those of the other one."""
         return all(self.found.is_above(i, j) for i in group for j in other)
 
     @cached_property
