@@ -47,6 +47,7 @@ class Body:
     offset: float = 0.0
     stiffness: Scalar = 0.0  # of the joint's spring
     rest: Scalar = 0.0  # position at which the spring is at rest
+    is_mimic: bool = False  # whether q[self.q] are the positions of another joint
 
     def positions(self, q: Sequence[Scalar]) -> Sequence[Scalar]:
         """Position variables of the joint from q."""
@@ -63,7 +64,7 @@ class Body:
     @property
     def is_independent(self) -> bool:
         """Return True if the joint has coordinates of its own."""
-        return self.multiplier == 1.0 and self.offset == 0.0
+        return not self.is_mimic
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """Pose of the body frame in the parent body frame at the joint position."""
@@ -127,8 +128,8 @@ class BodyColumns:
             loads = (own.armature, own.damping, own.friction)
             mimic = own.mimic if isinstance(own, Joint) else None
             tie = (mimic.multiplier, mimic.offset) if mimic else (1.0, 0.0)
-            spring = (own.stiffness, own.rest)
-            made.append(Body(own.name, index, parent, kind, placement, inertia, q, v, *loads, *tie, *spring))
+            rest = (own.stiffness, own.rest, mimic is not None)
+            made.append(Body(own.name, index, parent, kind, placement, inertia, q, v, *loads, *tie, *rest))
         return tuple(made)
 
 

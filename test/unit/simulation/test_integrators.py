@@ -12,6 +12,7 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
+from ada_dynamics.model.elements import Mimic
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.methods import METHODS
 
@@ -117,6 +118,23 @@ def test_orders_hold_on_the_manifold_of_rotations():
             errors.append(np.max(np.abs(state(sim) - state(exact))))
             assert np.max(np.abs(np.linalg.norm(log.q[:, 3:], axis=1) - 1.0)) < 4e-16
         assert np.log2(errors[0] / errors[1]) == pytest.approx(METHODS[name].order, abs=0.5)
+
+
+@pytest.mark.parametrize("ratio", [1.0, -0.5])
+def test_all_methods_move_a_joint_that_follows_another_one(ratio):
+    builder = ada.Builder("pair").link("base").link("a", 1.0, (0.3, 0, 0), (0.01, 0.02, 0.03))
+    builder.link("b", 2.0, (0.2, 0, 0), (0.02, 0.03, 0.04)).joint("j", "revolute", "base", "a", axis=(0, 1, 0))
+    model = builder.joint("k", "revolute", "a", "b", (0.5, 0, 0), axis=(0, 1, 0), mimic=Mimic("j", ratio)).build(
+        "fixed"
+    )
+    dynamics, found = ada.Dynamics(model), {}
+    expected = np.linalg.solve(dynamics.mass_matrix([0.3]), -dynamics.bias([0.3], [0.1]))
+    np.testing.assert_allclose(dynamics.forward([0.3], [0.1], [0.0]), expected, rtol=1e-13)
+    for name in METHODS:
+        sim = Simulation(model, [0.3], [0.1], integrator=name, step=1e-4)
+        sim.run(0.05)
+        found[name] = state(sim)
+    np.testing.assert_allclose(list(found.values()), [found["dop853"]] * len(found), atol=1e-3)
 
 
 def test_runs_in_pieces_and_steps_are_the_run_in_one(arm):
