@@ -208,11 +208,12 @@ class _Coupling:
 
     def take(self, c: int) -> tuple[Scalar, dict[int, Scalar]]:
         """Remove row c; return A_cc and the other entries."""
-        row, self._rows[c] = self._rows[c], {}
-        pivot = row.pop(c, 0.0)
+        row = self._rows[c]
+        self._rows[c] = {}
         for d in row:
-            del self._rows[d][c]
-        return pivot, row
+            if d != c:
+                del self._rows[d][c]
+        return row.get(c, 0.0), {d: value for d, value in row.items() if d != c}
 
 
 def forward_dynamics(

@@ -157,16 +157,19 @@ def _motors(model: Model, configurations: Sequence[Array], motions: Sequence[Arr
     joints = model.actuated if are_named else tuple(name for name in model.actuated if name != model.floating_joint)
     own = list(velocities_of(model, joints))
     driven = max(_rank(N[own]) for N in motions)
-    undriven = [np.empty((model.nv, 0))]  # motions that are possible while actuators and springs are at rest
-    if model.floating_joint is None:
-        sprung = [name for name, joint in model.joints.items() if joint.stiffness]
-        at_rest = list(velocities_of(model, (*joints, *sprung)))
-        undriven = [N @ _kernel(N[at_rest]) for N in motions]
+    undriven = [np.empty((model.nv, 0))] if model.floating_joint is not None else _undriven(model, motions, joints)
     name, idle = "", dict[str, tuple[str, str]]()
     if undriven[0].size:
         name = model.joint_of_velocity(int(np.argmax(np.abs(undriven[0][:, -1]))))
         idle = _idle_rotations(model, configurations, undriven)
     return Motors(tuple(joints), are_named, len(own), driven, motions[0].shape[1], name, idle)
+
+
+def _undriven(model: Model, motions: Sequence[Array], motors: Sequence[str]) -> list[Array]:
+    """Bases of the motions that are possible while actuators and springs are at rest, one for each configuration."""
+    sprung = [name for name, joint in model.joints.items() if joint.stiffness]
+    at_rest = list(velocities_of(model, (*motors, *sprung)))
+    return [N @ _kernel(N[at_rest]) for N in motions]
 
 
 def _idle_rotations(

@@ -18,7 +18,6 @@ from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
 from ada_dynamics.hybrid.cut_selection import cut_joints
-from ada_dynamics.jit import Kernel
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import MAX_DEPTH, Tree, depth
@@ -61,13 +60,6 @@ def common_batch(arrays: Mapping[str, Array]) -> tuple[list[Array], bool]:
     n = next(iter(lengths.values()))
     laid_out = np.asfortranarray if all(x.flags.f_contiguous for x in arrays.values()) else np.ascontiguousarray
     return [x if x.ndim == 2 else laid_out(np.broadcast_to(x, (n, *x.shape))) for x in arrays.values()], True
-
-
-def run(kernel: Kernel, *inputs: Array) -> tuple[Any, int]:
-    """Results and status of a kernel for one state or for a batch."""
-    if inputs[0].ndim == 1:
-        return kernel.single_status(*map(np.ascontiguousarray, inputs))
-    return kernel.batch_status(*inputs)
 
 
 def refusal(model: Model, arrays: Mapping[str, Array]) -> InputError:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,8 @@ from ada_dynamics.constraints.elimination import (
 )
 from ada_dynamics.constraints.singular import along_branch, directions
 from ada_dynamics.dynamics import closed_quantities
-from ada_dynamics.dynamics.arguments import run
 from ada_dynamics.dynamics.closed_quantities import of_constraints
+from ada_dynamics.dynamics.kernel_store import KernelStore, run
 from ada_dynamics.dynamics.loop_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
 from ada_dynamics.dynamics.quantities import Quantity, with_margin
 from ada_dynamics.errors import InputError, ModelError
@@ -46,9 +46,6 @@ from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.model.tree import Tree
-
-if TYPE_CHECKING:  # which imports this module
-    from ada_dynamics.dynamics.kernels import Kernels
 
 # Number of velocities beyond which the late order, which eliminates all multipliers last, is too dense to be the
 # cheapest; it is not traced if there is another one.
@@ -76,7 +73,7 @@ class ConstraintSolution(NamedTuple):
 class ClosedDynamics:
     """Kernels and constraint solvers of a model with loops."""
 
-    def __init__(self, kernels: Kernels, q0: Array | None, solver: str) -> None:
+    def __init__(self, kernels: KernelStore, q0: Array | None, solver: str) -> None:
         """Take the kernels of a model, a configuration in its assembly mode or None, and the solver of `Dynamics`."""
         self.solver = solver
         self.kernels = kernels

@@ -24,9 +24,9 @@ from ada_dynamics.dynamics.arguments import (
     refuse_algorithm,
     refuse_options,
     refuse_unusable,
-    run,
 )
 from ada_dynamics.dynamics.derivative_quantities import DERIVATIVES
+from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels, is_long
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.quantities import TABLE, Quantity, of_tree

@@ -15,10 +15,11 @@ from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import UniqueComponents, joints_with_wrenches
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
-from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal, run
+from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.closed import FAST, ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives, ParameterQueries
+from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.quantities import FRAMES, MASS_MATRIX_METHODS, Frame, body_wrenches, of_tree
 from ada_dynamics.errors import NameDict

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -14,12 +13,11 @@ from ada_dynamics.dynamics import derivative_quantities, joint_programs, quantit
 from ada_dynamics.dynamics.arguments import needs_mass_matrix
 from ada_dynamics.dynamics.closed import ROBUST, ClosedDynamics
 from ada_dynamics.dynamics.closed_quantities import joint_wrenches
-from ada_dynamics.dynamics.quantities import Order, Quantity, quantity
+from ada_dynamics.dynamics.kernel_store import KernelStore
+from ada_dynamics.dynamics.quantities import Order, Quantity
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.hybrid.lane_tree import lane_tree
-from ada_dynamics.jit import Kernel, Signature, Target
-from ada_dynamics.jit.estimate import instructions
-from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree, depth
@@ -41,8 +39,8 @@ def is_long(model: Model) -> bool:
     return derivative_quantities.moving_pairs(model.tree) > SPECIALISE_UP_TO * (SPECIALISE_UP_TO + 1) // 2
 
 
-class Kernels:
-    """Kernels of one model by the name of their quantity, its forward algorithm, and its loop constraints."""
+class Kernels(KernelStore):
+    """Kernels of one model, its algorithm of forward dynamics, and its loop constraints."""
 
     def __init__(
         self,
@@ -53,52 +51,12 @@ class Kernels:
         order: Order = None,
         solver: str = "auto",
     ) -> None:
-        self.model = model
-        self.order = order
+        super().__init__(model, order)
         self.generic = generic
         self._algorithm = algorithm
-        self._kernels: dict[str, Kernel] = {}
         self._generic_kernels: dict[tuple[str, bool], GenericKernel] = {}
         self._traced: dict[str, expr.Function] = {}  # by algorithm: the cheapest, until it is compiled
         self.closed = ClosedDynamics(self, q0, solver) if model.loops else None
-
-    @property
-    def tree(self) -> Tree:
-        """The mechanism."""
-        return self.model.tree
-
-    @staticmethod
-    def costs(functions: Mapping[str, expr.Function]) -> dict[str, float]:
-        """Approximate number of instructions of each function on this processor."""
-        bits = Target.host().vector_bits if reason_for_fallback() is None else 256
-        return {name: instructions(function, bits) for name, function in functions.items()}
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Text that differs for any two models whose kernels differ."""
-        return tree_fingerprint(self.tree)
-
-    def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False, quick: bool = False) -> Kernel:
-        """The kernel of a quantity of the bodies, or of the single links where some are fixed to each other.
-
-        Quick compilation is for quantities that are computed rarely.
-        """
-        kernel = self._kernels.get(name)
-        if kernel is None:
-            quantity = make()
-            signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
-            fingerprint = tree_fingerprint(self.model.full_tree) if of_links else self.fingerprint
-            key = f"{fingerprint}|{quantity.name}"
-            made = Kernel(signature, quantity.trace, key, quick=quick)
-            kernel = self._kernels.setdefault(name, made)  # all threads use the same one
-        return kernel
-
-    @cached_property
-    def positions(self) -> Kernel | None:
-        """Kernel without results, whose status reports invalid positions; None if all finite positions are valid."""
-        if not self.model.has_manifold_coordinates:
-            return None
-        return self.get("positions", lambda: quantity("positions", self.tree, ("q",), {}, lambda **_: {}))
 
     @property
     def large(self) -> bool:
@@ -181,22 +139,3 @@ class Kernels:
             made = joint_programs.kernel(self.model.uniform_tree, name, external)
             self._generic_kernels.setdefault((name, external), made)
         return self._generic_kernels[name, external]
-
-
-def tree_fingerprint(tree: Tree) -> str:
-    """A text that differs for any two trees of bodies whose kernels differ."""
-    total = hashlib.sha256()
-    total.update(repr((tree.gravity, tree.nq, tree.nv)).encode())
-    for body in tree.bodies:
-        placement = (body.placement.rotation.matrix(), body.placement.position)
-        joint = (body.joint.kind, sorted(vars(body.joint).items()), body.q, body.v, body.multiplier, body.offset)
-        loads = (body.armature, body.damping, body.friction)
-        loads += (body.stiffness, body.rest) if body.stiffness else ()
-        total.update(repr((body.parent, joint, placement, tuple(body.inertia), loads)).encode())
-    for loop in tree.loops:
-        ends = [(pose.rotation.matrix(), pose.position) for pose in (loop.parent_pose, loop.child_pose)]
-        kind = (loop.joint.kind, sorted(vars(loop.joint).items()))
-        total.update(repr((loop.name, kind, loop.parent, loop.child, ends)).encode())
-    for name, frame in tree.frames.items():
-        total.update(repr((name, frame.body, frame.pose.rotation.matrix(), frame.pose.position)).encode())
-    return total.hexdigest()

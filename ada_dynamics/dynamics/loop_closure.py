@@ -27,8 +27,9 @@ from ada_dynamics.constraints.closed_configuration import closed_configuration
 from ada_dynamics.constraints.closure import BEYOND, reversed_loops
 from ada_dynamics.constraints.constraint_set import ConstraintSet, loop_equations
 from ada_dynamics.constraints.coordinates import Coordinates, CoordinateSets, MapOrder, units_of_rates
-from ada_dynamics.dynamics.arguments import as_array, run
+from ada_dynamics.dynamics.arguments import as_array
 from ada_dynamics.dynamics.closed_quantities import scaled_product
+from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import Quantity, Vector, quantity, tag_of
 from ada_dynamics.errors import (

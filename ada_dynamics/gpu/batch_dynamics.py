@@ -20,7 +20,8 @@ from ada_dynamics.dynamics import closed_quantities, quantities
 from ada_dynamics.dynamics.arguments import Algorithm, flat_wrenches
 from ada_dynamics.dynamics.closed import ALL, LATE
 from ada_dynamics.dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.kernels import Kernels, tree_fingerprint
+from ada_dynamics.dynamics.kernel_store import tree_fingerprint
+from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.expr import Function

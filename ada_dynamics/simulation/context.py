@@ -16,7 +16,7 @@ from ada_dynamics.contact.contact import Contact
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.kernels import tree_fingerprint
+from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model

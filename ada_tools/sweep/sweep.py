@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ada_dynamics import resources
-from ada_dynamics.dynamics.kernels import tree_fingerprint
+from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
