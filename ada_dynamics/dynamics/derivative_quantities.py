@@ -130,11 +130,8 @@ def _forward_composites(equations: Equations, given: Vectors) -> Traced:
     """The same from composite bodies; M, h and the constraint rows share terms with their derivatives."""
     tree, plan, n = equations.tree, equations.plan, equations.tree.nv
     q, v, tau = given["q"], given["v"], given["tau"]
-    if (
-        not plan.rows
-        and moving_pairs(tree) > ARTICULATED_ABOVE * n
-        and all(body.is_independent for body in tree.bodies)
-    ):
+    is_long = moving_pairs(tree) > ARTICULATED_ABOVE * n
+    if is_long and not plan.rows and all(body.is_independent for body in tree.bodies):
         return _by_articulated_bodies(tree, q, v, tau)
     still = RneaDerivatives(tree, q, v, no_velocity(tree), widest=widest())
     matrix = SymmetricMatrix(equations.size)
