@@ -129,17 +129,19 @@ def closed_near(model: Model, constraints: ConstraintSet, guess: Array, free: ND
                 # rounded loops close exactly in few configurations, to which tiny singular values lead from far away
                 moved = _distance(model, start, found.q)
                 near = _closed_up_to_rounding(constraints, start, free, _TINY_GAP) if moved > _FAR else None
-                return found.q if near is None or _distance(model, start, near) > 0.9 * moved else near
+                if near is None or _distance(model, start, near) > 0.9 * moved:
+                    return found.q
+                exact = gauss_newton(constraints, near, free)
+                return exact.q if exact.error < CLOSED and _distance(model, near, exact.q) < _FAR else near
             opposite = opposite or turned
             continue
         if best is None or found.error < best.error:
             best = found
-        most = ROUNDED_GAP if found.error < ROUNDED_GAP else _TINY_GAP
-        rounded = (
-            _closed_up_to_rounding(constraints, start, free, most) if attempt == 0 or most == ROUNDED_GAP else None
-        )
-        if rounded is not None:
-            return rounded
+        if attempt == 0 or found.error < ROUNDED_GAP:
+            most = ROUNDED_GAP if found.error < ROUNDED_GAP else _TINY_GAP
+            rounded = _closed_up_to_rounding(constraints, start, free, most)
+            if rounded is not None:
+                return rounded
     if best is not None:
         best = gauss_newton(constraints, best.q, free, stalled=np.inf)
         if best.error < CLOSED and not reversed_loops(model.tree, best.q):
