@@ -151,7 +151,7 @@ def _forward_composites(equations: Equations, given: Vectors) -> Traced:
 
 def _by_articulated_bodies(tree: Tree, q: Vector, v: Vector, tau: Vector) -> Traced:
     """The same of long branches: each column is a pass inward and one outward."""
-    residual = ResidualColumns(RneaDerivatives(tree, q, v, aba.forward_dynamics(tree, q, v, tau)))
+    residual = ResidualColumns(RneaDerivatives(tree, q, v, aba.forward_dynamics(tree, q, v, tau), widest=widest()))
     solved = SolvedColumns(tree.nv, ArticulatedFactors.of(tree, q))
     columns = [one for name in OF_STATE for one in (*residual.by(name, CHANGES), solved.of_changes(name))]
     return Traced({}, (), [*columns, *residual.of_efforts(CHANGES), solved.of_changes("du")])
