@@ -65,7 +65,7 @@ def eliminate_joint(
 
 
 def articulated_bodies(tree: Tree, added: Mapping[int, ArticulatedInertia] | None = None) -> list[ArticulatedInertia]:
-    """Inertia of the bodies before any joint is eliminated, including `added` (see `solution`)."""
+    """Inertia of the bodies before any joint is eliminated, including `added` (see `forward_dynamics`)."""
     inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in tree.bodies]
     for i, more in (added or {}).items():
         inertia[i] = inertia[i] + more

@@ -3,8 +3,8 @@
 
 A column has entries for the ancestors and descendants of its joint only. Such an entry is the product of a few numbers
 of the column with a few of the row, which all columns share, so that the code of a group of columns is short. Entries
-between the joints of a group are operands. The code ends with the first half of the solution for the column, in which
-its zeros save work; the second half is one loop over all columns.
+between the joints of a group are operands. With triangular factors the code ends with the first half of the solution,
+in which zeros save work, and one loop has the second half. Articulated bodies solve whole columns in one loop.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Own = Callable[[Vector], list[Scalar]]  # shared values as variables of the func
 Entries = Mapping[int, Sequence[Scalar]]  # rows of the residual
 AnyFactors = Factors | ArticulatedFactors
 NO_ENTRIES: Mapping[str, Entries] = MappingProxyType({})
-RUN = 32  # columns that are worth a loop
-CHANGES = "changes"  # columns halfway through their solution
+RUN = 32  # successive columns from which a loop is faster (measured)
+CHANGES = "changes"  # columns of the residual, or halfway through their solution
 
 
 class SolvedColumns:
@@ -137,8 +137,8 @@ class ResidualColumns(SolvedColumns):
         """Columns of a group, or some rows of them without factors."""
         found, of_group = self.found, [self.found.coordinates[j][0] for j in group]
         own_rows = rows or range(self.n)
-        above = [i for i in own_rows if all(found.is_above(i, j) for j in group)]
-        below = [i for i in own_rows if all(found.is_above(j, i) for j in group)]
+        above = [i for i in own_rows if self._carry([i], group)]
+        below = [i for i in own_rows if self._carry(group, [i])]
         among = [i for i in own_rows if i not in above and i not in below]
         entries = {i: found.entries(variable, i, group) for i in among}
         first = rows.start if rows else group[0]  # a function of a column has an operand
