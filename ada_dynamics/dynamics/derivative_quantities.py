@@ -278,9 +278,8 @@ DERIVATIVES: dict[str, QuantityRow] = {
 }
 """Derivatives by name, as the methods of `Dynamics`: results = equation(equations, arguments by name)."""
 
-
 COMPOSITES = {"forward_derivatives": _forward_composites, "inverse_derivatives": _inverse_composites}
-"""Other equations of the same, which are faster for deep trees."""
+"""Equations from composite bodies for some of these, which are faster for deep trees."""
 
 
 def of_equations(equations: Equations, name: str) -> Quantity:
