@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 
 from ada_dynamics.algorithms.closure import ConstraintRow, loop_rows
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, moved, spin_matrix
@@ -61,8 +62,8 @@ class LoopDerivatives:
             variable: position or rate.
             multipliers: of the rows.
         """
-        for side, bodies in enumerate(self._sides):
-            function = self._along(side)
+        for side, function in self._along.items():
+            bodies = self._sides[side]
             for group in self._found.groups:
                 moving = [j for j in group if any(one.body.index in bodies for one in self._found.coordinates[j])]
                 if moving:
@@ -126,10 +127,11 @@ class LoopDerivatives:
         frame = self._frames[0 if side == BOTH else side]
         return leaves([frame.to_child(motion) for motion in (velocity, rate, place)])
 
-    def _along(self, side: int) -> Function:
-        """Changes of the wrenches of the multipliers and of J a + γ with the coordinates of one side."""
+    @cached_property
+    def _along(self) -> dict[int, Function]:
+        """Changes of the wrenches of the multipliers and of J a + γ with the coordinates of each side that has any."""
 
-        def body(multipliers: Vector, change: Vector, **ends: Vector) -> dict[str, list[Scalar]]:
+        def body(side: int, multipliers: Vector, change: Vector, **ends: Vector) -> dict[str, list[Scalar]]:
             state = [*ends.values()]
             rows = self._rows(state)
             turn, of_velocity, of_wd, of_a = (Vec3(*change[k : k + 3]) for k in range(0, 12, 3))
@@ -140,6 +142,6 @@ class LoopDerivatives:
                 seeds |= zip(x, (*turn, *leaves(rates), *of_velocity, *change[12:]), strict=True)
             return {"found": directional([*self._totals(rows, multipliers), *(row.rate for row in rows)], seeds)}
 
-        return trace(
-            "loop_along", {"multipliers": len(self.rows), "change": 18, "end_0": _STATE, "end_1": _STATE}, body
-        )
+        sizes = {"multipliers": len(self.rows), "change": 18, "end_0": _STATE, "end_1": _STATE}
+        sides = (side for side, bodies in enumerate(self._sides) if bodies)
+        return {side: trace("loop_along", sizes, partial(body, side)) for side in sides}

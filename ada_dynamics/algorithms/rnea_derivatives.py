@@ -19,8 +19,8 @@ terms by hand. Here they are derivatives of the equations of one joint and one b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cache, cached_property
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, moved, spin_matrix
@@ -57,7 +57,6 @@ BY_Q, BY_V, BY_A = VARIABLES = ("dq", "dv", "du")
 OF_STATE = (BY_Q, BY_V)
 WIDEST = 8  # joints side by side, as many as the widest vectors of any processor have lanes
 REST = [ZERO] * 6
-NO_WRENCHES: Wrenches = MappingProxyType({})
 
 
 class Change(NamedTuple):
@@ -179,29 +178,31 @@ def _of_coordinate(
     axis: Motion,
     relative: Motion,
     rate: Motion,
-    along: Sequence[tuple[Motion, Motion]],
+    along: Sequence[tuple[Motion, Motion, Motion]],
     parent: Sequence[Vec3],
     w: Vec3,
     V: Vec3,
     response: Response,
     wrench: Force,
 ) -> tuple[Any, ...]:
-    """Effort, changes of motion and velocity, wrenches, passed wrenches, and what is felt per change."""
+    """Effort, changes of motion and velocity, wrenches, passed wrenches, and what is felt per change.
+
+    `along` has the changes of place, relative velocity and rate with each variable, the acceleration last.
+    """
     state = {"parent": leaves(parent), "place": REST, "relative": leaves(relative), "rate": leaves(rate)}
-    changes = []
-    for variable, (d_relative, d_rate) in zip(VARIABLES, along, strict=True):
-        place = leaves(axis) if variable == BY_Q else REST
-        given = {"d_place": place, "d_relative": leaves(d_relative), "d_rate": leaves(d_rate)}
+    changes, velocities = [], []
+    for place, d_relative, d_rate in along:
+        given = {"d_place": leaves(place), "d_relative": leaves(d_relative), "d_rate": leaves(d_rate)}
         x = substitute(_moved_along(), {**state, **given})["change"]
         turn, wd, acceleration = (Vec3(*x[3 * k : 3 * k + 3]) for k in range(3))
         changes.append(Change(turn, Motion(wd - cross(turn, w), acceleration - 2.0 * cross(turn, V))))
+        carried = cross(parent[0], place.linear) + cross(V - relative.linear, place.angular)
+        velocities.append(carried + d_relative.linear)
     wrenches = tuple(response @ change for change in changes)
-    passed = (wrenches[0] + axis.cross_force(wrench), *wrenches[1:])
+    passed = tuple(own + place.cross_force(wrench) for own, (place, _, _) in zip(wrenches, along, strict=True))
     per_turn = response.moment.T @ axis.angular + 2.0 * cross(response.momentum, axis.linear)
-    carried = cross(parent[0], axis.linear) + cross(V - relative.linear, axis.angular)
-    velocities = (carried + along[0][0].linear, along[1][0].linear)
-    felt = (per_turn, wrenches[2])  # the inertia is symmetric
-    return axis @ wrench, tuple(changes), velocities, wrenches, passed, felt
+    felt = (per_turn, wrenches[-1])  # the inertia is symmetric
+    return axis @ wrench, tuple(changes), tuple(velocities), wrenches, passed, felt
 
 
 def _motion(x: Vector) -> Motion:
@@ -270,28 +271,31 @@ class RneaDerivatives:
     """
 
     def __init__(
-        self, tree: Tree, q: Vector, v: Vector, a: Vector, wrenches: Wrenches = NO_WRENCHES, widest: int = WIDEST
+        self, tree: Tree, q: Vector, v: Vector, a: Vector, widest: int = WIDEST, variables: Sequence[str] = VARIABLES
     ) -> None:
-        """Compute motion and changes in a state, with wrenches on bodies in the frames of their branches."""
+        """Compute motion and changes in a state, with some variables of which the acceleration is the last one."""
         self.tree, self.groups = tree, _related_groups(tree, widest)
         self.paths = [frozenset(tree.ancestry(body.index)) for body in tree.bodies]
-        self.bases: list[Transform] = []
-        self.poses: list[Transform] = []
-        self.moving: list[Moving] = []
-        self.velocities: list[Vec3] = []
-        self._joints: list[Vectors] = []
-        self._parents: list[Moving] = []  # motion of what carries each body
-        for body in tree.bodies:
-            self._move(body, body.positions(q), body.velocities(v), body.velocities(a))
+        self._state, self._variables = (q, v), variables
+        self._equations = [_joint_along(body) for body in tree.bodies]
         single = {body.v.start: body.index for body in tree.bodies if body.joint.nv == 1}
         together = [[single.pop(j) for j in group if j in single] for group in self.groups]
         others = set(range(len(tree.bodies))) - {i for some in together for i in some}
-        chains = [*filter(None, together), *([i] for i in sorted(others))]
-        self._responses, self._wrenches = self._composites(chains, wrenches)
-        self.coordinates: list[list[JointCoordinate]] = [[] for _ in range(tree.nv)]
-        for chain in chains:
-            for j in range(tree.bodies[chain[0]].joint.nv):
-                self._add_coordinates([tree.bodies[i] for i in chain], j)
+        self._chains = [*filter(None, together), *([i] for i in sorted(others))]
+        self._move(a)
+
+    def accelerated(self, a: Vector) -> RneaDerivatives:
+        """Changes with all variables, for other accelerations."""
+        other = copy(self)
+        other._variables = VARIABLES
+        other._move(a)
+        return other
+
+    def loaded(self, wrenches: Wrenches) -> RneaDerivatives:
+        """The same with wrenches on bodies, in the frames of their branches."""
+        other = copy(self)
+        other._load(wrenches)
+        return other
 
     def is_above(self, i: int, j: int) -> bool:
         """Return True if velocity i is that of one joint, which carries the joint of velocity j and is another one."""
@@ -366,8 +370,29 @@ class RneaDerivatives:
     def _carries(self, a: JointCoordinate, b: JointCoordinate) -> bool:
         return a.body is not b.body and a.body.index in self.paths[b.body.index]
 
-    def _move(self, body: Body, q: Vector, v: Vector, a: Vector) -> None:
-        """Pose and motion of a body."""
+    def _move(self, a: Vector) -> None:
+        """Compute the motion of each body, its composite response, the wrench that it needs, and coordinates."""
+        self.bases: list[Transform] = []
+        self.poses: list[Transform] = []
+        self.moving: list[Moving] = []
+        self.velocities: list[Vec3] = []
+        self._joints: list[Vectors] = []
+        self._parents: list[Moving] = []  # motion of what carries each body
+        q, v = self._state
+        for body, equations in zip(self.tree.bodies, self._equations, strict=True):
+            own = {"q": body.positions(q), "v": body.velocities(v), "a": body.velocities(a)}
+            self._move_body(body, own["q"], substitute(equations, own))
+        found: dict[int, tuple[Response, Force]] = {}
+        for chain in self._chains:
+            poses = [(self.poses[i].rotation.matrix(), self.poses[i].position) for i in chain]
+            rest = [(self.tree.bodies[i].inertia, self.moving[i][:3], self.velocities[i]) for i in chain]
+            items = [pose + more for pose, more in zip(poses, rest, strict=True)]
+            found |= zip(chain, _side_by_side(_of_body, items), strict=True)
+        self._responses = self._composite([found[i][0] for i in range(len(found))])
+        self._needed = [found[i][1] for i in range(len(found))]
+        self._load({})
+
+    def _move_body(self, body: Body, q: Vector, joint: Vectors) -> None:
         pose = body.transform(q)
         if body.parent == WORLD:
             base, X = pose, Transform()
@@ -375,7 +400,6 @@ class RneaDerivatives:
         else:
             base, X = self.bases[body.parent], (self.poses[body.parent] @ pose).flat()
             parent, velocity = self.moving[body.parent], self.velocities[body.parent]
-        joint = substitute(_joint_along(body), {"q": q, "v": v, "a": a})
         relative, rate = (X.to_parent(_motion(joint[name])) for name in ("relative", "rate"))
         self.bases.append(base)
         self.poses.append(X)
@@ -384,24 +408,22 @@ class RneaDerivatives:
         self.moving.append(moved(Transform(), relative, rate, parent))
         self.velocities.append(velocity + relative.linear)
 
-    def _composites(self, chains: Sequence[Sequence[int]], applied: Wrenches) -> tuple[list[Response], list[Force]]:
-        """Response and wrench of each body with all that it carries."""
-        found: dict[int, tuple[Response, Force]] = {}
-        for chain in chains:
-            poses = [
-                (self.poses[i].rotation.matrix(), self.poses[i].position, self.tree.bodies[i].inertia) for i in chain
-            ]
-            items = [(*pose, self.moving[i][:3], self.velocities[i]) for i, pose in zip(chain, poses, strict=True)]
-            found |= zip(chain, _side_by_side(_of_body, items), strict=True)
-        responses = [found[i][0] for i in range(len(found))]
-        wrenches = [found[i][1] for i in range(len(found))]
-        for i, wrench in applied.items():
-            wrenches[i] = wrenches[i] - wrench
+    def _composite(self, values: Sequence[Any]) -> list[Any]:
+        """Sum over each body and all that it carries."""
+        total = list(values)
         for body in reversed(self.tree.bodies):
             if body.parent != WORLD:
-                responses[body.parent] = responses[body.parent] + responses[body.index]
-                wrenches[body.parent] = wrenches[body.parent] + wrenches[body.index]
-        return responses, wrenches
+                total[body.parent] = total[body.parent] + total[body.index]
+        return total
+
+    def _load(self, applied: Wrenches) -> None:
+        """Compute the coordinates of the joints, with wrenches on bodies."""
+        wrenches = [x - applied[i] if i in applied else x for i, x in enumerate(self._needed)]
+        self._wrenches: list[Force] = self._composite(wrenches)
+        self.coordinates: list[list[JointCoordinate]] = [[] for _ in range(self.tree.nv)]
+        for chain in self._chains:
+            for j in range(self.tree.bodies[chain[0]].joint.nv):
+                self._add_coordinates([self.tree.bodies[i] for i in chain], j)
 
     def _add_coordinates(self, chain: Sequence[Body], j: int) -> None:
         """Velocity j of the joints of some bodies, side by side."""
@@ -409,18 +431,18 @@ class RneaDerivatives:
         for body in chain:
             i, joint, seen = body.index, self._joints[body.index], self.poses[body.index].to_parent
             own = (joint["subspace"][6 * j :], joint["relative"], joint["rate"])
-            along = tuple(
-                tuple(seen(_motion(joint[f"{variable}_{j}_{name}"])) for name in ("relative", "rate"))
-                for variable in VARIABLES
-            )
+            axis, relative, rate = (seen(_motion(x)) for x in own)
+            along = []
+            for variable in self._variables:
+                d_relative, d_rate = (joint[f"{variable}_{j}_{name}"] for name in ("relative", "rate"))
+                place = axis if variable == BY_Q else _motion(REST)
+                along.append((place, seen(_motion(d_relative)), seen(_motion(d_rate))))
             state = (self._parents[i][:3], self.moving[i].w, self.velocities[i])
-            items.append((*map(seen, map(_motion, own)), along, *state, self._responses[i], self._wrenches[i]))
+            items.append((axis, relative, rate, tuple(along), *state, self._responses[i], self._wrenches[i]))
         for body, item, found in zip(chain, items, _side_by_side(_of_coordinate, items), strict=True):
-            changes, velocities, wrenches, passed = (dict(zip(VARIABLES, each, strict=False)) for each in found[1:5])
-            further = {variable: self._own(body, variable, j) for variable in VARIABLES}
-            made = JointCoordinate(
-                body, item[0], found[0], changes, velocities, wrenches, passed, leaves(found[5]), further
-            )
+            by_variable = [dict(zip(self._variables, each, strict=True)) for each in found[1:5]]
+            further = {variable: self._own(body, variable, j) for variable in self._variables}
+            made = JointCoordinate._make((body, item[0], found[0], *by_variable, leaves(found[5]), further))
             self.coordinates[body.v.start + j].append(made)
 
     def _own(self, body: Body, variable: str, j: int) -> list[Scalar]:

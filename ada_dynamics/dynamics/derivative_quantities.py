@@ -27,7 +27,7 @@ from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix
 from ada_dynamics.algorithms.loop_derivatives import LoopDerivatives
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
-from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, VARIABLES, WIDEST, RneaDerivatives
+from ada_dynamics.algorithms.rnea_derivatives import BY_A, OF_STATE, VARIABLES, WIDEST, RneaDerivatives
 from ada_dynamics.dynamics.derivative_columns import CHANGES, Entries, ResidualColumns, SolvedColumns
 from ada_dynamics.dynamics.quantities import Outputs, Quantity, QuantityRow, Vector, quantity, reshape
 from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, trace
@@ -133,7 +133,7 @@ def _forward_composites(equations: Equations, given: Vectors) -> Traced:
     is_long = moving_pairs(tree) > ARTICULATED_ABOVE * n
     if is_long and not plan.rows and all(body.is_independent for body in tree.bodies):
         return _by_articulated_bodies(tree, q, v, tau)
-    still = RneaDerivatives(tree, q, v, no_velocity(tree), widest=widest())
+    still = RneaDerivatives(tree, q, v, no_velocity(tree), widest(), (BY_A,))
     matrix = SymmetricMatrix(equations.size)
     right = [t - h for t, h in zip(tau, still.bias_efforts(), strict=True)]
     right += [-row.rate for loop in _loops(still, plan) for row in loop.rows]
@@ -143,7 +143,7 @@ def _forward_composites(equations: Equations, given: Vectors) -> Traced:
         for j, x in row.items():
             matrix.add(i, j, x)
     closed, factors = kkt.solved(n, plan, (matrix, right))
-    found, more = with_loops(tree, q, v, closed.accelerations, plan, closed.multipliers)
+    found, more = with_loops(still.accelerated(closed.accelerations), plan, closed.multipliers)
     columns = ResidualColumns(found, factors, more)
     by_state = [one for name in OF_STATE for one in columns.solved(name)]
     return Traced({}, equations.guards(closed), [*by_state, *columns.by_efforts("du")])
@@ -157,11 +157,10 @@ def _by_articulated_bodies(tree: Tree, q: Vector, v: Vector, tau: Vector) -> Tra
     return Traced({}, (), [*columns, *residual.of_efforts(CHANGES), solved.of_changes("du")])
 
 
-def with_loops(
-    tree: Tree, q: Vector, v: Vector, a: Vector, plan: Plan, multipliers: Vector
-) -> tuple[RneaDerivatives, Mapping[str, Entries]]:
+def with_loops(free: RneaDerivatives, plan: Plan, multipliers: Vector) -> tuple[RneaDerivatives, Mapping[str, Entries]]:
     """Derivatives of the residual with multipliers, and what changes of these forces and of J a + γ add to them."""
-    free, left, first = RneaDerivatives(tree, q, v, a, widest=widest()), iter(multipliers), tree.nv
+    n, left = free.tree.nv, iter(multipliers)
+    first = n
     more: dict[str, dict[int, list[Scalar]]] = {name: {} for name in OF_STATE}
     wrenches: dict[int, Force] = {}
     for loop in _loops(free, plan):
@@ -173,11 +172,11 @@ def with_loops(
                 rows = [(first + c, x) for c, x in enumerate(rates)]
                 rows += [(i, -x) for end, wrench in on_ends.items() for i, x in free.efforts(end, wrench).items()]
                 for i, x in rows:
-                    own = added.setdefault(i, [ZERO] * tree.nv)
+                    own = added.setdefault(i, [ZERO] * n)
                     for lane, j in enumerate(group):
                         own[j] = own[j] + extract(x, lane)
         first += len(forces)
-    return RneaDerivatives(tree, q, v, a, wrenches, widest()), more
+    return free.loaded(wrenches) if wrenches else free, more
 
 
 def _loops(found: RneaDerivatives, plan: Plan) -> list[LoopDerivatives]:

@@ -88,20 +88,19 @@ def hungriest_first(results: Sequence[Expr]) -> list[Expr]:
         asked[node.index] = sorted(node.args, key=lambda operand: -needs[operand.index])
         held = [needs[operand.index] + i for i, operand in enumerate(asked[node.index]) if operand.op is not ops.CONST]
         needs[node.index] = 0 if node.op is ops.CONST else max(held, default=1)
-    order: list[Expr] = []
-    seen: set[int] = set()
+    order: dict[int, Expr] = {}
     for result in results:
-        path = [(result, 0)]
+        path = [(result, iter(asked[result.index]))]
         while path:
-            node, next_operand = path.pop()
-            if node.index in seen:
-                continue
-            if next_operand < len(asked[node.index]):
-                path += [(node, next_operand + 1), (asked[node.index][next_operand], 0)]
+            node, waiting = path[-1]
+            for operand in waiting:
+                if operand.index not in order:
+                    path.append((operand, iter(asked[operand.index])))
+                    break
             else:
-                seen.add(node.index)
-                order.append(node)
-    return order
+                order[node.index] = node
+                path.pop()
+    return list(order.values())
 
 
 def part_starts(last_uses: Sequence[int], part: int) -> list[int]:
