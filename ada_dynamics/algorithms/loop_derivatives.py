@@ -143,5 +143,4 @@ class LoopDerivatives:
             return {"found": directional([*self._totals(rows, multipliers), *(row.rate for row in rows)], seeds)}
 
         sizes = {"multipliers": len(self.rows), "change": 18, "end_0": _STATE, "end_1": _STATE}
-        sides = (side for side, bodies in enumerate(self._sides) if bodies)
-        return {side: trace("loop_along", sizes, partial(body, side)) for side in sides}
+        return {k: trace("loop_along", sizes, partial(body, k)) for k, bodies in enumerate(self._sides) if bodies}

@@ -235,14 +235,11 @@ def _side_by_side(compute: Callable[..., Result], items: Sequence[tuple[Any, ...
     return [_like(found, iter([extract(x, lane) for x in values])) for lane in range(len(items))]
 
 
-def _related_groups(tree: Tree, widest: int) -> list[list[int]]:
+def _related_groups(tree: Tree, paths: Sequence[frozenset[int]], widest: int) -> list[list[int]]:
     """Consecutive velocities, at most `widest`, that have the same ancestors and descendants outside of their group."""
     groups: list[list[int]] = []
     moving: list[set[int]] = []  # bodies that move with the velocities of each group
-    related = [set(tree.ancestry(body.index)) for body in tree.bodies]
-    for body in tree.bodies:
-        for i in tree.ancestry(body.index):
-            related[i].add(body.index)
+    related = [path.union(k for k, other in enumerate(paths) if i in other) for i, path in enumerate(paths)]
     for j in range(tree.nv):
         own = {body.index for body in tree.bodies if body.v.start <= j < body.v.stop}
         both = own | moving[-1] if groups else own
@@ -274,8 +271,8 @@ class RneaDerivatives:
         self, tree: Tree, q: Vector, v: Vector, a: Vector, widest: int = WIDEST, variables: Sequence[str] = VARIABLES
     ) -> None:
         """Compute motion and changes in a state, with some variables of which the acceleration is the last one."""
-        self.tree, self.groups = tree, _related_groups(tree, widest)
         self.paths = [frozenset(tree.ancestry(body.index)) for body in tree.bodies]
+        self.tree, self.groups = tree, _related_groups(tree, self.paths, widest)
         self._state, self._variables = (q, v), variables
         self._equations = [_joint_along(body) for body in tree.bodies]
         single = {body.v.start: body.index for body in tree.bodies if body.joint.nv == 1}
@@ -283,17 +280,13 @@ class RneaDerivatives:
         others = set(range(len(tree.bodies))) - {i for some in together for i in some}
         self._chains = [*filter(None, together), *([i] for i in sorted(others))]
         self._move(a)
+        self._load({})
 
-    def accelerated(self, a: Vector) -> RneaDerivatives:
-        """Changes with all variables, for other accelerations."""
+    def accelerated(self, a: Vector, wrenches: Wrenches) -> RneaDerivatives:
+        """Changes with all variables, for other accelerations, and wrenches in the frames of the branches."""
         other = copy(self)
         other._variables = VARIABLES
         other._move(a)
-        return other
-
-    def loaded(self, wrenches: Wrenches) -> RneaDerivatives:
-        """The same with wrenches on bodies, in the frames of their branches."""
-        other = copy(self)
         other._load(wrenches)
         return other
 
@@ -371,7 +364,7 @@ class RneaDerivatives:
         return a.body is not b.body and a.body.index in self.paths[b.body.index]
 
     def _move(self, a: Vector) -> None:
-        """Compute the motion of each body, its composite response, the wrench that it needs, and coordinates."""
+        """Compute the motion of each body, its composite response, and the wrench that it needs."""
         self.bases: list[Transform] = []
         self.poses: list[Transform] = []
         self.moving: list[Moving] = []
@@ -384,13 +377,11 @@ class RneaDerivatives:
             self._move_body(body, own["q"], substitute(equations, own))
         found: dict[int, tuple[Response, Force]] = {}
         for chain in self._chains:
-            poses = [(self.poses[i].rotation.matrix(), self.poses[i].position) for i in chain]
-            rest = [(self.tree.bodies[i].inertia, self.moving[i][:3], self.velocities[i]) for i in chain]
-            items = [pose + more for pose, more in zip(poses, rest, strict=True)]
+            of_chain = ((self.poses[i], self.tree.bodies[i], self.moving[i][:3], self.velocities[i]) for i in chain)
+            items = [(X.rotation.matrix(), X.position, body.inertia, *motion) for X, body, *motion in of_chain]
             found |= zip(chain, _side_by_side(_of_body, items), strict=True)
         self._responses = self._composite([found[i][0] for i in range(len(found))])
         self._needed = [found[i][1] for i in range(len(found))]
-        self._load({})
 
     def _move_body(self, body: Body, q: Vector, joint: Vectors) -> None:
         pose = body.transform(q)

@@ -143,7 +143,7 @@ def _forward_composites(equations: Equations, given: Vectors) -> Traced:
         for j, x in row.items():
             matrix.add(i, j, x)
     closed, factors = kkt.solved(n, plan, (matrix, right))
-    found, more = with_loops(still.accelerated(closed.accelerations), plan, closed.multipliers)
+    found, more = with_loops(still, plan, closed.accelerations, closed.multipliers)
     columns = ResidualColumns(found, factors, more)
     by_state = [one for name in OF_STATE for one in columns.solved(name)]
     return Traced({}, equations.guards(closed), [*by_state, *columns.by_efforts("du")])
@@ -157,26 +157,29 @@ def _by_articulated_bodies(tree: Tree, q: Vector, v: Vector, tau: Vector) -> Tra
     return Traced({}, (), [*columns, *residual.of_efforts(CHANGES), solved.of_changes("du")])
 
 
-def with_loops(free: RneaDerivatives, plan: Plan, multipliers: Vector) -> tuple[RneaDerivatives, Mapping[str, Entries]]:
+def with_loops(
+    still: RneaDerivatives, plan: Plan, a: Vector, multipliers: Vector
+) -> tuple[RneaDerivatives, Mapping[str, Entries]]:
     """Derivatives of the residual with multipliers, and what changes of these forces and of J a + γ add to them."""
-    n, left = free.tree.nv, iter(multipliers)
-    first = n
-    more: dict[str, dict[int, list[Scalar]]] = {name: {} for name in OF_STATE}
-    wrenches: dict[int, Force] = {}
-    for loop in _loops(free, plan):
-        forces = [next(left) for _ in loop.rows]
-        for end, wrench in loop.wrenches(forces).items():
+    n, left = still.tree.nv, iter(multipliers)
+    loops, wrenches = _loops(still, plan), dict[int, Force]()
+    forces = [[next(left) for _ in loop.rows] for loop in loops]
+    for loop, own in zip(loops, forces, strict=True):
+        for end, wrench in loop.wrenches(own).items():
             wrenches[end] = wrenches.get(end, NO_FORCE) + wrench
+    found, first = still.accelerated(a, wrenches), n
+    more: dict[str, dict[int, list[Scalar]]] = {name: {} for name in OF_STATE}
+    for loop, own in zip(_loops(found, plan), forces, strict=True):
         for name, added in more.items():
-            for group, on_ends, rates in loop.changes(name, forces):
+            for group, on_ends, rates in loop.changes(name, own):
                 rows = [(first + c, x) for c, x in enumerate(rates)]
-                rows += [(i, -x) for end, wrench in on_ends.items() for i, x in free.efforts(end, wrench).items()]
+                rows += [(i, -x) for end, wrench in on_ends.items() for i, x in found.efforts(end, wrench).items()]
                 for i, x in rows:
-                    own = added.setdefault(i, [ZERO] * n)
+                    row = added.setdefault(i, [ZERO] * n)
                     for lane, j in enumerate(group):
-                        own[j] = own[j] + extract(x, lane)
-        first += len(forces)
-    return free.loaded(wrenches) if wrenches else free, more
+                        row[j] = row[j] + extract(x, lane)
+        first += len(own)
+    return found, more
 
 
 def _loops(found: RneaDerivatives, plan: Plan) -> list[LoopDerivatives]:

@@ -206,7 +206,7 @@ def test_loops_of_all_joints_change_the_residual_as_sweeps_do(kind: str) -> None
         state["multipliers"] = np.random.default_rng(seed).normal(size=plan.constraint_count).tolist()
 
         def body(q, v, a, multipliers, tree=tree, plan=plan):
-            found, more = with_loops(RneaDerivatives(tree, q, v, a), plan, multipliers)
+            found, more = with_loops(RneaDerivatives(tree, q, v, [0.0] * tree.nv), plan, a, multipliers)
             columns = ResidualColumns(found, None, more)
             rows, none = range(tree.nv, tree.nv + plan.constraint_count), [0.0] * tree.nv
             rates = {f"{name}_rates": [more[name].get(row, none) for row in rows] for name in OF_STATE}
