@@ -106,12 +106,12 @@ class Expr:
     value: Any
     variable: tuple[str, int]
 
-    def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...]) -> None:
+    def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...], lanes: int = 0) -> None:
         nodes = graph.nodes
         self.graph = graph
         self.op = op
         self.args = args
-        self.lanes = common_count({arg.lanes for arg in args} - {1}) if graph.has_lanes else 1
+        self.lanes = lanes or (common_count({arg.lanes for arg in args} - {1}) if graph.has_lanes else 1)
         self.index = len(nodes)
         nodes.append(self)
 
@@ -348,11 +348,7 @@ def multiply_add(a: Expr, b: Expr, c: Expr) -> Expr:
     """a b + c with a single rounding where the processor supports it; see `jit.fused`."""
     if a.index > b.index:
         a, b = b, a
-    key = (FMA, a.index, b.index, c.index)
-    found = a.graph.table.get(key)
-    if found is None:
-        found = a.graph.table[key] = Expr(a.graph, FMA, (a, b, c))
-    return found
+    return a.graph.node(FMA, (a, b, c))
 
 
 def negative(a: Expr) -> Expr:

@@ -35,7 +35,7 @@ def pack(values: Sequence[Any]) -> Any:
     if len(nodes) == len(values) and all(node.op is NEG for node in nodes):
         return -pack([node.args[0] for node in nodes])
     source = nodes[0].args[0] if nodes[0].op is EXTRACT else None
-    if source is not None and _is_unpacked(values, source):
+    if source is not None and is_unpacked(values, source):
         return source
     args = tuple(x if type(x) is Expr else graph.constant(float(x)) for x in values)
     graph.has_lanes = True
@@ -44,7 +44,7 @@ def pack(values: Sequence[Any]) -> Any:
     return found
 
 
-def _is_unpacked(values: Sequence[Any], source: Expr) -> bool:
+def is_unpacked(values: Sequence[Any], source: Expr) -> bool:
     """Return True if the values are the lanes of `source`, in order."""
     return len(values) == source.lanes and all(
         type(x) is Expr and x.op is EXTRACT and x.args[0] is source and x.value == lane for lane, x in enumerate(values)
@@ -79,8 +79,8 @@ def extract(x: Any, lane: int) -> Any:
     key = (EXTRACT, x.index, lane)
     found = x.graph.table.get(key)
     if found is None:
-        found = x.graph.table[key] = Expr(x.graph, EXTRACT, (x,))
-        found.lanes, found.value = 1, lane
+        found = x.graph.table[key] = Expr(x.graph, EXTRACT, (x,), lanes=1)
+        found.value = lane
     return found
 
 

@@ -9,10 +9,10 @@ first one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ada_dynamics.expr.function import Columns, Function
+from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import ADD, CONST, EXTRACT, FMA, MUL, SUB, VAR, Expr, Scalar, negative
 
 
@@ -23,20 +23,18 @@ def fused(function: Function) -> Function:
     def new(values: Iterable[Scalar]) -> tuple[Scalar, ...]:
         return tuple(made[x.index] if isinstance(x, Expr) else x for x in values)
 
-    alike: dict[int, Function] = {}  # column groups that share their function
-    for one in function.columns:
-        if id(one.each) not in alike:
-            alike[id(one.each)] = fused(one.each)
+    shared = {id(one.each): one.each for one in function.columns}  # groups of columns share functions
+    each = {key: fused(own) for key, own in shared.items()}
+    columns = (
+        replace(one, each=each[id(one.each)], shared=new(one.shared), rows=tuple(map(new, one.rows)))
+        for one in function.columns
+    )
     return replace(
         function,
         outputs={name: new(elements) for name, elements in function.outputs.items()},
         guards=tuple(made[guard.index] for guard in function.guards),
-        columns=tuple(_columns(one, alike[id(one.each)], new) for one in function.columns),
+        columns=tuple(columns),
     )
-
-
-def _columns(one: Columns, each: Function, new: Callable[[Iterable[Scalar]], tuple[Scalar, ...]]) -> Columns:
-    return replace(one, each=each, shared=new(one.shared), rows=tuple(new(row) for row in one.rows))
 
 
 def _rebuilt(nodes: list[Expr], values: Iterable[Scalar]) -> dict[int, Expr]:
@@ -49,9 +47,10 @@ def _rebuilt(nodes: list[Expr], values: Iterable[Scalar]) -> dict[int, Expr]:
             made[node.index] = node
             continue
         product = _taken_in(node, uses)
-        args = tuple([made[arg.index] for arg in node.args])
-        new = _multiply_add(node, product, made) if product is not None else Expr(node.graph, node.op, args)
-        new.lanes = node.lanes
+        if product is not None:
+            new = _multiply_add(node, product, made)
+        else:
+            new = Expr(node.graph, node.op, tuple([made[arg.index] for arg in node.args]), node.lanes)
         if node.op is EXTRACT:
             new.value = node.value
         made[node.index] = new
@@ -75,4 +74,4 @@ def _multiply_add(node: Expr, product: Expr, made: dict[int, Expr]) -> Expr:
         other = negative(other)
     elif node.op is SUB:  # the sign of -a b is that of a constant factor, or of the first one
         a, b = (a, negative(b)) if b.op is CONST else (negative(a), b)
-    return Expr(node.graph, FMA, (a, b, other))
+    return Expr(node.graph, FMA, (a, b, other), node.lanes)
