@@ -218,11 +218,7 @@ class Computation:
         return result
 
     def _quantity_call(
-        self,
-        name: str,
-        make: Callable[[], Quantity],
-        arguments: Iterable[str],
-        rescue: Rescue | None = None,
+        self, name: str, make: Callable[[], Quantity], arguments: Iterable[str], rescue: Rescue | None = None
     ) -> Callable[..., Any]:
         """Function that computes a quantity, stored by its name; `rescue` computes states that its kernel rejects."""
         kernel, names = self._kernels.get(name, make), tuple(arguments)

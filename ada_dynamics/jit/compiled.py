@@ -16,10 +16,7 @@ Vector = Sequence[Scalar]
 
 
 def compiled(
-    name: str,
-    inputs: Mapping[str, int],
-    body: Callable[..., Any],
-    otherwise: Callable[..., Any] | None = None,
+    name: str, inputs: Mapping[str, int], body: Callable[..., Any], otherwise: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
     """Compile a function of float64 vectors, which returns one array or a tuple of arrays.
 

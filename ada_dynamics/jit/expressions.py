@@ -16,6 +16,7 @@ from ada_dynamics.errors import CompileError
 from ada_dynamics.expr import graph as ops
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import Expr, Scalar
+from ada_dynamics.expr.lanes import is_unpacked
 from ada_dynamics.jit.elementary import atan2_definition, atan2_name, sincos_definition, sincos_name
 from ada_dynamics.jit.lowering import (
     Instructions,
@@ -334,24 +335,14 @@ def lane_stores(elements: Sequence[Scalar]) -> list[LaneStore]:
     """Group the elements of a result: all lanes of a value, in order, as one store; any other element by itself."""
     found, position = [], 0
     while position < len(elements):
-        run = _store_at(elements, position)
+        run = LaneStore(position, elements[position])
+        if isinstance(run.value, Expr) and run.value.op is ops.EXTRACT:
+            (source,) = run.value.args
+            if is_unpacked(elements[position : position + source.lanes], source):
+                run = LaneStore(position, source, source.lanes)
         found.append(run)
         position += run.lanes
     return found
-
-
-def _store_at(elements: Sequence[Scalar], position: int) -> LaneStore:
-    first = elements[position]
-    if isinstance(first, Expr) and first.op is ops.EXTRACT and first.value == 0:
-        (source,) = first.args
-        together = elements[position : position + source.lanes]
-        if len(together) == source.lanes and all(_is_lane(x, source, lane) for lane, x in enumerate(together)):
-            return LaneStore(position, source, source.lanes)
-    return LaneStore(position, first)
-
-
-def _is_lane(x: Scalar, source: Expr, lane: int) -> bool:
-    return isinstance(x, Expr) and x.op is ops.EXTRACT and x.args[0] is source and x.value == lane
 
 
 def store_lanes(emitter: Emitter, of_result: Sequence[LaneStore], pointer: str) -> None:
