@@ -18,7 +18,6 @@ from functools import partialmethod
 from typing import Any
 
 from ada_dynamics.jit.lowering import ONE, Instructions, Lanes, Variable, double, spread
-from ada_dynamics.jit.target import Target
 
 _KINDS: dict[Any, str] = {ctypes.c_void_p: "ptr", ctypes.c_int64: "i64", ctypes.c_double: "double"}
 _COMPARE = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq"}
@@ -56,9 +55,10 @@ class Value:
 
     def _compare(self, sign: str, other: Any) -> Value:
         end = _COMPARE[sign]
-        is_real = self.kind == "double"
+        is_real = self.kind == self.lanes.real
         how = "fcmp o" if is_real else "icmp " if sign == "==" else "icmp s"
-        return Value(self.body, "i1", self.body.emit(f"{how}{end} {self.kind} {self.name}, {self._like(other)}"))
+        found = self.body.emit(f"{how}{end} {self.kind} {self.name}, {self._like(other)}")
+        return Value(self.body, self.lanes.boolean if is_real else "i1", found, self.lanes)
 
     def __abs__(self) -> Value:
         text = f"call {self.kind} @llvm.fabs.{self.lanes.suffix}({self.kind} {self.name})"
@@ -122,9 +122,9 @@ class Fields:
 class CodeWriter:
     """Writes the instructions of one function."""
 
-    def __init__(self, target: Target) -> None:
-        """Args: the processor, which determines the width of vectors."""
-        self._lanes, self._fma = Lanes(target.lanes), target.fma
+    def __init__(self, lanes: Lanes, fma: bool) -> None:
+        """Args: vectors of the code; whether the processor has fused multiply-add."""
+        self.lanes, self._fma = lanes, fma
         self.body = Instructions()
         self._abandoned = ""
 
@@ -143,8 +143,8 @@ class CodeWriter:
 
     def lanes_of(self, count: Value) -> Iterator[Value]:
         """Loop over the index of the first of W numbers: elements at this index are vectors."""
-        with self.body.repeat(str(count), self._lanes.width) as i:
-            yield Value(self.body, "i64", i, self._lanes)
+        with self.body.repeat(str(count), self.lanes.width) as i:
+            yield Value(self.body, "i64", i, self.lanes)
 
     def when(self, condition: Value) -> Iterator[None]:
         """Branch that is taken if the condition is true."""
@@ -177,11 +177,11 @@ class CodeWriter:
     # --- numbers ------------------------------------------------------------------------------------------------
     def vector_sum(self) -> Variable:
         """Variable of W numbers, zero at first."""
-        return self.body.variable(self._lanes.real, self._lanes.number(0.0))
+        return self.body.variable(self.lanes.real, self.lanes.number(0.0))
 
     def total(self, vector: Variable) -> Value:
         """Sum of the W numbers of a variable."""
-        lanes, found = self._lanes, vector.get()
+        lanes, found = self.lanes, vector.get()
         if lanes.width > 1:
             arguments = f"double {double(0.0)}, {lanes.real} {found}"
             found = self.body.emit(f"call reassoc double @llvm.vector.reduce.fadd.{lanes.suffix}({arguments})")
@@ -201,9 +201,9 @@ class CodeWriter:
 
     def choose(self, condition: Value, a: Any, b: Any) -> Value:
         """`a` if the condition is true, else `b`; both are evaluated."""
-        kind = next((x.kind for x in (a, b) if isinstance(x, Value)), "i64")
-        a, b = (double(x) if isinstance(x, float) else x for x in (a, b))
-        return self._value(kind, f"select i1 {condition}, {kind} {a}, {kind} {b}")
+        like = next((x for x in (a, b) if isinstance(x, Value)), Value(self.body, "i64", ""))
+        operands = ", ".join(f"{like.kind} {like._like(x)}" for x in (a, b))
+        return self._value(like.kind, f"select {condition.kind} {condition}, {operands}", like.lanes)
 
     def multiply_add(self, a: Value, b: Value, c: Value) -> Value:
         """a b + c, rounded once if the processor can."""

@@ -18,56 +18,46 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ada_dynamics.errors import CompileError
-from ada_dynamics.jit.lowering import Instructions, Lanes
+from ada_dynamics.jit.code_writer import CodeWriter, Value
+from ada_dynamics.jit.lowering import Lanes
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------------
-class Arithmetic:
+class Arithmetic(CodeWriter):
     """Instructions without the `contract` flag, so that every rounding is as written."""
 
-    def __init__(self, lanes: Lanes, fma: bool) -> None:
-        self.lanes = lanes
-        self.fma = fma
-        self.body = Instructions()
+    def operand(self, name: str) -> Value:
+        """Number in each lane, by the name of an operand."""
+        return Value(self.body, self.lanes.real, name, self.lanes)
 
-    def multiply(self, a: str, b: str) -> str:
-        """a b."""
-        return self.body.emit(f"fmul {self.lanes.real} {a}, {b}")
+    def number(self, value: float) -> Value:
+        """The constant in each lane."""
+        return self.operand(self.lanes.number(value))
 
-    def add(self, a: str, b: str) -> str:
-        """a + b."""
-        return self.body.emit(f"fadd {self.lanes.real} {a}, {b}")
-
-    def subtract(self, a: str, b: str) -> str:
-        """a - b."""
-        return self.body.emit(f"fsub {self.lanes.real} {a}, {b}")
-
-    def multiply_add(self, a: str, b: str, c: str) -> str:
-        """a b + c, with one rounding if the target has fused multiply-add."""
-        if not self.fma:
-            return self.add(self.multiply(a, b), c)
-        real = self.lanes.real
-        return self.body.emit(f"call {real} @llvm.fma.{self.lanes.suffix}({real} {a}, {real} {b}, {real} {c})")
-
-    def choose(self, condition: str, a: str, b: str) -> str:
-        """a where the condition is true, else b."""
-        real = self.lanes.real
-        return self.body.emit(f"select {self.lanes.boolean} {condition}, {real} {a}, {real} {b}")
-
-    def exact_difference(self, a: str, b: str) -> tuple[str, str]:
+    def exact_difference(self, a: Value, b: Value) -> tuple[Value, Value]:
         """a - b rounded, and the rounding error (Knuth's two-sum)."""
-        total = self.subtract(a, b)
-        back = self.subtract(total, a)
-        lost_a = self.subtract(a, self.subtract(total, back))
-        lost_b = self.add(b, back)
-        return total, self.subtract(lost_a, lost_b)
+        total = a - b
+        back = total - a
+        return total, (a - (total - back)) - (b + back)
 
-    def horner(self, coefficients: tuple[float, ...], x: str) -> str:
+    def horner(self, coefficients: tuple[float, ...], x: Value) -> Value:
         """c0 + x (c1 + x (c2 + ...))."""
-        value = self.lanes.number(coefficients[-1])
+        value = self.number(coefficients[-1])
         for coefficient in coefficients[-2::-1]:
-            value = self.multiply_add(value, x, self.body.constant(self.lanes, coefficient))
+            value = self.multiply_add(value, x, self.operand(self.body.constant(self.lanes, coefficient)))
         return value
+
+    def bits(self, value: Value) -> str:
+        """The numbers as integers of the same size."""
+        return self.body.emit(f"bitcast {self.lanes.real} {value} to {self.lanes.integer}")
+
+    def of_bits(self, bits: str) -> Value:
+        """The numbers with these bits."""
+        return self.operand(self.body.emit(f"bitcast {self.lanes.integer} {bits} to {self.lanes.real}"))
+
+    def boolean(self, text: str) -> Value:
+        """Boolean in each lane, the result of an instruction."""
+        return self._value(self.lanes.boolean, text, self.lanes)
 
 
 # --- sine and cosine --------------------------------------------------------------------------------------------------
@@ -132,18 +122,15 @@ def sincos_definition(lanes: Lanes, fma: bool) -> str:
         raise CompileError("sine in single precision requires a target with fused multiply-add")
     own = _DOUBLE if lanes.bits == 64 else _FLOAT
     code = _SineCosine(lanes, fma)
-    body = code.body
-    shifted = code.multiply_add("%x", lanes.number(_TWO_OVER_PI), lanes.number(own.round))
-    turns = code.subtract(shifted, lanes.number(own.round))
-    quadrant = body.emit(f"bitcast {lanes.real} {shifted} to {lanes.integer}")
-    rest = code.reduce_fused(turns, own.fused) if fma else code.reduce_split(turns)
-    size = body.emit(f"call {lanes.real} @llvm.fabs.{lanes.suffix}({lanes.real} %x)")
-    inside = body.emit(f"fcmp ole {lanes.real} {size}, {lanes.number(own.limit)}")
-    rest = code.choose(inside, rest, lanes.number(float("nan")))
-    sine, cosine = code.polynomials(rest, own)
+    body, x = code.body, code.operand("%x")
+    shifted = code.multiply_add(x, code.number(_TWO_OVER_PI), code.number(own.round))
+    turns = shifted - own.round
+    quadrant = code.bits(shifted)
+    rest = code.reduce_fused(x, turns, own.fused) if fma else code.reduce_split(x, turns)
+    sine, cosine = code.polynomials(code.choose(abs(x) <= own.limit, rest, float("nan")), own)
 
     low = body.emit(f"and {lanes.integer} {quadrant}, {lanes.whole(1)}")
-    even = body.emit(f"icmp eq {lanes.integer} {low}, {lanes.whole(0)}")
+    even = code.boolean(f"icmp eq {lanes.integer} {low}, {lanes.whole(0)}")
     next_quadrant = body.emit(f"add {lanes.integer} {quadrant}, {lanes.whole(1)}")
     sine_out = code.flip_sign(code.choose(even, sine, cosine), quadrant)
     cosine_out = code.flip_sign(code.choose(even, cosine, sine), next_quadrant)
@@ -156,36 +143,33 @@ def sincos_definition(lanes: Lanes, fma: bool) -> str:
 class _SineCosine(Arithmetic):
     """Steps of sine and cosine."""
 
-    def flip_sign(self, value: str, quadrant: str) -> str:
+    def flip_sign(self, value: Value, quadrant: str) -> Value:
         """Negate where bit 1 of the quadrant is set."""
-        real, integer = self.lanes.real, self.lanes.integer
+        integer = self.lanes.integer
         moved = self.body.emit(f"shl {integer} {quadrant}, {self.lanes.whole(self.lanes.bits - 2)}")
         sign = self.body.emit(f"and {integer} {moved}, {self.lanes.whole(-(2 ** (self.lanes.bits - 1)))}")
-        bits = self.body.emit(f"bitcast {real} {value} to {integer}")
-        bits = self.body.emit(f"xor {integer} {bits}, {sign}")
-        return self.body.emit(f"bitcast {integer} {bits} to {real}")
+        return self.of_bits(self.body.emit(f"xor {integer} {self.bits(value)}, {sign}"))
 
-    def reduce_fused(self, turns: str, parts: tuple[float, ...]) -> str:
-        rest = "%x"
+    def reduce_fused(self, x: Value, turns: Value, parts: tuple[float, ...]) -> Value:
         for part in parts:
-            rest = self.multiply_add(turns, self.body.constant(self.lanes, -part), rest)
-        return rest
+            x = self.multiply_add(turns, self.operand(self.body.constant(self.lanes, -part)), x)
+        return x
 
-    def reduce_split(self, turns: str) -> str:
+    def reduce_split(self, x: Value, turns: Value) -> Value:
         """Subtract five parts: the first two differences are exact, the errors of the next two are added at the end."""
-        products = [self.multiply(turns, self.lanes.number(part)) for part in _PI_2_SPLIT]
-        rest = self.subtract(self.subtract("%x", products[0]), products[1])
-        rest, error = self.exact_difference(rest, products[2])
+        products = [turns * part for part in _PI_2_SPLIT]
+        rest, error = self.exact_difference((x - products[0]) - products[1], products[2])
         rest, error_2 = self.exact_difference(rest, products[3])
-        return self.add(rest, self.subtract(self.add(error, error_2), products[4]))
+        result: Value = rest + ((error + error_2) - products[4])
+        return result
 
-    def polynomials(self, r: str, own: _Numbers) -> tuple[str, str]:
+    def polynomials(self, r: Value, own: _Numbers) -> tuple[Value, Value]:
         """Sine and cosine for |r| <= pi/4."""
-        square = self.multiply(r, r)
+        square = r * r
         sine = self.horner(own.sine, square)
-        cube = self.multiply(r, square)
+        cube = r * square
         cosine = self.horner(own.cosine, square)
-        return self.multiply_add(sine, cube, r), self.multiply_add(cosine, square, self.lanes.number(1.0))
+        return self.multiply_add(sine, cube, r), self.multiply_add(cosine, square, self.number(1.0))
 
 
 # --- arctangent -------------------------------------------------------------------------------------------------------
@@ -220,7 +204,7 @@ def atan2_name(lanes: Lanes) -> str:
 def atan2_definition(lanes: Lanes, fma: bool) -> str:
     """`double @atan2_W(y, x)` for W lanes, always inlined; NaN where one of the two is."""
     code = _Arctangent(lanes, fma)
-    angle = code.angle()
+    angle = code.angle(code.operand("%y"), code.operand("%x"))
     real = lanes.real
     head = f"define internal {real} {atan2_name(lanes)}({real} %y, {real} %x) alwaysinline #0"
     return f"{head} {{\n{code.body}\n  ret {real} {angle}\n}}\n"
@@ -229,61 +213,36 @@ def atan2_definition(lanes: Lanes, fma: bool) -> str:
 class _Arctangent(Arithmetic):
     """Steps of the arctangent."""
 
-    def angle(self) -> str:
-        real, number = self.lanes.real, self.lanes.number
-        y, x = self.size("%y"), self.size("%x")
-        steep = self.body.emit(f"fcmp ogt {real} {y}, {x}")
-        rest, known = self.reduced(self.choose(steep, y, x), self.choose(steep, x, y))
-        square = self.multiply(rest, rest)
-        part = self.multiply_add(self.multiply(rest, square), self.horner(_ARCTANGENT, square), rest)
+    def angle(self, y: Value, x: Value) -> Value:
+        size_y, size_x = abs(y), abs(x)
+        steep = size_y > size_x
+        rest, known = self.reduced(self.choose(steep, size_y, size_x), self.choose(steep, size_x, size_y))
+        square = rest * rest
+        part = self.multiply_add(rest * square, self.horner(_ARCTANGENT, square), rest)
 
         # Reflection at the diagonal if |y| > |x|: pi / 2 - angle; at the y-axis if x < 0: pi - angle.
-        left = self.is_negative("%x")
-        quarters = self.choose(steep, number(1.0), self.choose(left, number(2.0), number(0.0)))
-        backwards = self.body.emit(f"xor {self.lanes.boolean} {steep}, {left}")
-        sign = self.choose(backwards, number(-1.0), number(1.0))
-        large, small = (
-            self.add(self.multiply(quarters, number(quarter)), self.multiply(sign, angle))
-            for quarter, angle in zip(_QUARTER, known, strict=True)
-        )
-        return self.signed_as_y(self.add(large, self.multiply_add(sign, part, small)))
+        left = self.boolean(f"icmp slt {self.lanes.integer} {self.bits(x)}, {self.lanes.whole(0)}")
+        quarters = self.choose(steep, 1.0, self.choose(left, self.number(2.0), 0.0))
+        backwards = self.boolean(f"xor {self.lanes.boolean} {steep}, {left}")
+        sign = self.choose(backwards, self.number(-1.0), 1.0)
+        large, small = (quarters * quarter + sign * angle for quarter, angle in zip(_QUARTER, known, strict=True))
+        return self.signed_as(y, large + self.multiply_add(sign, part, small))
 
-    def reduced(self, a: str, b: str) -> tuple[str, tuple[str, str]]:
+    def reduced(self, a: Value, b: Value) -> tuple[Value, tuple[Value, Value]]:
         """t, and atan(k) in two parts."""
-        real, number = self.lanes.real, self.lanes.number
-        large = self.body.emit(f"fcmp ogt {real} {a}, {number(_LARGE)}")
-        small = self.body.emit(f"fcmp olt {real} {a}, {number(_SMALL)}")
-        factor = self.choose(large, number(_SHRINK), self.choose(small, number(_GROW), number(1.0)))
-        a, b = self.multiply(a, factor), self.multiply(b, factor)
-        half, one = (
-            self.body.emit(f"fcmp ogt {real} {b}, {self.multiply(a, number(start))}")
-            for start in (_HALF_ABOVE, _ONE_ABOVE)
-        )
+        factor = self.choose(a > _LARGE, _SHRINK, self.choose(a < _SMALL, self.number(_GROW), 1.0))
+        a, b = a * factor, b * factor
+        half, one = (b > a * start for start in (_HALF_ABOVE, _ONE_ABOVE))
 
-        def chosen(at_one: float, at_half: float) -> str:
-            return self.choose(one, number(at_one), self.choose(half, number(at_half), number(0.0)))
+        def chosen(at_one: float, at_half: float) -> Value:
+            return self.choose(one, at_one, self.choose(half, self.number(at_half), 0.0))
 
         k = chosen(1.0, 0.5)
-        above = self.subtract(b, self.multiply(k, a))
-        below = self.add(a, self.multiply(k, b))
-        # 0 / 0 would not be a number
-        none = self.body.emit(f"fcmp oeq {real} {a}, {number(0.0)}")
-        rest = self.body.emit(f"fdiv {real} {above}, {self.choose(none, number(1.0), below)}")
+        above, below = b - k * a, a + k * b
+        rest = above / self.choose(a == 0.0, 1.0, below)  # 0 / 0 would not be a number
         return rest, (chosen(_ATAN_ONE[0], _ATAN_HALF[0]), chosen(_ATAN_ONE[1], _ATAN_HALF[1]))
 
-    def size(self, x: str) -> str:
-        real = self.lanes.real
-        return self.body.emit(f"call {real} @llvm.fabs.{self.lanes.suffix}({real} {x})")
-
-    def is_negative(self, x: str) -> str:
-        """i1: whether the sign bit of x is set."""
+    def signed_as(self, y: Value, angle: Value) -> Value:
         integer = self.lanes.integer
-        bits = self.body.emit(f"bitcast {self.lanes.real} {x} to {integer}")
-        return self.body.emit(f"icmp slt {integer} {bits}, {self.lanes.whole(0)}")
-
-    def signed_as_y(self, angle: str) -> str:
-        real, integer = self.lanes.real, self.lanes.integer
-        bits = self.body.emit(f"bitcast {real} %y to {integer}")
-        sign = self.body.emit(f"and {integer} {bits}, {self.lanes.whole(-(2**63))}")
-        value = self.body.emit(f"bitcast {real} {angle} to {integer}")
-        return self.body.emit(f"bitcast {integer} {self.body.emit(f'or {integer} {value}, {sign}')} to {real}")
+        sign = self.body.emit(f"and {integer} {self.bits(y)}, {self.lanes.whole(-(2**63))}")
+        return self.of_bits(self.body.emit(f"or {integer} {self.bits(angle)}, {sign}"))

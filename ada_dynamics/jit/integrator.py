@@ -41,7 +41,7 @@ class IntegratorState(ctypes.Structure):
     Where `points` is given, steps forwards fill it: for each step the points of all stages and the state before its
     projection, or for a direct method the state before the step. Steps backwards read it; `pull` and `pull_settle` are
     kernels of [state; gradient by the result] that compute the gradients by [state; u]; the table continues with the
-    rows of `backward_table`.
+    rows of `Method.backward_table` in `simulation`.
     """
 
     _fields_ = [
@@ -142,13 +142,6 @@ def backward_direct(code: StepCode) -> None:
         _pull(code, code.points[before * s.n :], t, code.by_x, code.by_x, before)
         _add_direct_gradient(code, before)
     s.done = s.steps
-
-
-def backward_table(A: Any, b: Any, c: Any) -> list[float]:
-    """Coefficients of the backward method, from the last stage to the first: a_ji by rows, b, c, and a row of ones."""
-    turned = [list(column) for column in zip(*A, strict=True)]
-    rows = [row[::-1] for row in turned[::-1]]
-    return [float(x) for row in (*rows, list(b)[::-1], list(c)[::-1], [1.0] * len(b)) for x in row]
 
 
 def _select_input(code: StepCode, k: Number) -> Number:
@@ -300,7 +293,7 @@ class StepCode(CodeWriter):
 
     def __init__(self, target: Target) -> None:
         """Load the addresses that all steps use."""
-        super().__init__(target)
+        super().__init__(Lanes(target.lanes), target.fma)
         self.s = Fields(self.body, "%s", IntegratorState)
         self._rate, self._settle = self.s.rate, self.s.settle
         self._u, self._t, self._states = self.s.u, self.s.t, self.s.states
@@ -371,7 +364,7 @@ class StepCode(CodeWriter):
                 total.set(str(self.multiply_add(w, rate, Value(self.body, rate.kind, total.get(), rate.lanes))))
             else:
                 total.update("fadd", str(rate * w))
-        return Value(self.body, self._lanes.real, total.get(), self._lanes)
+        return Value(self.body, self.lanes.real, total.get(), self.lanes)
 
 
 INTEGRATORS = {

@@ -69,6 +69,10 @@ class Method:
         more = () if self.errors is None else self.errors
         return np.concatenate([self.A.ravel(), self.b, self.c, *more])
 
+    def backward_table(self) -> Array:
+        """Return the coefficients from the last stage to the first: a_ji by rows, b, c, and a row of ones."""
+        return np.concatenate([self.A.T[::-1, ::-1].ravel(), self.b[::-1], self.c[::-1], np.ones(self.stages)])
+
 
 def _tableau(name: IntegratorName, order: int, text: str, stable_to: float, roots: int = 0) -> Method:
     """Return the method of a printed tableau: rows of all stages but the first, the weights, two rows of error weights.

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.expr import Function, gradient
-from ada_dynamics.jit.integrator import backward_table
 from ada_dynamics.jit.scalar import SINGLE
 from ada_dynamics.simulation.context import SimulationContext, checked_start, closed_states
 from ada_dynamics.simulation.derivatives import (
@@ -86,7 +85,7 @@ class AdjointExecutor(KernelExecutor):
         assert self._compiled is not None  # `require_derivatives`
         s = self.s
         self.inputs = padded(u.shape[1], self._compiled.lanes)
-        self._table = np.concatenate([method.table(), backward_table(method.A, method.b, method.c)])
+        self._table = np.concatenate([method.table(), method.backward_table()])
         self._work = np.zeros((method.stages + 7) * self._x.size + self.inputs)
         s.table, s.work = self._table.ctypes.data, self._work.ctypes.data
         s.inputs, s.hold = self.inputs, hold
