@@ -91,9 +91,10 @@ class ClosedDynamics:
         key = digest("loops", self.kernels.fingerprint, repr((q0, is_dense)), source_hash(), np.__version__)
         entry = store.load(key)
         if entry is not None:
-            name, turned, samples, *facts = as_tuples(entry.metadata["analysis"])
+            _, stored = entry
+            name, turned, samples, *facts = as_tuples(stored["analysis"])
             found = ConstraintAnalysis(ConstraintSet(self.model, turned), tuple(map(np.array, samples)), *facts)
-            return found, EliminationPlans.of_data(entry.metadata["plans"]), name
+            return found, EliminationPlans.of_data(stored["plans"]), name
         try:
             found, plans = analysis_and_plans(self.model, self.q0)
         except ModelError as problem:

@@ -38,12 +38,8 @@ _PARAMETERS = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
 
 def builtin_text(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...]) -> str:
     """Module with `ptr @builtin(self, args, nargs, kwnames)` for input sizes and output shapes."""
-    declared = "".join(f"declare {kind} @{name}({_types(text)})\n" for name, (kind, text) in SHARED.items())
+    declared = "".join(f"declare {kind} @{name}({parameters})\n" for name, (kind, parameters) in SHARED.items())
     return f"{DECLARATIONS}{declared}{_plain(sizes, shapes)}{_adapted(sizes, shapes)}"
-
-
-def _types(parameters: str) -> str:
-    return ", ".join(parameter.split()[0] for parameter in parameters.split(", "))
 
 
 def _plain(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...]) -> str:

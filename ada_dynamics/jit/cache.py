@@ -18,7 +18,6 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,14 +31,6 @@ DEFAULT_LIMIT = 256 * 2**20
 _SOURCES = Path(__file__).resolve().parents[1]
 _SUFFIX = ".adaobj"
 _FOREIGN = "another user owns the directory or may write to it"
-
-
-@dataclass(frozen=True)
-class CachedObject:
-    """Compiled object with metadata."""
-
-    code: bytes
-    metadata: dict[str, Any]
 
 
 class ObjectCache:
@@ -63,8 +54,8 @@ class ObjectCache:
             return ObjectCache(None)
         return ObjectCache(base / "ada_dynamics" if base.is_absolute() else None)
 
-    def load(self, key: str) -> CachedObject | None:
-        """Load the entry of a key; None if it does not exist or cannot be trusted."""
+    def load(self, key: str) -> tuple[bytes, dict[str, Any]] | None:
+        """Load the object of a key and its metadata; None if it does not exist or cannot be trusted."""
         if self.directory is None or not self._is_ours():
             return None
         path = self.directory / (key + _SUFFIX)
@@ -206,7 +197,7 @@ def _encode(code: bytes, metadata: dict[str, Any]) -> bytes:
     return MAGIC + hashlib.sha256(content).digest() + content
 
 
-def _decode(data: bytes) -> CachedObject | None:
+def _decode(data: bytes) -> tuple[bytes, dict[str, Any]] | None:
     start = len(MAGIC) + 32
     if len(data) < start + 4 or not data.startswith(MAGIC):
         return None
@@ -214,7 +205,7 @@ def _decode(data: bytes) -> CachedObject | None:
     if hashlib.sha256(content).digest() != data[len(MAGIC) : start]:
         return None
     (size,) = struct.unpack_from("<I", content)
-    return CachedObject(content[4 + size :], json.loads(content[4 : 4 + size]))
+    return content[4 + size :], json.loads(content[4 : 4 + size])
 
 
 def _open_no_link(path: str, flags: int) -> int:

@@ -83,10 +83,9 @@ class PythonBackend:
         with self._lock:
             if namespace not in self._compiled:
                 function = self._trace()
-                scope: dict[str, Any] = {}
                 module: Any = math if namespace == "math" else np
-                scope.update({name: getattr(module, name) for name in ("sin", "cos", "sqrt")}, where=np.where)
-                scope["atan2"] = math.atan2 if namespace == "math" else np.arctan2
+                scope: dict[str, Any] = {name: getattr(module, name) for name in ("sin", "cos", "sqrt")}
+                scope |= {"where": np.where, "atan2": math.atan2 if namespace == "math" else np.arctan2}
                 source = python_source(function, namespace)
                 exec(compile(source, f"<kernel {function.name}>", "exec"), scope)
                 self._compiled[namespace] = scope[function.name]

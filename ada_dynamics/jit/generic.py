@@ -82,12 +82,11 @@ def entry_point(width: int) -> str:
     return f"loop_{width}"
 
 
-def generic_text(program: GenericProgram, target: Target, widths: Sequence[int]) -> str:
-    """LLVM text with an entry point per width: `loop_W(tables..., arguments..., out, joints, states)`."""
-    writers = [_Writer(program, target, width) for width in widths]
-    texts = [writer.text() for writer in writers]
-    called = {call for writer in writers for call in writer.called}
-    return preamble(called, target, map(Lanes, widths)) + "".join(texts)
+def generic_text(program: GenericProgram, target: Target, width: int) -> str:
+    """LLVM text of the entry point for a width: `loop_W(tables..., arguments..., out, joints, states)`."""
+    writer = _Writer(program, target, width)
+    text = writer.text()
+    return preamble(writer.called, target, [writer.lanes]) + text
 
 
 class _Writer:
@@ -206,38 +205,29 @@ def load_entry(
         tables: addresses by name.
         functions: addresses of the called functions, by the text of their declarations.
     """
-    target = Target.host()
+    target, is_windows = Target.host(), sys.platform == "win32"
+    places = {name: f"inttoptr (i64 {at} to ptr)" if is_windows else f"@{name}" for name, at in tables.items()}
+
+    def make() -> Module:
+        body = Instructions()
+        memory, aligned = allocate(body, workspace)
+        status = inside(body, aligned, places)
+        body.do(f"call void @PyMem_RawFree(ptr {memory})")
+        body.do(f"ret i32 {status}")
+        declared = [f"declare {one}" for one in functions]
+        if not is_windows:
+            declared += [f"@{name} = external global i8" for name in tables]
+        arguments = ", ".join(f"ptr {pointer}" for pointer in _arrays_of(signature))
+        head = f"define i32 @{SINGLE}({arguments}) #0"
+        texts = [MEMORY_DECLARATIONS, *declared, f"{head} {{\n{body}\n}}\n{preamble((), target, ())}"]
+        return Module("\n".join(texts))
+
     called = {declaration.split("@")[1].split("(")[0]: address for declaration, address in functions.items()}
     symbols = {**compiler.python_symbols(MEMORY), **called}
-    if sys.platform == "win32":
-        written = {name: f"inttoptr (i64 {address} to ptr)" for name, address in tables.items()}
-        code = compiler.compile_text(_entry_text(signature, workspace, inside, written, functions, target), target)
-    else:
-        named = {name: f"@{name}" for name in tables}
-        symbols |= tables
-        make = lambda: Module(_entry_text(signature, workspace, inside, named, functions, target))  # noqa: E731
-        code, _ = obtain(f"entry|{key}|{signature}|{workspace}", "entry", make, target)
-    return compiler.load(code, [SINGLE], symbols)
-
-
-def _entry_text(
-    signature: Signature,
-    workspace: int,
-    inside: Inside,
-    tables: Mapping[str, str],
-    functions: Iterable[str],
-    target: Target,
-) -> str:
-    body = Instructions()
-    memory, aligned = allocate(body, workspace)
-    status = inside(body, aligned, tables)
-    body.do(f"call void @PyMem_RawFree(ptr {memory})")
-    body.do(f"ret i32 {status}")
-    declared = [f"{place} = external global i8" for place in tables.values() if place.startswith("@")]
-    declared += [f"declare {one}" for one in functions]
-    arguments = ", ".join(f"ptr {pointer}" for pointer in _arrays_of(signature))
-    head = f"define i32 @{SINGLE}({arguments}) #0"
-    return "\n".join([MEMORY_DECLARATIONS, *declared, f"{head} {{\n{body}\n}}\n{preamble((), target, ())}"])
+    if is_windows:
+        return compiler.load(compiler.compile_text(make().text, target), [SINGLE], symbols)
+    code, _ = obtain(f"entry|{key}|{signature}|{workspace}", "entry", make, target)
+    return compiler.load(code, [SINGLE], {**symbols, **tables})
 
 
 def _arrays_of(signature: Signature) -> list[str]:
@@ -390,9 +380,8 @@ class GenericKernel:
             start = time.perf_counter()
             if name not in _libraries:
                 target = Target.host()
-                code, note = obtain(
-                    self._key, kind, lambda: Module(generic_text(self._program(), target, (width,))), target
-                )
+                make = lambda: Module(generic_text(self._program(), target, width))  # noqa: E731
+                code, note = obtain(self._key, kind, make, target)
                 _libraries[name] = compiler.load(code, [entry_point(width)])
                 self.report.cached[kind] = note["cached"]
             self.report.seconds.setdefault(kind, time.perf_counter() - start)

@@ -75,17 +75,12 @@ class Kernel:
     ) -> None:
         self.signature = signature
         self._make = trace
-        self._key = key
+        self.key = key
         self._target = target
         self._checked, self._quick = checked, quick
         self._lock = threading.RLock()
         self._function: Function | None = None
         self._backend: NativeBackend | PythonBackend | None = None
-
-    @property
-    def key(self) -> str:
-        """Text that differs for any two different functions."""
-        return self._key
 
     @property
     def function(self) -> Function:
@@ -106,7 +101,7 @@ class Kernel:
                 if reason is None:
                     target = self._target or Target.host()
                     options = self._checked, self._quick
-                    self._backend = NativeBackend(self.signature, lambda: self.function, self._key, target, *options)
+                    self._backend = NativeBackend(self.signature, lambda: self.function, self.key, target, *options)
                 else:
                     self._use_python(reason)
             assert self._backend is not None

@@ -62,7 +62,8 @@ def obtain(key: str, kind: str, make: Callable[[], Module], target: Target, leve
         name = cache.digest(key, kind, target.identity, compiler.llvm_version(), cache.source_hash())
         entry = store.load(name)
         if entry is not None:
-            return entry.code, {**entry.metadata, "cached": True}
+            code, found = entry
+            return code, {**found, "cached": True}
     text, given, effort = make()
     metadata = dict(given)
     code = compiler.compile_text(text, target, level, effort)
@@ -85,7 +86,7 @@ class NativeBackend:
         quick: bool = False,
     ) -> None:
         self.signature = signature
-        self.target = target
+        self.target, self.lanes = target, target.lanes  # the batch code computes at least so many states
         self.report = Report()
         self._trace = trace
         self._key = f"{key}|{signature}|{checked}|{quick}"
@@ -94,11 +95,6 @@ class NativeBackend:
         self._libraries: dict[str, compiler.Library] = {}
         self._functions: dict[str, Callable[..., int]] = {}
         self._entries: list[KernelAddresses] = []
-
-    @property
-    def lanes(self) -> int:
-        """Smallest batch of the batch code."""
-        return self.target.lanes
 
     def library(self, kind: str) -> compiler.Library:
         """The loaded object: "single" or "batch"."""
