@@ -217,9 +217,7 @@ def _moving(x: Vector) -> Moving:
 # --- side by side -----------------------------------------------------------------------------------------------------
 def _like(form: Any, values: Iterator[Scalar]) -> Any:
     """Nested tuples of the same form with other scalars."""
-    if not isinstance(form, tuple):
-        return next(values)
-    parts = [_like(part, values) for part in form]
+    parts = [_like(part, values) if isinstance(part, tuple) else next(values) for part in form]
     return form._make(parts) if hasattr(form, "_make") else tuple(parts)
 
 
