@@ -138,25 +138,25 @@ define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
 	  echo "make: ada_dynamics needs Python 3.10 or newer, but PYTHON=$(PYTHON) is" \
 	    "$$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@$(PYTHON) tools/precheck.py
+	@$(PYTHON) tools/precheck.py $(3) $(VENV)
 	@version='import sys; print(sys.version_info[:2], sys.base_prefix)'; \
 	if [ "$$($(BIN)/python -c "$$version" 2>/dev/null)" != "$$($(PYTHON) -c "$$version")" ]; then \
 	  $(PYTHON) -m venv --clear $(VENV); \
 	fi
 	@touch $(VENV)/COLCON_IGNORE
-	@echo "Setting up $(VENV) with the extras $(1): $(2), once."
+	@echo "Setting up $(VENV) with the extras $(1): $(2) and up to $(3) GB, once."
 	@$(PROGRESS) "Setting up pip" $(PIP) install --upgrade pip
-	@$(PROGRESS) "Installing" $(PIP) install --progress-bar off --editable '.[$(1)]' $(3)
+	@$(PROGRESS) "Installing" $(PIP) install --progress-bar off --editable '.[$(1)]' $(4)
 endef
 
 # /tf needs tf2_msgs, which PyPI lacks. A machine without a C++ compiler does without. `make sim` does not wait for it.
 $(READY): setup.py setup.cfg pyproject.toml $(EXPERIMENTS)
-	$(call install,$(EXTRAS),minutes and up to 2 GB,$(if $(EXPERIMENTS),--editable ./experiments))
+	$(call install,$(EXTRAS),minutes,4,$(if $(EXPERIMENTS),--editable ./experiments))
 	@if [ -e $(VENV)/share/rosidl_generator_py ]; then \
 	  $(PROGRESS) "Building tf2_msgs" $(BIN)/python tools/build_interfaces.py || true; \
 	fi
 	@touch $@
 
 $(VENV)/ready-sim: setup.py setup.cfg pyproject.toml
-	$(call install,$(SIM_EXTRAS),a minute or two and up to 1 GB)
+	$(call install,$(SIM_EXTRAS),a minute or two,1)
 	@touch $@
