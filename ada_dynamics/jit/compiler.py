@@ -97,7 +97,10 @@ def _optimised(text: str, target: Target, level: int, effort: int = 2) -> tuple[
     # The code has explicit lanes, so that vectorization would only take time.
     options.slp_vectorization = options.loop_vectorization = options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    passes = builder.getModulePassManager()
+    if level == 0:
+        passes.add_sroa_pass()  # indices of loops in registers
+    passes.run(module, builder)
     return module, machine
 
 
