@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import NamedTuple
 
 from ada_dynamics.expr.evaluation import without_lanes
 from ada_dynamics.expr.function import Function
@@ -50,7 +51,7 @@ def rows_in(size: int, width: int) -> str:
     if size == 1 or size < half:
         _unpack(body, size, Lanes(width))
     else:
-        for rows, block in _windows(body, size, width):
+        for rows, block in _windows(body, size, half, width):
             vectors = [_read_window(body, rows, row * size, size, width) for row in range(half)]
             for column, vector in enumerate(_transpose_halves(body, vectors, width)):
                 body.store(Lanes(width).real, vector, block, column * width)
@@ -63,17 +64,16 @@ def rows_out(size: int, width: int) -> str:
     half = width // 2
     if size == 1 or size < half:
         _pack(body, size, Lanes(width))
-    elif size > LONG:
-        with body.in_blocks(str(size), width) as first:
-            block = body.element("%block", body.emit(f"mul i64 {first}, {width}"))
-            columns = [body.load(Lanes(width).real, block, c * width) for c in range(width)]
-            for row, vector in enumerate(_transposed(body, columns, width)):
-                body.store(Lanes(width).real, vector, body.element("%rows", first), row * size)
-    else:
-        for rows, block in _windows(body, size, width):
+    elif size < width:
+        for rows, block in _windows(body, size, half, width):
             columns = [body.load(Lanes(width).real, block, c * width) for c in range(half)]
             for row, vector in enumerate(_transpose_halves(body, columns, width)):
                 _write_window(body, vector, rows, row * size, size, width)
+    else:
+        for rows, block in _windows(body, size, width, width):
+            columns = [body.load(Lanes(width).real, block, c * width) for c in range(width)]
+            for row, vector in enumerate(_transposed(body, columns, width)):
+                body.store(Lanes(width).real, vector, rows, row * size)
     return _definition(rows_out_name(size), "ptr %block, ptr %rows", body, _inlined(size))
 
 
@@ -84,14 +84,13 @@ def _inlined(size: int) -> str:
     return "noinline" if size > LONG else "alwaysinline"
 
 
-def _windows(body: Instructions, size: int, width: int) -> Iterator[tuple[str, str]]:
-    """Addresses of the rows and of the block at each window of W/2 columns."""
-    half = width // 2
+def _windows(body: Instructions, size: int, columns: int, width: int) -> Iterator[tuple[str, str]]:
+    """Addresses of the rows and of the block at each window of some columns."""
     if size <= LONG:
-        for start in window_starts(size, half):
+        for start in window_starts(size, columns):
             yield body.element("%rows", start), body.element("%block", start * width)
         return
-    with body.in_blocks(str(size), half) as first:
+    with body.in_blocks(str(size), columns) as first:
         yield body.element("%rows", first), body.element("%block", body.emit(f"mul i64 {first}, {width}"))
 
 
@@ -251,14 +250,14 @@ def module(function: Function, target: Target, checked: bool = True) -> str:
         return _one_by_one(function, target, checked)
     function = without_lanes(function)  # the lanes are states
     code = block_code(function, target, checked)
-    lanes, together = target.lanes, _blocks_together(function, code, target)
+    lanes, together = target.lanes, _blocks_together(function, COLUMNS, code, target)
     sizes_in = sorted(set(function.inputs.values()))
     sizes_out = sorted(set(sizes_of(function)[len(function.inputs) :]))
     moves = [rows_in(size, lanes) for size in sizes_in] + [rows_out(size, lanes) for size in sizes_out]
     moves += [columns_in(size, lanes, together) for size in sizes_in]
     moves += [columns_out(size, lanes, together) for size in sizes_out]
     check = _input_check(function, target) if checked else ""
-    loops = [_blocks_loop(function, name, lanes, together, code, bool(check)) for name in (ROWS, COLUMNS)]
+    loops = [_blocks_loop(function, name, target, code, bool(check)) for name in (ROWS, COLUMNS)]
     return "".join(
         [
             *moves,
@@ -283,24 +282,39 @@ def _has_lanes(function: Function, target: Target) -> bool:
     return result_count(function) <= limits.stack // target.lanes and len(function.nodes()) <= limits.huge
 
 
-def _blocks_together(function: Function, code: Code, target: Target) -> int:
+class _Array(NamedTuple):
+    """An array, and its memory for blocks of states: `stride` numbers from one to the next; 0: for one block."""
+
+    pointer: str
+    size: int
+    memory: str
+    stride: int
+
+
+def _blocks_together(function: Function, name: str, code: Code, target: Target) -> int:
     """Number of blocks that are in memory at a time and pass each part of the code before the next one."""
-    numbers = target.lanes * (sum(sizes_of(function)) + code.kept)
-    return min(target.limits.blocks, max(1, target.limits.near // numbers))
+    arrays = zip(pointers_of(function), sizes_of(function), strict=True)
+    numbers = code.kept + sum(size for pointer, size in arrays if name == COLUMNS or pointer not in code.completed)
+    return min(target.limits.blocks, max(1, target.limits.near // (target.lanes * numbers)))
 
 
-def _blocks_loop(function: Function, name: str, lanes: int, together: int, code: Code, has_check: bool) -> str:
+def _blocks_loop(function: Function, name: str, target: Target, code: Code, has_check: bool) -> str:
     """Loop over blocks of W states, which are copied to the stack element by element; results are copied back.
 
-    Rows are transposed. Columns are copied, because reading them in place would cause cache conflicts for strides that
-    are powers of two, and vectors that cross cache lines. The last block overlaps the one before, so that the result of
-    a state does not depend on its position.
+    Rows are transposed; those of matrices of columns as soon as these are computed, so that one block of them is in
+    memory. Columns are copied, because reading them in place would cause cache conflicts for strides that are powers of
+    two, and vectors that cross cache lines. The last block overlaps the one before, so that the result of a state does
+    not depend on its position.
     """
-    body = Instructions()
-    pointers, sizes, split = pointers_of(function), sizes_of(function), len(function.inputs)
-    laid_out = [*sizes, code.kept] if code.kept else sizes
-    buffers = [body.stack(f"[{together * size * lanes} x double]") for size in laid_out]
-    moved = list(zip(pointers, buffers, sizes, strict=False))
+    body, lanes, together = Instructions(), target.lanes, _blocks_together(function, name, code, target)
+    completed = code.completed if name == ROWS else {}
+    arrays = list[_Array]()
+    for pointer, size in [*zip(pointers_of(function), sizes_of(function), strict=True), ("", code.kept)]:
+        stride = 0 if pointer in completed else size * lanes
+        arrays.append(_Array(pointer, size, body.stack(f"[{together * stride or size * lanes} x double]"), stride))
+    kept, split = arrays.pop(), len(function.inputs)
+    given, results = arrays[:split], arrays[split:]
+    arrays += [kept] if code.kept else []
     status = body.variable("i32", "0")
     last = body.emit(f"sub i64 %n, {lanes}")
     with body.repeat("%n", together * lanes) as start:
@@ -312,30 +326,38 @@ def _blocks_loop(function: Function, name: str, lanes: int, together: int, code:
             with body.repeat(count) if together > 1 else nullcontext("0") as k:
                 own = body.emit(f"add i64 {start}, {body.emit(f'mul i64 {k}, {lanes}')}")
                 first = body.emit(f"call i64 @llvm.smin.i64(i64 {own}, i64 {last})")
-                where = zip(buffers, laid_out, strict=True)
-                yield first, [row_of(body, buffer, size * lanes, k) for buffer, size in where]
+                yield first, [row_of(body, array.memory, array.stride, k) for array in arrays]
+
+        def compute(part: str, blocks: Sequence[str]) -> None:
+            addresses = [f"ptr {block}" for block in blocks]
+            status.update("or", body.emit(f"call i32 @{part}({', '.join(addresses)})"))
+            if has_check and part == code.names[-1]:
+                bad = body.emit(f"call i1 @{_CHECK}({', '.join(addresses[:split])})")
+                status.update("or", body.emit(f"zext i1 {bad} to i32"))
 
         if name == COLUMNS:
-            for array, buffer, size in moved[:split]:
-                body.do(f"call void {columns_in_name(size)}(ptr {array}, ptr {buffer}, i64 %n, i64 {start})")
+            for pointer, size, memory, _ in given:
+                body.do(f"call void {columns_in_name(size)}(ptr {pointer}, ptr {memory}, i64 %n, i64 {start})")
         else:
             with each_block() as (first, blocks):
-                for (array, _, size), block in zip(moved[:split], blocks, strict=False):
-                    body.do(f"call void {rows_in_name(size)}(ptr {row_of(body, array, size, first)}, ptr {block})")
+                for (pointer, size, *_), block in zip(given, blocks, strict=False):
+                    body.do(f"call void {rows_in_name(size)}(ptr {row_of(body, pointer, size, first)}, ptr {block})")
         for part in code.names:
-            with each_block() as (_, blocks):
-                given = [f"ptr {block}" for block in blocks]
-                status.update("or", body.emit(f"call i32 @{part}({', '.join(given)})"))
-                if has_check and part == code.names[-1]:
-                    bad = body.emit(f"call i1 @{_CHECK}({', '.join(given[:split])})")
-                    status.update("or", body.emit(f"zext i1 {bad} to i32"))
+            if part not in completed.values():
+                with each_block() as (_, blocks):
+                    compute(part, blocks)
         if name == COLUMNS:
-            for array, buffer, size in moved[split:]:
-                body.do(f"call void {columns_out_name(size)}(ptr {array}, ptr {buffer}, i64 %n, i64 {start})")
+            for pointer, size, memory, _ in results:
+                body.do(f"call void {columns_out_name(size)}(ptr {pointer}, ptr {memory}, i64 %n, i64 {start})")
         else:
             with each_block() as (first, blocks):
-                for (array, _, size), block in zip(moved[split:], blocks[split:], strict=False):
-                    body.do(f"call void {rows_out_name(size)}(ptr {block}, ptr {row_of(body, array, size, first)})")
+                places = {array.pointer: (array.size, block) for array, block in zip(arrays, blocks, strict=True)}
+                for pointer in (*completed, *(one.pointer for one in results if one.pointer not in completed)):
+                    if pointer in completed:
+                        compute(completed[pointer], blocks)
+                    size, block = places[pointer]
+                    row = row_of(body, pointer, size, first)
+                    body.do(f"call void {rows_out_name(size)}(ptr {block}, ptr {row})")
     body.do(f"ret i32 {status.get()}")
     return f"define i32 @{name}({parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
 

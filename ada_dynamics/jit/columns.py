@@ -8,6 +8,7 @@ In the code for one state a loop computes several columns at once, in the code f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import prod
 
 from ada_dynamics.expr.function import COLUMN, Columns, Function
@@ -42,6 +43,14 @@ def _waits(function: Function) -> bool:
 def operand_values(function: Function) -> list[Scalar]:
     """Operands of the columns; all lanes of one value as that value."""
     return [run.value for part in operands(function) for run in lane_stores(part)]
+
+
+def by_results(function: Function) -> dict[str, tuple[Columns, ...]]:
+    """Columns in the order of computation: those that complete each result, up to its last ones."""
+    last = {one.output: k + 1 for k, one in enumerate(function.columns) if one.output in function.shapes}
+    ordered = sorted(last, key=last.__getitem__)
+    ends = pairwise([0, *(last[name] for name in ordered)])
+    return {name: function.columns[start:end] for name, (start, end) in zip(ordered, ends, strict=True)}
 
 
 def loop_functions(function: Function, target: Target, lanes: Lanes) -> tuple[str, set[Call], set[int]]:
@@ -161,7 +170,7 @@ def call_with_operands(body: Instructions, function: Function, emitter: Emitter)
         store_lanes(emitter, lane_stores(values), buffers[values])
     width = emitter.lanes.width
     sources = {name: body.stack(f"[{prod(shape) * width} x double]") for name, shape in function.sources.items()}
-    return call_loops(body, function, emitter.lanes, buffers, sources)
+    return call_loops(body, function, emitter.lanes, buffers, sources, function.columns)
 
 
 def call_loops(
@@ -170,11 +179,12 @@ def call_loops(
     lanes: Lanes,
     buffers: Mapping[tuple[Scalar, ...], str],
     sources: Mapping[str, str],
+    some: Sequence[Columns],
 ) -> list[str]:
-    """Call the loops of all columns; their operands, and the matrices that are no outputs, are in buffers."""
+    """Call the loops of some columns; their operands, and the matrices that are no outputs, are in buffers."""
     buffers = {(): "null", **buffers, **_constants(function)}
     flags = []
-    for columns in function.columns:
+    for columns in some:
         shared, rows = _parts(columns)
         out = sources.get(columns.output, f"%out_{columns.output}")
         before_shared, before_rows = columns.before

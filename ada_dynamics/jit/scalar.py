@@ -18,11 +18,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
+from types import MappingProxyType
 from typing import NamedTuple
 
-from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.function import Columns, Function
 from ada_dynamics.expr.graph import CONST, Expr, Scalar, live_nodes
-from ada_dynamics.jit.columns import call_loops, call_with_operands, loop_functions, operand_values, operands
+from ada_dynamics.jit.columns import (
+    by_results,
+    call_loops,
+    call_with_operands,
+    loop_functions,
+    operand_values,
+    operands,
+)
 from ada_dynamics.jit.expressions import (
     Call,
     Emitter,
@@ -83,7 +91,7 @@ def is_long(function: Function, target: Target) -> bool:
     The compile time of other code is quadratic in the number of results.
     """
     results, limits = sum(map(len, function.outputs.values())), target.limits
-    return len(function.nodes()) > (limits.part if function.columns else limits.registers) or results > WIDE
+    return len(function.nodes()) > (limits.with_columns if function.columns else limits.registers) or results > WIDE
 
 
 def effort(function: Function, target: Target) -> int:
@@ -228,6 +236,7 @@ class Code(NamedTuple):
     kept: int  # values per state that are in memory; without any, the functions have no such argument
     called: set[Call]
     widths: set[int]  # of vectors
+    completed: Mapping[str, str] = MappingProxyType({})  # arrays of results of columns: the last function of each
 
 
 def block_code(function: Function, target: Target, checked: bool) -> Code:
@@ -293,10 +302,12 @@ class _Parts:
         wanted = [*(run.value for _, run in runs), *operand_values(function), *function.guards]
         computed = [x for x in wanted if isinstance(x, Expr) and x.op is not CONST]
         indices = {x.index for x in computed}
+        limits = target.limits
         if function.columns:  # which have many operands, each of which is computed for itself
-            order, size = hungriest_first(computed), target.limits.segment
+            order = hungriest_first(computed)
+            size = limits.part if lanes.width > 1 and len(order) < 2 * limits.part else limits.segment
         else:
-            order, size = live_nodes(computed), target.limits.part
+            order, size = live_nodes(computed), limits.part
         self.segments = Segments(angles_first(order) if lanes.width == 1 else order, indices, size)
         self.buffers: dict[tuple[Scalar, ...], int] = {}  # first slots of the operands of columns
         self.kept = self.segments.slot_count
@@ -323,13 +334,15 @@ class _Parts:
         starts = range(0, count, step)
         names = [f"{LANES}_{start}" for start in starts]
         found = [self._part(range(k, min(k + step, count)), name) for k, name in zip(starts, names, strict=True)]
-        widths = set[int]()
-        if self.function.columns:
-            names.append(f"{LANES}_columns")
-            text, called, widths = self._columns_part(names[-1])
-            found.append((text, called))
+        loops, called, widths = loop_functions(self.function, self.target, self.lanes)
+        found.append((loops, called))
+        completed = {}
+        for result, columns in by_results(self.function).items():
+            names.append(f"{LANES}_columns_{result}")
+            found.append((self._columns_part(names[-1], columns), set()))
+            completed[f"%out_{result}"] = names[-1]
         texts, calls = zip(*found, strict=True)
-        return Code("".join(texts), names, max(1, self.kept), set().union(*calls), widths)
+        return Code("".join(texts), names, max(1, self.kept), set().union(*calls), widths, completed)
 
     def _part(self, segments: range, name: str) -> tuple[str, set[Call]]:
         """Text of a part, and the functions that it calls."""
@@ -358,16 +371,14 @@ class _Parts:
         aligned = f" alignstack({8 * lanes.width})" if lanes.width > 1 else ""
         return f"{self._head(name)}{aligned} #0 {{\n{body}\n}}\n", emitter.called
 
-    def _columns_part(self, name: str) -> tuple[str, set[Call], set[int]]:
-        """Text of the function that computes all columns, the functions that it calls, and their vector widths."""
-        body = Instructions()
-        text, called, widths = loop_functions(self.function, self.target, self.lanes)
-        width = self.lanes.width
+    def _columns_part(self, name: str, columns: Sequence[Columns]) -> str:
+        """Text of a function that computes some columns."""
+        body, width = Instructions(), self.lanes.width
         places = {x: body.element(_KEPT, i * width) for x, i in self.buffers.items()}
         sources = {name: body.element(_KEPT, i * width) for name, i in self.sources.items()}
-        flags = call_loops(body, self.function, self.lanes, places, sources)
+        flags = call_loops(body, self.function, self.lanes, places, sources, columns)
         body.do(f"ret i32 {status_of(body, either(body, flags), None) if self.checked else 0}")
-        return f"{text}{self._head(name)} #0 {{\n{body}\n}}\n", called, widths
+        return f"{self._head(name)} #0 {{\n{body}\n}}\n"
 
     def _head(self, name: str) -> str:
         return f"define internal i32 @{name}({parameters(self.function, f'ptr {_KEPT}')}) noinline"

@@ -19,15 +19,16 @@ class CodeLimits:
     all processes have the same code. docs/performance.md has both forms of the code of some robots: the form that is
     not chosen is at most 3 % faster (8 % for inverse derivatives of arms of 8 joints, in batches). One function for one
     state is 13 % faster than parts at 20 800 operations and 10 % at 36 000, where it takes 2.7 times as long to
-    compile; at 56 600 parts are 10 % faster. Code for blocks of states is split from 3780 operations on (1.4 `part`):
-    at 3506 one function is 3 % faster, at 3922 parts are 9 % faster.
+    compile; at 56 600 parts are 10 % faster. Code for blocks of states is split from 2800 operations on (1.4 `part`):
+    a part must fit into the first-level instruction cache, and code of 2700 operations for AVX2 is 36 kB long.
     """
 
     registers: int = 25_000  # operations of a function without columns above which values of a state are in memory
+    with_columns: int = 2700  # the same of a function with columns
     segment: int = 128  # operations of a segment of a function with columns, whose values are in memory after it
-    part: int = 2700  # operations of a part of the code for a block of states, some 25 kB
+    part: int = 2000  # operations of a part of the code for a block of states, up to 27 kB
     huge: int = 100_000  # operations above which batches run state by state
-    blocks: int = 8  # blocks of states that are in memory together
+    blocks: int = 16  # blocks of states that are in memory together
     near: int = 1 << 14  # numbers of these blocks; the first two cache levels have buffer for more
     stack: int = 1 << 15  # numbers of results that are on the stack at a time
     lane_bytes: int = 64 * 2**20  # workspace above which the generic kernel runs batches state by state
