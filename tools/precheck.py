@@ -18,7 +18,9 @@ def main() -> int:
     """Exit code 1 if nothing can be set up."""
     gigabytes, free = float(sys.argv[1]), shutil.disk_usage(".").free / 1e9
     if free < gigabytes and not Path(sys.argv[2]).exists():
-        print(f"make: {sys.argv[2]} needs {gigabytes:g} GB, but {free:.1f} GB are free in {Path.cwd()}", file=sys.stderr)
+        print(
+            f"make: {sys.argv[2]} needs {gigabytes:g} GB, but {free:.1f} GB are free in {Path.cwd()}", file=sys.stderr
+        )
         return 1
     if all(importlib.util.find_spec(name) for name in ("ensurepip", "venv")):
         return 0

@@ -136,12 +136,12 @@ def _lanes(node: Expr, operands: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]
     if node.op is LANE_SUM:
         return (_sum_by_halves(operands[0]),)
     return tuple(
-        _rounded_alike(node, [operand[lane if len(operand) > 1 else 0] for operand in operands])
+        rounded_alike(node, [operand[lane if len(operand) > 1 else 0] for operand in operands])
         for lane in range(node.lanes)
     )
 
 
-def _rounded_alike(node: Expr, operands: Sequence[Scalar]) -> Scalar:
+def rounded_alike(node: Expr, operands: Sequence[Scalar]) -> Scalar:
     """The operation of a node on one lane, rewritten only where that does not change the rounding.
 
     An operand may be zero or one in this lane only, and other rules of the graph would then merge constants.

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
+from ada_dynamics.expr.column_groups import in_groups
 from ada_dynamics.expr.evaluation import without_lanes
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import scalar
@@ -248,7 +249,7 @@ def module(function: Function, target: Target, checked: bool = True) -> str:
     function = fused(function)
     if not _has_lanes(function, target):
         return _one_by_one(function, target, checked)
-    function = without_lanes(function)  # the lanes are states
+    function = in_groups(without_lanes(function))  # the lanes are states
     code = block_code(function, target, checked)
     lanes, together = target.lanes, _blocks_together(function, COLUMNS, code, target)
     sizes_in = sorted(set(function.inputs.values()))
