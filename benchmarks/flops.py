@@ -2,8 +2,9 @@
 """Distance of kernels to the peak rate of one core, and to that of straight-line code of the same size.
 
 Operations are additions and multiplications (two for a fused pair) with those of sines and cosines. The peak is a short
-loop of independent fused multiply-adds in all lanes. Straight-line code of such instructions, as long as the code of
-the kernel, shows what fetching the code costs: beyond the first-level cache instructions come from the next one.
+loop of independent fused multiply-adds in all lanes. Straight-line code of such instructions with an operand in memory,
+as long as the code of the kernel, shows what fetching the code costs: beyond the first-level cache instructions come
+from the next one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from llvmlite.binding import ObjectFileRef
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.expr import cost
+from ada_dynamics.expr import Function, cost
+from ada_dynamics.expr.column_groups import in_groups
+from ada_dynamics.expr.evaluation import without_lanes
 from ada_dynamics.jit import Kernel, Target, batch, compiler, scalar
 from ada_dynamics.jit.lowering import Instructions, Lanes
 from ada_dynamics.robots import mechanisms
@@ -30,7 +33,8 @@ from benchmarks.timing import Contender, Schedule, batch_by_address, measure, ro
 COUNT = 512  # states of a batch
 CHAINS, SHORT = 14, 2**11  # values in registers; bytes of a loop that fits everywhere
 PART = 2**14  # bytes of a function of straight-line code, whose compile time is quadratic
-INSTRUCTION = {True: 6, False: 5}  # bytes of a fused multiply-add of vectors or scalars on x86
+OPERANDS = 64  # vectors in memory that the instructions of straight-line code have as operands
+INSTRUCTION = {1: 9, 2: 9, 4: 9, 8: 7}  # bytes of such a fused multiply-add on x86, by its lanes
 INSTRUCTIONS = 2_000_000  # of a call
 ROBOTS = ("pa10", "humanoid", "stewart", "two_feet")
 ONE, BATCH, PEAK, SAME = "one state", "batch", "peak", "as long as "
@@ -63,7 +67,7 @@ def _robot(name: str) -> tuple[ada.Model, tuple[Array, Array, Array]]:
 
 def _measured(title: str, kernel: Kernel, states: tuple[Array, Array, Array], schedule: Schedule) -> list[list[object]]:
     function, target = kernel.function, Target.host()
-    work = cost(function).work + sum(one.count * cost(one.each).work for one in function.columns)
+    work = {ONE: _work(function), BATCH: _work(in_groups(without_lanes(function)))}
     widest = target.lanes if function.columns else max(node.lanes for node in function.nodes())
     codes = {ONE: (_bytes(scalar.module(function, target), target), widest)}
     codes[BATCH] = _bytes(batch.module(function, target), target), target.lanes
@@ -77,10 +81,14 @@ def _measured(title: str, kernel: Kernel, states: tuple[Array, Array, Array], sc
     rates = {label: 1e-9 / times.median(label) for label in times.labels}
     rows: list[list[object]] = []
     for label, (size, _) in codes.items():
-        rate = work * rates[label]
+        rate = work[label] * rates[label]
         shares = [rates[other] / rate for other in (PEAK, SAME + label)]
-        rows.append([f"{title}, {label}", work, size / 1024.0, 1e6 * times.median(label), rate, *shares])
+        rows.append([f"{title}, {label}", work[label], size / 1024.0, 1e6 * times.median(label), rate, *shares])
     return rows
+
+
+def _work(function: Function) -> int:
+    return cost(function).work + sum(one.count * cost(one.each).work for one in function.columns)
 
 
 def _bytes(text: str, target: Target) -> int:
@@ -92,9 +100,9 @@ def _bytes(text: str, target: Target) -> int:
 def _straight(label: str, size: int, lanes: int) -> Contender:
     """A loop over so many bytes of independent multiply-adds, in parts; a "state" is one operation in one lane."""
     target, parts = Target.host(), max(1, size // PART)
-    count = min(size, PART) // INSTRUCTION[lanes > 1]
+    count = min(size, PART) // INSTRUCTION[lanes]
     turns = max(1, INSTRUCTIONS // (parts * count))
-    body, texts = Instructions(), [_part(k, count, Lanes(lanes)) for k in range(parts)]
+    body, texts = Instructions(), [_part(k, count, Lanes(lanes), label != PEAK) for k in range(parts)]
     with body.repeat("%turns"):
         for k in range(parts):
             body.do(f"call void @part_{k}(ptr %out)")
@@ -103,17 +111,19 @@ def _straight(label: str, size: int, lanes: int) -> Contender:
     texts.append(f"declare {real} @llvm.fma.{suffix}({real}, {real}, {real})\n")
     texts.append(f"attributes #0 = {{ {target.function_attributes} }}\n")
     code = compiler.compile_text("".join(texts), target, level=0, effort=1)
-    library, out = compiler.load(code, ["loop"]), np.ones(CHAINS * lanes)
+    library, out = compiler.load(code, ["loop"]), np.full((CHAINS + OPERANDS) * lanes, 0.999)
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(library.address("loop"))
     names = {"f": function, "out": out.ctypes.data, "turns": turns, "keep": (library, out)}
     return Contender(label, "f(out, turns)", names, 2 * lanes * count * parts * turns)
 
 
-def _part(k: int, count: int, lanes: Lanes) -> str:
-    body, real = Instructions(), lanes.real
+def _part(k: int, count: int, lanes: Lanes, with_memory: bool) -> str:
+    body, real, factor = Instructions(), lanes.real, lanes.number(0.999)
     now = [body.load(real, "%out", i * lanes.width) for i in range(CHAINS)]
     for i in range(count):
-        operands = f"{real} {now[i % CHAINS]}, {real} {lanes.number(0.999)}, {real} {lanes.number(0.001)}"
+        if with_memory:
+            factor = body.load(real, "%out", (CHAINS + i % OPERANDS) * lanes.width)
+        operands = f"{real} {now[i % CHAINS]}, {real} {factor}, {real} {lanes.number(0.001)}"
         now[i % CHAINS] = body.emit(f"call {real} @llvm.fma.{lanes.suffix}({operands})")
     for i, x in enumerate(now):
         body.store(real, x, "%out", i * lanes.width)
