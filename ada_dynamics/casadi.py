@@ -19,13 +19,12 @@ from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.kkt import Plan, residual
 from ada_dynamics.constraints.coordinates import INDEPENDENT, Coordinates
 from ada_dynamics.dynamics import Dynamics, closed_quantities
-from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.constraint_queries import tangent_map_quantity
 from ada_dynamics.dynamics.export import QUANTITIES as OF_EVERY_ROBOT
 from ada_dynamics.dynamics.export import quantity_of
 from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, check_name
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr
@@ -63,7 +62,7 @@ def function(
         import casadi
     except ModuleNotFoundError:
         raise InputError(f"CasADi is not installed: {how_to_install('casadi')}") from None
-    choice("quantity", quantity, QUANTITIES)
+    check_name("quantity", quantity, QUANTITIES)
     dynamics = robot if isinstance(robot, Dynamics) else Dynamics(robot)
     if quantity in OF_EVERY_ROBOT:
         traced = quantity_of(dynamics, quantity, link).trace()

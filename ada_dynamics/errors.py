@@ -7,7 +7,7 @@ A message states the fault, its location, the allowed values and the fix.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
@@ -132,6 +132,12 @@ def unknown_name(what: str, name: object, allowed: Iterable[str]) -> UnknownName
     if what in ("joint", "link", "loop"):
         setattr(error, what, str(name))
     return error
+
+
+def check_name(what: str, name: object, allowed: Collection[str]) -> None:
+    """Raise the error `unknown_name` if a name is not among the allowed names."""
+    if name not in allowed:
+        raise unknown_name(what, name, allowed)
 
 
 def invalid(field: str, value: object, requirement: object, where: str = "", **facts: Any) -> InputError:

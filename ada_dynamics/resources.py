@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias, get_args
 
-from ada_dynamics.errors import AdaError, unknown_name
+from ada_dynamics.errors import AdaError, check_name, unknown_name
 
 NAME = "ada_dynamics"
 Kind: TypeAlias = Literal["urdf", "config", "launch"]
@@ -58,8 +58,7 @@ def _is_ignored(path: Path) -> bool:
 
 
 def _folder(kind: Kind, folder: Path | None) -> Path:
-    if kind not in get_args(Kind):
-        raise unknown_name("kind of data file", kind, get_args(Kind))
+    check_name("kind of data file", kind, get_args(Kind))
     return (folder_of(Path(__file__).parent) if folder is None else folder) / kind
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from ada_dynamics.errors import unknown_name
+from ada_dynamics.errors import check_name
 from ada_dynamics.model.tree import WORLD, Tree
 
 
@@ -213,6 +213,5 @@ def assembly_order(tree: Tree, order: AssemblyOrder | str | None = None) -> Asse
     if isinstance(order, AssemblyOrder):
         return order
     name = str(order or "few_handles")
-    if name not in ORDERS:
-        raise unknown_name("assembly order", name, ORDERS)
+    check_name("assembly order", name, ORDERS)
     return ORDERS[name](tree)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.centroidal import moving_mass
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, check_name
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
 
@@ -109,8 +109,7 @@ class LoopJointMotion:
         Raises:
             InputError: no revolute loop joint has that name.
         """
-        if name not in revolute_loops(dynamics.model):
-            raise unknown_name("revolute joint that closes a loop", name, revolute_loops(dynamics.model))
+        check_name("revolute joint that closes a loop", name, revolute_loops(dynamics.model))
         self._dynamics, self._loop = dynamics, dynamics.model.loops[name]
 
     def angle(self, q: Array) -> Array:

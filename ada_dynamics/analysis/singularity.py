@@ -26,7 +26,7 @@ from ada_dynamics.constraints.coordinates import Coordinates, NullSpace, least_s
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link
-from ada_dynamics.errors import InputError, invalid, unknown_name
+from ada_dynamics.errors import InputError, check_name, invalid
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints.base import SECOND
@@ -115,8 +115,7 @@ def loop_jacobian(dynamics: Dynamics, loop: str, q: ArrayLike) -> Array:
 
     (6, nv + freedoms) or (N, 6, nv + freedoms), in world axes, at the frame of the joint on its child side.
     """
-    if loop not in dynamics.model.loops:
-        raise unknown_name("loop", loop, dynamics.model.loops)
+    check_name("loop", loop, dynamics.model.loops)
     joint, poses = dynamics.model.loops[loop], np.asarray(q, dtype=np.float64)
     J = point_jacobian(dynamics, joint.child, poses, joint.child_xyz)
     J = J - point_jacobian(dynamics, joint.parent, poses, joint.parent_xyz)
@@ -288,8 +287,7 @@ def _measure(jacobian: Callable[[Array], Array], q: ArrayLike) -> Array:
 def row_indices(rows: str | Sequence[int]) -> list[int]:
     """Indices of rows of a Jacobian."""
     if isinstance(rows, str):
-        if rows not in ROWS:
-            raise unknown_name("set of rows", rows, ROWS)
+        check_name("set of rows", rows, ROWS)
         return list(ROWS[rows])
     chosen = [int(i) for i in rows]
     if not chosen or min(chosen) < 0 or max(chosen) > 5:

@@ -25,7 +25,7 @@ from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.dynamics.poses import rotated
-from ada_dynamics.errors import InputError, invalid, unknown_name
+from ada_dynamics.errors import InputError, check_name, invalid
 from ada_dynamics.spatial.vector import Vec3
 
 COORDINATES = ("x", "y", "z", "rx", "ry", "rz")
@@ -119,8 +119,7 @@ def workspace(
 def _values(axes: Mapping[str, ArrayLike]) -> list[Array]:
     found = []
     for name, given in axes.items():
-        if name not in COORDINATES:
-            raise unknown_name("axis", name, COORDINATES)
+        check_name("axis", name, COORDINATES)
         values = np.asarray(given, dtype=np.float64)
         if values.ndim != 1 or not len(values) or not (np.diff(values) > 0.0).all() or not np.isfinite(values).all():
             raise invalid(name, values, "finite numbers in ascending order")

@@ -16,7 +16,7 @@ import numpy as np
 from ada_dynamics.algorithms.kinematics import all_link_poses, link_pose
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.geometry import ContactPoint, ContactSphere, Material
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, check_name
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
@@ -96,8 +96,7 @@ def _as_contacts(model: Model, rows: Iterable[_Row]) -> tuple[list[ContactPoint]
 def _links(model: Model, links: Iterable[str]) -> list[Link]:
     names = [links] if isinstance(links, str) else list(links)
     for name in names:
-        if name not in model.links:
-            raise unknown_name("link", name, model.links)
+        check_name("link", name, model.links)
     return [model.links[name] for name in names]
 
 

@@ -14,7 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.singular import metric
 from ada_dynamics.contact.geometry import GRAVITY, finite_number
-from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
+from ada_dynamics.errors import InputError, ModelError, check_name, invalid
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
@@ -107,8 +107,7 @@ class JointStops:
         """
         limited = limited_joints(model)
         for name in (*self.joints, *self.without):
-            if name not in model.joints:
-                raise unknown_name("joint", name, model.joints)
+            check_name("joint", name, model.joints)
             if name not in limited:
                 text = (
                     f"stops: joint {name!r} is {model.joints[name].kind} and has no finite position limits to stop at. "

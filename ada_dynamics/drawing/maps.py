@@ -12,7 +12,7 @@ import numpy as np
 from ada_dynamics.analysis.workspace import SingularityMap
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.plots import figure_context, save
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, check_name
 
 SHOWN = {  # title, and label of the colours
     "serial": ("serial (type 1)", "smallest speed of the link"),
@@ -48,8 +48,7 @@ def plot_map(
             f"the map has the axes {', '.join(axes)}; a picture needs two.", field="axes", value=tuple(axes)
         )
     for name in measures:
-        if name not in SHOWN:
-            raise unknown_name("measure", name, SHOWN)
+        check_name("measure", name, SHOWN)
     with figure_context() as new_figure:
         figure = new_figure(len(measures) * _SIZE[0], _SIZE[1])
         for i, name in enumerate(measures):

@@ -22,7 +22,7 @@ from ada_dynamics.analysis.motion import LoopJointMotion, dynamics_of, energy_of
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import loop_singularity_measure, singularity_times
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, check_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_rpy
 
@@ -136,8 +136,7 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
         if colon and prefix in _PREFIXED:
             found.append(_PREFIXED[prefix](motion, rest))
             continue
-        if name not in PANELS:
-            raise unknown_name("panel", name, PANELS)
+        check_name("panel", name, PANELS)
         made = PANELS[name](motion)
         if not made:
             raise InputError(f"panel {name!r} has no data for model {motion.model.name!r}.", field="panels", value=name)
@@ -149,8 +148,7 @@ def _signal(motion: Any, name: str) -> Panel:
     """Panel of a controller signal "NAME" or "NAME [UNIT]"."""
     name, _, unit = name.partition(" ")
     signals = getattr(motion, "signals", {})
-    if name not in signals:
-        raise unknown_name("signal of the controller", name, signals)
+    check_name("signal of the controller", name, signals)
     rows = signals[name].reshape(len(motion.signal_times), -1)
     curves = {"" if rows.shape[1] == 1 else str(i + 1): column for i, column in enumerate(rows.T)}
     return Panel.of(name.replace("_", " "), unit, motion.signal_times, curves)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.panels import Curve, Panel, base_of, panels_of
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, check_name
 from ada_dynamics.resources import how_to_install
 
 PANEL_SIZE = (3.9, 2.45)  # without the legend [inch]
@@ -195,8 +195,7 @@ def check_joints(model: Any, joints: Sequence[str] | None) -> None:
             f"joints is {joints!r}: give a list of names, such as [{joints!r}].", field="joints", value=joints
         )
     for name in joints:
-        if name not in model.joint_names:
-            raise unknown_name("joint", name, model.joint_names)
+        check_name("joint", name, model.joint_names)
     if not 1 <= len(set(joints)) <= CURVES:
         text = f"joints has {len(set(joints))} names; a panel shows 1 to {CURVES} of them."
         raise InputError(text, field="joints", value=tuple(joints), allowed=f"1 to {CURVES} names")

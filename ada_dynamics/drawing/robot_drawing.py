@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.solids import Solid, solids_of
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import unknown_name
+from ada_dynamics.errors import check_name
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
 
@@ -193,8 +193,7 @@ def select_plane(poses: Sequence[PlacedRobot], plane: str | None) -> str:
         InputError: the plane is unknown.
     """
     if plane is not None:
-        if plane not in (*VIEWS, SPACE):
-            raise unknown_name("plane", plane, (*VIEWS, SPACE))
+        check_name("plane", plane, (*VIEWS, SPACE))
         return plane
     spots = np.vstack([np.vstack([p.joints, *(line.end[None] for line in (*p.sticks, *p.tips))]) for p in poses])
     spread = np.ptp(spots, axis=0) if len(spots) else np.zeros(3)

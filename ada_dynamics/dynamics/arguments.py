@@ -16,7 +16,7 @@ from ada_dynamics.algorithms.assembly_order import ORDERS
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, ModelError, invalid, unknown_name
+from ada_dynamics.errors import InputError, ModelError, check_name, invalid, unknown_name
 from ada_dynamics.hybrid.cut_selection import cut_joints
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
@@ -137,13 +137,6 @@ def flat_wrenches(model: Model, tree: Tree, external: Mapping[str, Any]) -> Arra
     return flat
 
 
-def choice(what: str, value: str, allowed: Sequence[str]) -> str:
-    """Return the value if it is allowed; otherwise raise an error that lists the allowed values."""
-    if value not in allowed:
-        raise unknown_name(what, value, allowed)
-    return value
-
-
 # --- models -----------------------------------------------------------------------------------------------------------
 Algorithm: TypeAlias = Literal["auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n"]
 KernelKind: TypeAlias = Literal["auto", "specialised", "generic"]
@@ -162,9 +155,9 @@ def refuse_options(model: Any, algorithm: str, kernel: str, solver: str, order: 
     """Raise InputError if options of `Dynamics` are unknown, or do not fit together or to the model."""
     if not isinstance(model, Model):
         raise invalid("model", model, "a Model, such as ada.load('pa10') returns", allowed=Model)
-    choice("algorithm", algorithm, ALGORITHMS)
-    choice("kernel", kernel, get_args(KernelKind))
-    choice("solver", solver, get_args(LoopSolver))
+    check_name("algorithm", algorithm, ALGORITHMS)
+    check_name("kernel", kernel, get_args(KernelKind))
+    check_name("solver", solver, get_args(LoopSolver))
     if solver != "auto" and not model.loops:
         raise invalid("solver", solver, f"'auto', as model {model.name!r} has no loops", allowed=("auto",))
     if model.nv == 0:
@@ -175,7 +168,7 @@ def refuse_options(model: Any, algorithm: str, kernel: str, solver: str, order: 
             raise invalid(
                 "order", order, f"None for algorithm={algorithm!r}, unlike 'ada' and 'dca'", allowed=("ada", "dca")
             )
-        choice("assembly order", str(order), tuple(ORDERS))
+        check_name("assembly order", str(order), tuple(ORDERS))
     if hybrid != "auto":
         if algorithm != "hybrid":
             raise invalid("hybrid", hybrid, f"'auto' for algorithm={algorithm!r}, unlike 'hybrid'", allowed=("hybrid",))

@@ -15,14 +15,14 @@ from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import UniqueComponents, joints_with_wrenches
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
-from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal
+from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.closed import FAST, ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives, ParameterQueries
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.quantities import FRAMES, MASS_MATRIX_METHODS, Frame, body_wrenches, of_tree
-from ada_dynamics.errors import NameDict
+from ada_dynamics.errors import NameDict, check_name
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.model import Model
@@ -138,7 +138,7 @@ class Dynamics(ForwardInverseDerivatives):
             method: crba (composite rigid bodies), unit_vector (one inverse dynamics per column) or jacobian (from the
                 definition): the same result at rising cost.
         """
-        choice("method", method, MASS_MATRIX_METHODS)
+        check_name("method", method, MASS_MATRIX_METHODS)
         return self._evaluate("mass_matrix" if method == "crba" else f"mass_matrix_{method}", q)
 
     @compiled_method
@@ -269,7 +269,7 @@ class Dynamics(ForwardInverseDerivatives):
         """
         call = self._calls.get(name := f"jacobian {frame} {link}")
         if call is None:
-            choice("frame", frame, FRAMES)
+            check_name("frame", frame, FRAMES)
             call = self._of_link("jacobian", name, link, frame)
         J: Array = call(q)
         return J if coordinates == TREE else J @ _with_link_axis(self.constraints.tangent_map(q, coordinates), link)
@@ -284,7 +284,7 @@ class Dynamics(ForwardInverseDerivatives):
     ) -> Array:
         """Time derivative of `jacobian` along v."""
         self._require_link(link, several=True)
-        choice("frame", frame, FRAMES)
+        check_name("frame", frame, FRAMES)
         make = lambda: of_tree(self._tree, "jacobian_rate", link, frame)  # noqa: E731
         rate = self._compute(f"jacobian_rate {frame} {link}", make, q=q, v=v)
         if coordinates == TREE:
@@ -435,7 +435,7 @@ def forward_on_bodies(dynamics: Dynamics, q: Array, v: Array, tau: Array, wrench
 
 def kernel_of(dynamics: Dynamics, name: str) -> Kernel | GenericKernel:
     """The kernel of "forward" or "inverse", for measurements and for calls from other compiled code."""
-    choice("kernel", name, ("forward", "inverse"))
+    check_name("kernel", name, ("forward", "inverse"))
     kernels = dynamics._kernels
     if kernels.generic:
         return kernels.generic_kernel(name, False)

@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.computation import kernels_of, require_link
 from ada_dynamics.dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import Quantity, forward, of_tree
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, check_name
 from ada_dynamics.expr import to_c
 
 _OF_ROBOT = ("mass_matrix", "bias", "gravity", "com", "energy")
@@ -51,7 +50,7 @@ def export_c(
         InputError: there is no such quantity, the name is no identifier of C, the robot uses generic kernels, or the
             files cannot be written.
     """
-    choice("quantity", quantity, QUANTITIES)
+    check_name("quantity", quantity, QUANTITIES)
     chosen = quantity if name is None else name
     if not (chosen.isidentifier() and chosen.isascii()) or chosen in _KEYWORDS:
         message = f"name is {chosen!r}; it must be an identifier of C, such as {quantity!r}."

@@ -16,7 +16,7 @@ from ada_dynamics.algorithms import ada
 from ada_dynamics.algorithms.assembly import State
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder, pieces_first
 from ada_dynamics.algorithms.joint_space import ByArticulatedInertia, ByMassMatrix, SubChain, sub_tree
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, check_name
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.model.tree import WORLD, Tree
@@ -79,8 +79,7 @@ def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
         if name in loops:
             text = f"joint {name!r} closes a loop and is not part of a sub-chain: remove it from the cuts."
             raise InputError(text, loop=name, field="cuts")
-        if name not in numbers:
-            raise unknown_name("joint", name, numbers)
+        check_name("joint", name, numbers)
     return tuple(sorted({numbers[name] for name in names}))
 
 

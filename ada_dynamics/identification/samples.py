@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, WrongTypeError, invalid, unknown_name
+from ada_dynamics.errors import InputError, WrongTypeError, check_name, invalid
 from ada_dynamics.model.joints.base import QUATERNION
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
@@ -172,8 +172,7 @@ def _log_samples(model: Model, log: Log, window: float) -> MotionSamples:
         text = f"wrenches act on {', '.join(touched)} in the recording, which must be driven by motors only."
         raise InputError(text, link=touched[0], field="external")
     for name in model.joint_names:
-        if name not in log.model.joint_names:
-            raise unknown_name("joint of the recording", name, log.model.joint_names)
+        check_name("joint of the recording", name, log.model.joint_names)
     q = np.concatenate([log.q[:, log.model.q_index(name)] for name in model.joint_names], axis=1)
     held = _centred_efforts(log)
     tau = np.concatenate([held[:, log.model.v_index(name)] for name in model.joint_names], axis=1)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from ada_dynamics.errors import ModelError, unknown_name
+from ada_dynamics.errors import ModelError, check_name, unknown_name
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.checked_values import CheckedValues, checked
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
@@ -102,8 +102,7 @@ class Description:
         Raises:
             ModelError: a value is invalid, or the links and joints form no tree; it names file, line and part.
         """
-        if base not in BASES:
-            raise unknown_name("base", base, BASES)
+        check_name("base", base, BASES)
         g = CheckedValues(self.file).vector(gravity, 3, "gravity")
         links = [checked(link, self.file) for link in self.links]
         joints = [checked(joint, self.file) for joint in self.joints]

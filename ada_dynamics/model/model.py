@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay, View, open_page
-from ada_dynamics.errors import CHANGED_COPIES, FrozenNameDict, InputError, ReadOnlyError, unknown_name
+from ada_dynamics.errors import CHANGED_COPIES, FrozenNameDict, InputError, ReadOnlyError, check_name, unknown_name
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
@@ -271,8 +271,7 @@ class Model(NotebookDisplay):
         Raises:
             InputError: a link has that name already, or the link is unknown.
         """
-        if link not in self.links:
-            raise unknown_name("link", link, self.links)
+        check_name("link", link, self.links)
         if name in self.links:
             raise InputError(f"model {self.name!r} has a link {name!r} already.", field="name", value=name)
         pose = pose_of(xyz, rpy)

@@ -21,7 +21,7 @@ import numpy as np
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, check_name
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model, link_poses
 from ada_dynamics.robots.readers import read_document
 from ada_dynamics.robots.readers.xacro import expand_xacro
@@ -126,8 +126,7 @@ def entry(name: str) -> CatalogueEntry:
     Raises:
         InputError: the name is unknown; the message lists the known ones.
     """
-    if name not in CATALOGUE:
-        raise unknown_name("robot of the catalogue", name, CATALOGUE)
+    check_name("robot of the catalogue", name, CATALOGUE)
     return CATALOGUE[name]
 
 

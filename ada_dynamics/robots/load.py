@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.errors import InputError, ModelError, check_name, unknown_name
 from ada_dynamics.model.description import BASES, Base, Description
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
@@ -175,8 +175,7 @@ def _described(name: str) -> Path:
         raise InputError(message, **facts)
     folders = package.submodule_search_locations or ()
     names = sorted(file.stem for folder in folders for file in Path(folder).glob("*_description.py"))
-    if name not in names:
-        raise unknown_name(f"robot of {_DESCRIPTIONS}", name, names)
+    check_name(f"robot of {_DESCRIPTIONS}", name, names)
     try:
         module = importlib.import_module(f"{_DESCRIPTIONS}.{name}")
     except Exception as problem:  # any error of git or of the package, such as a missing network

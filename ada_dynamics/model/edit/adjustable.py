@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import unknown_name
+from ada_dynamics.errors import check_name
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.edit.parts import Parts, has_free_root
 from ada_dynamics.model.elements import Joint, Link
@@ -58,8 +58,7 @@ def adjustable(model: Model, names: Iterable[str]) -> Model:
     known = geometry(model)
     places: dict[tuple[str, str], list[str]] = {}
     for name in dict.fromkeys(names):
-        if name not in known:
-            raise unknown_name("geometric parameter", name, known)
+        check_name("geometric parameter", name, known)
         owner, _, rest = name.rpartition(".")
         side, _, direction = rest.rpartition("_")
         places.setdefault((owner, side), []).append(direction)

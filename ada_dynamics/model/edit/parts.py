@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
+from ada_dynamics.errors import InputError, WrongTypeError, check_name
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description, LocatedName, free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
@@ -127,8 +127,7 @@ def with_parts(model: Model, *changed: Link | Joint | LoopJoint) -> Model:
         own = tables.get(type(part))
         if own is None:
             raise WrongTypeError(f"part is {part!r:.100}; it must be a Link, Joint or LoopJoint, as model.links has.")
-        if part.name not in own:
-            raise unknown_name(part.where.partition(" ")[0], part.name, own)
+        check_name(part.where.partition(" ")[0], part.name, own)
         own[part.name] = part
     return parts.build()
 
@@ -145,8 +144,7 @@ def open_loops(model: Model, names: Iterable[str] | None = None) -> Model:
     """
     gone = list(model.loops if names is None else names)
     for name in gone:
-        if name not in model.loops:
-            raise unknown_name("loop", name, model.loops)
+        check_name("loop", name, model.loops)
     parts = Parts.of(model)
     parts.loops = {name: loop for name, loop in parts.loops.items() if name not in gone}
     return parts.build()
@@ -190,8 +188,7 @@ def merge(
         InputError: there is no such link, a name is in both models, or the gravities differ.
         ModelError: the new joint is invalid.
     """
-    if parent not in model.links:
-        raise unknown_name("link", parent, model.links)
+    check_name("link", parent, model.links)
     if model.gravity != other.gravity:
         raise InputError(
             f"gravity of model {model.name!r} is {model.gravity}, that of {other.name!r} is {other.gravity}; "

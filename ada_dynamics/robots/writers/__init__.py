@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, check_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.addresses import with_lasting_addresses
 from ada_dynamics.robots.readers.urdf_loops import KINDS, URDF_PLUS_KINDS
@@ -79,8 +79,7 @@ def render(model: Model, spelling: str) -> Rendered:
         InputError: the format is unknown.
         Inexpressible: the format cannot represent the model; the message names each part and an alternative.
     """
-    if spelling not in SPELLINGS:
-        raise unknown_name("spelling", spelling, SPELLINGS)
+    check_name("spelling", spelling, SPELLINGS)
     draft = Draft(model)
     texts = SPELLINGS[spelling].make(draft)
     if draft.refused:
