@@ -85,13 +85,10 @@ def _slope(node: Expr) -> Scalar:
     raise AssertionError(f"operation {node.op} has no derivative rule")
 
 
-def jvp(function: Function, wrt: Sequence[str] | None = None, keep_values: bool = False) -> Function:
-    """The directional derivative of a function, as a function.
+def jvp(function: Function, wrt: Sequence[str] | None = None) -> Function:
+    """The directional derivative of a function, as a function with the outputs "d_<output>".
 
-    Args:
-        function: f(q, v, ...).
-        wrt: inputs that move (default: all); each adds an input "d_<name>", its velocity.
-        keep_values: also return the outputs of `function`, in addition to the derivatives "d_<output>".
+    `wrt` are the inputs that move, by default all; each adds an input "d_<name>", its velocity.
     """
     function = expand(function)
     moving = list(function.inputs) if wrt is None else list(wrt)
@@ -103,11 +100,10 @@ def jvp(function: Function, wrt: Sequence[str] | None = None, keep_values: bool 
         seeds.update(zip(function.variables(name), function.graph.vector(f"d_{name}", size), strict=True))
     names = [name for name in function.outputs for _ in function.outputs[name]]
     flat = directional((x for elements in function.outputs.values() for x in elements), seeds)
-    derived: dict[str, tuple[Scalar, ...]] = dict(function.outputs) if keep_values else {}
-    shapes = dict(function.shapes) if keep_values else {}
+    derived: dict[str, tuple[Scalar, ...]] = {}
     for name in function.outputs:
         derived[f"d_{name}"] = tuple(x for owner, x in zip(names, flat, strict=True) if owner == name)
-        shapes[f"d_{name}"] = function.shapes[name]
+    shapes = {f"d_{name}": shape for name, shape in function.shapes.items()}
     return Function(f"{function.name}_jvp", function.graph, inputs, derived, shapes, function.guards)
 
 

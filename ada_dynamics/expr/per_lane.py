@@ -13,6 +13,18 @@ import numpy as np
 from ada_dynamics.errors import InputError
 
 
+def _operators(operation: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Methods of `PerLane` for an operation on its left and on its right."""
+
+    def forward(self: PerLane, other: object) -> Any:
+        return _both(operation, self, other)
+
+    def reflected(self: PerLane, other: object) -> Any:
+        return _both(operation, other, self)
+
+    return forward, reflected
+
+
 class PerLane:
     """Scalars in lanes with element-wise + - * /; a single scalar is broadcast to all lanes.
 
@@ -34,29 +46,10 @@ class PerLane:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __add__(self, other: object) -> Any:
-        return _both(operator.add, self, other)
-
-    def __radd__(self, other: object) -> Any:
-        return _both(operator.add, other, self)
-
-    def __sub__(self, other: object) -> Any:
-        return _both(operator.sub, self, other)
-
-    def __rsub__(self, other: object) -> Any:
-        return _both(operator.sub, other, self)
-
-    def __mul__(self, other: object) -> Any:
-        return _both(operator.mul, self, other)
-
-    def __rmul__(self, other: object) -> Any:
-        return _both(operator.mul, other, self)
-
-    def __truediv__(self, other: object) -> Any:
-        return _both(operator.truediv, self, other)
-
-    def __rtruediv__(self, other: object) -> Any:
-        return _both(operator.truediv, other, self)
+    __add__, __radd__ = _operators(operator.add)
+    __sub__, __rsub__ = _operators(operator.sub)
+    __mul__, __rmul__ = _operators(operator.mul)
+    __truediv__, __rtruediv__ = _operators(operator.truediv)
 
     def __pow__(self, exponent: int) -> Any:
         return per_lane([x**exponent for x in self.values])
