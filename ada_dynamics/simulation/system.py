@@ -56,7 +56,8 @@ class System:
         closed = self.kernels.closed
         plans = closed.plans.combined if closed else {}
         size = next((plan.weights + 1 for plan in plans.values()), 0)
-        tree = _with_friction(tree_of(dynamics), model)
+        own = tree_of(dynamics)
+        tree = replace(own, bodies=tuple(replace(b, friction=model.joints[b.name].friction) for b in own.bodies))
         self.equations = StateEquations(tree, loads, self._accelerations, self.solver if closed else None, size)
         self.size = model.nq + model.nv
         self._steps: dict[object, tuple[Kernel, Kernel | None]] = {}
@@ -346,11 +347,6 @@ def tree_of(dynamics: Dynamics) -> Tree:
     if kernels.generic:
         return dynamics.model.uniform_tree
     return kernels.tree if kernels.closed is None else kernels.closed.tree
-
-
-def _with_friction(tree: Tree, model: Model) -> Tree:
-    friction = {name: joint.friction for name, joint in model.joints.items()}
-    return replace(tree, bodies=tuple(replace(b, friction=friction[b.name]) for b in tree.bodies))
 
 
 def has_friction(model: Model) -> bool:

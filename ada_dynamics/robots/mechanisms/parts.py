@@ -72,12 +72,11 @@ def hinged(
     parent: str,
     at: ArrayLike,
     solid: SolidBody,
-    axis: ArrayLike = Y,
     visuals: Iterable[Shape] = (),
     **joint: Any,
 ) -> None:
-    """Add a link and the revolute joint of the same name that carries it; `joint` are options of `Builder.joint`."""
-    builder.link(name, *solid, visuals=visuals).joint(name, "revolute", parent, name, at, axis=axis, **joint)
+    """Add a link and the revolute joint about y that carries it, with options of `Builder.joint` and the same name."""
+    builder.link(name, *solid, visuals=visuals).joint(name, "revolute", parent, name, at, axis=Y, **joint)
 
 
 def closed(builder: Builder, pose: Mapping[str, ArrayLike]) -> Mechanism:

@@ -15,7 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.elements import Joint, LoopJoint
-from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.model.model import Model
 from ada_dynamics.robots.readers.values import JointKindTable
 from ada_dynamics.robots.readers.xml import Element
 
@@ -55,11 +55,6 @@ class Draft:
         return first is not None and first.name == ROOT_JOINT and first.parent not in self.model.links
 
     @property
-    def has_own_gravity(self) -> bool:
-        """True if gravity differs from the default."""
-        return self.model.gravity != STANDARD_GRAVITY
-
-    @property
     def has_contact_parameters(self) -> bool:
         """True if some shape has friction or a margin."""
         shapes = (shape for link in self.model.links.values() for shape in (*link.visuals, *link.collisions))
@@ -70,11 +65,6 @@ class Draft:
         """The joints without the one of a floating base."""
         joints = list(self.model.joints.values())
         return joints[1:] if self.floats else joints
-
-    @property
-    def names_actuated(self) -> bool:
-        """True if some joints have no motor."""
-        return self.model.actuated != tuple(self.model.joint_names)
 
     @cached_property
     def motor_numbers(self) -> dict[str, int]:

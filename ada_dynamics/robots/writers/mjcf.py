@@ -53,7 +53,7 @@ def mjcf(draft: Draft) -> dict[str, str]:
             make("option", {"gravity": numbers(draft.model.gravity)}),
             make("worldbody", {}, [*sites.of(WORLD), *bodies]),
             make("equality", {}, equality) if equality else None,
-            _actuators(draft) if draft.names_actuated else None,
+            _actuators(draft) if draft.model.actuated != tuple(draft.model.joint_names) else None,
             None if draft.refused else _keyframe(draft.model, bodies),
         ],
     )

@@ -19,7 +19,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoint, Shape
 from ada_dynamics.model.joints import Spherical
-from ada_dynamics.model.model import Model
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.rotations import is_unit
 from ada_dynamics.robots.readers.description_builder import FOLLOWER
 from ada_dynamics.robots.readers.urdf import EXACT_TYPE, KINDS, STANDARD
@@ -48,7 +48,7 @@ def tree_of(draft: Draft) -> Element:
     draft.check_kinds(KINDS)
     if draft.floats:
         draft.notes.append("URDF has no floating base: load the file with the same base.")
-    if draft.has_own_gravity:
+    if draft.model.gravity != STANDARD_GRAVITY:
         draft.notes.append(f"URDF has no gravity: load the file with gravity={draft.model.gravity}.")
     if draft.model.has_home:
         draft.notes.append("the initial configuration is left out: URDF has none.")
