@@ -88,13 +88,8 @@ def joint_acceleration(
 ) -> tuple[list[Scalar], Motion]:
     """Pass 3 for one body: accelerations of its joint and of the body.
 
-    q̈ = u/D - (U/D) . a, a + S q̈; backwards through the velocities of the joint.
-
-    Args:
-        body: the body.
-        q: positions of its joint.
-        pivots: of its joint.
-        carried: acceleration of the parent, transformed to the body.
+    q̈ = u/D - (U/D) . a, a + S q̈; backwards through the velocities of the joint. `carried` is the acceleration of the
+    parent, transformed to the body.
     """
     subspace = body.joint.subspace(q)
     result: list[Scalar] = [0.0] * len(subspace)

@@ -104,13 +104,7 @@ class State:
 
 
 def constraints_in_use(state: State, loop: Loop, moving: Mapping[int, Moving]) -> LoopJointEquations:
-    """Equations of a loop joint by its constraints.
-
-    Args:
-        state: the mechanism in its state.
-        loop: the loop.
-        moving: motion that its two links would have without it.
-    """
+    """Equations of a loop joint by its constraints, from the motion that its two links would have without it."""
     rows = loop_rows(state.tree, state.X, state.q, state.v, moving, loop, state.used(loop))
     return LoopJointEquations(rows, Terms(len(rows)))
 

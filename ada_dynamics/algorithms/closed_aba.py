@@ -62,16 +62,7 @@ class Sweep:
         added: Mapping[int, ArticulatedInertia] | None = None,
         added_armature: Sequence[Scalar] | None = None,
     ) -> None:
-        """Initialize bodies and constraints.
-
-        Args:
-            tree: the mechanism.
-            X: pose of every body in its parent.
-            q: positions.
-            count: number of constraints in use.
-            added: inertia added to bodies, see `aba.forward_dynamics`.
-            added_armature: armature added to velocities.
-        """
+        """Initialize bodies and a number of constraints; for `added` terms see `aba.forward_dynamics`."""
         self.tree, self.X, self.q = tree, X, q
         self.inertia = articulated_bodies(tree, added)
         self.added_armature = added_armature

@@ -19,13 +19,8 @@ SubspaceRates = Sequence[Sequence[Motion]]
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], rates: SubspaceRates) -> list[list[Scalar]]:
     """C with C v equal to the Coriolis and centrifugal efforts and Ṁ - 2 C skew-symmetric.
 
-    C = Σ Jᵀ (I J̇ + B J) with B x = ½ (V x* I x + x x* I V - I (V x x)) for each body.
-
-    Args:
-        tree: the mechanism.
-        q: positions.
-        v: velocities.
-        rates: time derivative of the columns of S of each body, in its axes.
+    C = Σ Jᵀ (I J̇ + B J) with B x = ½ (V x* I x + x x* I V - I (V x x)) for each body. `rates` are the time derivatives
+    of the columns of S of each body, in its axes.
     """
     X = transforms(tree, q)
     world = poses(tree, X)

@@ -54,14 +54,7 @@ def floating_base(tree: Tree) -> bool:
 
 
 def coupling(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], support: str) -> Coupling:
-    """M_f, M_fl and b of eq. 6.2.
-
-    Args:
-        tree: the robot; its base floats, or the support link is at rest.
-        q: positions.
-        v: velocities.
-        support: name of the link f.
-    """
+    """M_f, M_fl and b of eq. 6.2 for the support link f; the base of the robot floats, or f is at rest."""
     X = transforms(tree, q)
     base = 0 if floating_base(tree) else WORLD
     places = _places(tree, X, base)

@@ -78,15 +78,7 @@ class TreeJointEquations:
     """Equations of a joint of the tree."""
 
     def __init__(self, body: Body, q: Sequence[Scalar], frame: JointFrame, between: Motion, terms: Terms) -> None:
-        """Set up the basis and the bias.
-
-        Args:
-            body: the body that the joint carries.
-            q: positions of the joint.
-            frame: frame of the equations.
-            between: see `bias_between`.
-            terms: known terms.
-        """
+        """Set up the basis and the bias of the joint of a body with the positions q; `between` is `bias_between`."""
         self.body, self.frame, self.terms = body, frame, terms
         self.basis = (*body.joint.constraint(q), *body.joint.active(q))
         seen = frame.to_child(between)

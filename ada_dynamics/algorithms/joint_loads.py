@@ -100,15 +100,8 @@ def joint_loads(
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Efforts on all joints, to be added to τ, and additional armature (zeros without a step).
 
-    The equations of motion must use `without_friction(tree)`, since friction is included here.
-
-    Args:
-        tree: the mechanism, with its friction.
-        stops: at bounds of joints.
-        friction_speed: v_s, below which friction is close to viscous [rad/s] or [m/s].
-        q: positions.
-        v: velocities.
-        step: h of the linearly implicit law [s]; None for the law itself.
+    The equations of motion must use `without_friction(tree)`, since friction is included here. Below `friction_speed`,
+    v_s, friction is close to viscous [rad/s] or [m/s]. `step` is h of the linearly implicit law [s]; None for the law.
     """
     total = _Sums(tree)
     for body in tree.bodies:
@@ -176,13 +169,7 @@ def servo_efforts(
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Efforts on all joints, to be added to τ, and additional armature (zeros without a step).
 
-    Args:
-        tree: the mechanism.
-        servos: of its joints.
-        commands: `ServoCommand`s of all servos, concatenated.
-        q: positions.
-        v: velocities.
-        step: h of the linearly implicit law [s]; None for the law itself.
+    The commands are `ServoCommand`s of all servos, concatenated; `step` is as for `joint_loads`.
     """
     total = _Sums(tree)
     for i, servo in enumerate(servos):

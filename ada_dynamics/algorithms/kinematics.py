@@ -47,16 +47,7 @@ def spin_matrix(w: Vec3, wd: Vec3) -> Mat3:
 def moving_outward(
     body: Body, X: Transform, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar] | None, parent: Moving
 ) -> Moving:
-    """Motion of a body from that of its parent.
-
-    Args:
-        body: the body.
-        X: its pose in the parent.
-        q: positions of its joint.
-        v: velocities of its joint.
-        a: accelerations of its joint; None means zero.
-        parent: motion of the parent.
-    """
+    """Motion of a body at the pose X in its parent, from the parent's and q, v and a (None: zero) of its joint."""
     rate = body.joint.bias(q, v)
     if a is not None:
         rate = rate + body.joint.relative_velocity(q, a)
@@ -142,13 +133,7 @@ def world_and_bodies(
 
 
 def inward_sums(tree: Tree, X: Sequence[Transform], own: Sequence[Carried]) -> list[Carried]:
-    """Sum of a value of each body and of all bodies that it carries, in its frame.
-
-    Args:
-        tree: the mechanism.
-        X: pose of every body in its parent.
-        own: wrench or inertia of every body, in its frame.
-    """
+    """Sum of the wrenches or inertias of each body and of all bodies that it carries, in its frame."""
     total = list(own)
     for body in reversed(tree.bodies):
         if body.parent != WORLD:

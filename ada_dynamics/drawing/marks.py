@@ -59,12 +59,7 @@ class MarkStore:
         self._kept: dict[tuple[str, int], tuple[float, Mark]] = {}
 
     def put(self, mark: Mark, until: float) -> None:
-        """Add a mark, or replace the one of its space and number.
-
-        Args:
-            mark: the mark.
-            until: expiry time on the clock of `present` [s].
-        """
+        """Add a mark until a time on the clock of `present` [s], or replace the one of its space and number."""
         self._kept[mark.space, mark.number] = until, mark
 
     def drop(self, space: str, number: int) -> None:

@@ -99,11 +99,7 @@ class RobotMeshes:
         return mesh
 
     def report(self, instead: str) -> None:
-        """Log the missing meshes.
-
-        Args:
-            instead: description of the replacement.
-        """
+        """Log the missing meshes, and what is used instead of them."""
         for found, verb in ((self.missing, "found"), (self.unreadable, "read")):
             if found:
                 _LOG.warning("%s. %s", missing_meshes(found, len(self._asked), verb), instead)

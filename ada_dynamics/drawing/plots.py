@@ -63,13 +63,7 @@ def plot_log(
 def panels_for(
     log: Any, panels: Sequence[str | Panel] | None = None, joints: Sequence[str] | None = None
 ) -> list[Panel]:
-    """Panels drawn by `plot_log`; omitted curves are mentioned in the note of a panel.
-
-    Args:
-        log: as for `plot_log`.
-        panels: as for `plot_log`.
-        joints: as for `plot_log`.
-    """
+    """Panels drawn by `plot_log` with these arguments; omitted curves are mentioned in the note of a panel."""
     chosen = default_panels(log) if panels is None else list(panels)
     made = select_joints(panels_of(log, chosen), log, joints)
     singular = tuple(getattr(log, "singular", ())) or tuple(next((p.marks for p in made if p.marks), ()))

@@ -111,15 +111,7 @@ class RobotDrawing:
 
 
 def draw_projection(axes: Any, pose: PlacedRobot, view: ProjectionAxes, alpha: float = 1.0, layer: float = 2.0) -> None:
-    """Draw the projection of a robot along a coordinate axis.
-
-    Args:
-        axes: axes of matplotlib.
-        pose: geometry of the robot.
-        view: direction of the projection.
-        alpha: opacity.
-        layer: zorder of matplotlib.
-    """
+    """Draw the projection of a robot along a coordinate axis, with an opacity and a zorder (`layer`) of matplotlib."""
     flat = [view.right, view.up]
     # Solids nearer to the viewer are drawn later.
     for solid, placed in sorted(pose.solids, key=lambda one: view.sign * float(one[1][:, view.towards].mean())):
@@ -183,11 +175,7 @@ def _shaded(colour: Sequence[float], face: Array) -> tuple[float, ...]:
 
 
 def select_plane(poses: Sequence[PlacedRobot], plane: str | None) -> str:
-    """Return the given plane, or "xz" for motions in the x-z plane and "3d" otherwise.
-
-    Args:
-        poses: some geometries of the motion.
-        plane: "xz", "yz", "xy", "3d", or None.
+    """Return the given plane, or for None "xz" if the geometries move in the x-z plane, and "3d" otherwise.
 
     Raises:
         InputError: the plane is unknown.
@@ -222,14 +210,7 @@ def exceeds_view(poses: Sequence[PlacedRobot]) -> bool:
 
 
 def center_axes(axes: Any, pose: PlacedRobot, plane: str, half: float) -> None:
-    """Center the axes at a geometry.
-
-    Args:
-        axes: axes made by `prepare_axes`.
-        pose: geometry of the robot.
-        plane: plane of the axes.
-        half: half side of the view [m]; see `half_extent`.
-    """
+    """Center axes made by `prepare_axes` at a geometry; `half` is half the side of the view [m], see `half_extent`."""
     low, high = pose.middle() - half, pose.middle() + half
     if plane == SPACE:
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
@@ -253,11 +234,7 @@ def axes_limits(poses: Sequence[PlacedRobot], view: ProjectionAxes) -> tuple[tup
 def prepare_axes(figure: Any, place: Any, poses: Sequence[PlacedRobot], plane: str) -> Any:
     """Create labelled axes of equal scale that contain all geometries.
 
-    Args:
-        figure: figure of matplotlib.
-        place: position of the axes, as for `add_subplot`.
-        poses: geometries of the robot.
-        plane: a key of VIEWS, or "3d".
+    `place` is their position as for `add_subplot`, `plane` a key of VIEWS or "3d".
     """
     if plane == SPACE:
         axes = figure.add_subplot(place, projection="3d")
@@ -292,12 +269,7 @@ def skeleton(dynamics: Dynamics, q: Array) -> list[Line]:
 
 
 def sticks(model: Model, poses: Mapping[str, Array]) -> list[Stick]:
-    """Line segments between joints, with their links.
-
-    Args:
-        model: the robot.
-        poses: poses of its links from `Dynamics.poses`.
-    """
+    """Line segments between joints, with their links, for poses from `Dynamics.forward_kinematics`."""
     found = [
         Stick(joint.parent, poses[joint.parent][:3, 3], poses[joint.child][:3, 3])
         for joint in model.joints.values()

@@ -110,13 +110,7 @@ class AddressResolver:
 
 
 def missing_meshes(missing: Mapping[str, str], total: int, verb: str = "found") -> str:
-    """Return one line about unavailable meshes.
-
-    Args:
-        missing: reasons by address.
-        total: number of meshes.
-        verb: "found" or "read".
-    """
+    """Return one line about meshes, of a total number, that are not "found" or "read", from the reasons by address."""
     named = list(missing)
     shown = ", ".join(named[:_MAX_NAMED]) + (", ..." if len(named) > _MAX_NAMED else "")
     reasons = list(dict.fromkeys(missing.values()))

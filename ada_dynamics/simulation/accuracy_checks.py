@@ -31,12 +31,7 @@ class EnergyMonitor:
     """
 
     def __init__(self, context: SimulationContext, x: Array) -> None:
-        """Initialize the monitor.
-
-        Args:
-            context: context of the simulation.
-            x: rows of initial states.
-        """
+        """Initialize the monitor of a simulation with rows of initial states."""
         model, loads = context.system.model, context.system.equations.loads
         self._context, self._last, self._steps = context, x, 0
         self._start, self._potential, self._work, self._most = np.zeros((4, len(x)))

@@ -143,15 +143,7 @@ def require_derivatives(context: SimulationContext) -> None:
 def derived_quantity(
     of: Quantity, name: str, inputs: dict[str, int], size: int, results: Callable[[Function], Sequence[Scalar]]
 ) -> Quantity:
-    """Return a quantity of other inputs whose results are derived from the graph of a quantity.
-
-    Args:
-        of: quantity with one result.
-        name: name of the new quantity.
-        inputs: names and lengths of its inputs.
-        size: number of its results.
-        results: function that returns the results of the graph.
-    """
+    """Return a quantity of other inputs and size, whose results are derived from the graph of one with one result."""
     (result,) = of.shapes
 
     def traced() -> Function:

@@ -26,13 +26,9 @@ _FACTORIZED, _MOST = 200, 20_000  # velocities up to which the mass matrix is fa
 
 
 def check_motion(model: Model, robot: Description, guess: Array | None, out: CheckReport) -> None:
-    """Report joints without inertia, and findings on the loops.
+    """Add joints without inertia, and findings on the loops, to those on the description of a model.
 
-    Args:
-        model: the model of the description.
-        robot: the description, for file names and lines.
-        guess: configuration from which the loops are closed; the neutral one by default.
-        out: findings on the description, to which those on the motion are added.
+    The loops are closed from the guess, by default the neutral configuration.
     """
     facts = _check_loops(model, robot, guess, out) if robot.loops else None
     crossing = {joint.name for pair in crosses(robot.links, robot.joints, robot.loops).values() for joint in pair}

@@ -40,10 +40,7 @@ def unknown_names(
 ) -> Iterator[tuple[Element, str, str]]:
     """Yield the unknown children and attributes of an element: the element at fault, its kind, and its name.
 
-    Args:
-        element: the element.
-        children: known tags.
-        attributes: known attributes; None: all.
+    Known are `children`, by their tags, and `attributes`; None for all.
     """
     yield from ((child, "element", child.tag) for child in element.children if child.tag not in children)
     if attributes is not None:
