@@ -95,7 +95,7 @@ def test_force_subspaces_are_dual_to_the_motion_subspace(joint: JointType, seed:
 @pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
 @few
 @given(seed=seeds)
-def test_the_motion_subspace_is_the_rate_of_the_pose(joint: JointType, seed: int) -> None:
+def test_the_motion_subspace_is_the_rate_of_the_pose_and_the_bias_is_its_own_rate(joint: JointType, seed: int) -> None:
     rng = np.random.default_rng(seed)
     q, v = random_position(joint, rng), rng.normal(size=joint.nv)
     rate = np.array(joint.position_rate(q.tolist(), v.tolist()))
@@ -103,15 +103,6 @@ def test_the_motion_subspace_is_the_rate_of_the_pose(joint: JointType, seed: int
     ours = joint.relative_velocity(q.tolist(), v.tolist())
     assert np.max(np.abs([*ours.angular, *ours.linear] - body_velocity(joint, q, rate))) < DIFFERENCE
     assert np.max(np.abs(columns(joint.subspace(q.tolist())) @ v - [*ours.angular, *ours.linear])) < 1e-14
-
-
-@pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
-@few
-@given(seed=seeds)
-def test_the_bias_is_the_rate_of_the_motion_subspace(joint: JointType, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    q, v = random_position(joint, rng), rng.normal(size=joint.nv)
-    rate = np.array(joint.position_rate(q.tolist(), v.tolist()))
     h = 1e-5  # 64 bits: h² = 1e-10 and 1e-16/h = 1e-11
     ahead, behind = (columns(joint.subspace((q + s * rate).tolist())) @ v for s in (h, -h))
     ours = joint.bias(q.tolist(), v.tolist())

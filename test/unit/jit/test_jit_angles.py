@@ -58,24 +58,17 @@ def test_angles_next_to_multiples_of_a_quarter_turn_keep_their_relative_accuracy
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_special_angles(target):
+def test_special_angles_and_the_report_of_those_out_of_range_or_not_finite(target):
+    kernel = kernel_of(FUNCTION, target)
     x = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, -1e-300, 1.01 * LIMIT, -1e300])
     s, c = _pair(target, x)
     assert s[:2].tolist() == [0.0, 0.0]
     assert c[:2].tolist() == [1.0, 1.0]
     assert s[5:7].tolist() == [5e-324, -1e-300]
     for bad in (2, 3, 4, 7, 8):
-        assert np.isnan(s[bad])
-        assert np.isnan(c[bad])
-
-
-def test_an_angle_out_of_range_or_not_finite_is_reported():
-    kernel = kernel_of(FUNCTION)
-    for bad in (np.nan, np.inf, 2.0 * LIMIT):
-        assert kernel.single_status(np.array([bad]))[1] == 1
-        column = np.zeros((20, 1))
-        column[13] = bad
-        assert kernel.batch_status(column)[1] == 1
+        assert np.isnan(s[bad]) and np.isnan(c[bad])
+        assert kernel.single_status(x[bad : bad + 1])[1] == 1
+        assert kernel.batch_status(np.append(np.zeros(13), [x[bad], *np.zeros(6)])[:, None])[1] == 1
     assert kernel.single_status(np.array([LIMIT]))[1] == 0
 
 
