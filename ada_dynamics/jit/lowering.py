@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering to LLVM text: types, a function body with structured loops, branches and variables, lane operations.
 
-A value of k lanes of one state is a vector whose length is the next power of two. Its padding lanes have the value of
-the first lane, so that they neither trap nor fail range checks.
+A value of k lanes of one state is a vector whose length is the next power of two. Its padding lanes have the values of
+its last lanes, so that they neither trap nor fail range checks.
 """
 
 from __future__ import annotations
@@ -274,9 +274,15 @@ def padded(lanes: int) -> Lanes:
 
 def lane_constant(value: PerLane) -> str:
     """Constant with different numbers in the lanes."""
-    width = padded(len(value)).width
-    numbers = [*value.values, *[value.values[0]] * (width - len(value))]
+    numbers = [value.values[lane] for lane in _padding(len(value))]
     return "<" + ", ".join(f"double {double(x)}" for x in numbers) + ">"
+
+
+def _padding(lanes: int) -> list[int]:
+    """Lanes of a padded vector: its last one, or last two, are repeated, which takes the fewest instructions."""
+    repeated = 2 - lanes % 2
+    last = list(range(lanes - repeated, lanes))
+    return [*range(lanes), *last * (padded(lanes).width - lanes)][: padded(lanes).width]
 
 
 def spread(body: Instructions, kind: Lanes, scalar: str) -> str:
@@ -288,9 +294,8 @@ def spread(body: Instructions, kind: Lanes, scalar: str) -> str:
 def packed(body: Instructions, kind: Lanes, scalars: Sequence[str]) -> str:
     """Vector of scalars."""
     result = "poison"
-    for lane in range(kind.width):
-        scalar = scalars[lane if lane < len(scalars) else 0]
-        result = body.emit(f"insertelement {kind.real} {result}, double {scalar}, i64 {lane}")
+    for lane, source in enumerate(_padding(len(scalars))):
+        result = body.emit(f"insertelement {kind.real} {result}, double {scalars[source]}, i64 {lane}")
     return result
 
 
