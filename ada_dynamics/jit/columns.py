@@ -15,7 +15,7 @@ from ada_dynamics.expr.function import COLUMN, Columns, Function
 from ada_dynamics.expr.graph import NEG, VAR, Expr, Scalar
 from ada_dynamics.jit.expressions import Call, Emitter, NotFinite, either, lane_stores, store_lanes
 from ada_dynamics.jit.lowering import Instructions, Lanes, double, spread
-from ada_dynamics.jit.segments import opaque_false
+from ada_dynamics.jit.segments import end_block
 from ada_dynamics.jit.target import Target
 
 WIDEST = 8  # columns at a time
@@ -105,7 +105,6 @@ def _loop(
     """Text of a loop, one column at a time if `many` states are; numbers that are not finite are `watched` for."""
     body, (shape, operands_per_row) = Instructions(), _size(columns)
     bad = body.variable("i1", "false")
-    never = opaque_false(body, "%out")
     with body.repeat("%count") if many else body.in_blocks("%count", kind.width) as first:
         at = body.emit(f"mul i64 {first}, {kind.width}") if many else first
         rows, out = body.element("%rows", at), body.element("%out", at)
@@ -121,7 +120,7 @@ def _loop(
 
         emitter, watch = Emitter(body, kind, target, load), NotFinite(body, target)
         for piece in _pieces(columns.each.nodes()):
-            body.leave_if(never, "false", "i1")
+            end_block(body)
             emitter.forget_variables()
             for node in filter(_is_reloaded, piece):
                 emitter.names.pop(node.index, None)

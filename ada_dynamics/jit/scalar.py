@@ -302,12 +302,12 @@ class _Parts:
         wanted = [*(run.value for _, run in runs), *operand_values(function), *function.guards]
         computed = [x for x in wanted if isinstance(x, Expr) and x.op is not CONST]
         indices = {x.index for x in computed}
-        limits = target.limits
-        if function.columns:  # which have many operands, each of which is computed for itself
+        order, size = live_nodes(computed), target.limits.part
+        if function.columns and (lanes.width == 1 or len(order) >= 2 * size):
+            # from the last operand to the first, as composite bodies are added up from the leaves to the base
+            order, size = hungriest_first(computed[::-1]), target.limits.segment
+        elif function.columns:
             order = hungriest_first(computed)
-            size = limits.part if lanes.width > 1 and len(order) < 2 * limits.part else limits.segment
-        else:
-            order, size = live_nodes(computed), limits.part
         self.segments = Segments(angles_first(order) if lanes.width == 1 else order, indices, size)
         self.buffers: dict[tuple[Scalar, ...], int] = {}  # first slots of the operands of columns
         self.kept = self.segments.slot_count
@@ -329,7 +329,7 @@ class _Parts:
         """All parts, and one that calls the loops over columns."""
         count = len(self.segments.nodes)
         total, limits = sum(map(len, self.segments.nodes)), self.target.limits
-        is_one = self.lanes.width == 1 and total <= limits.registers
+        is_one = self.lanes.width == 1 and total <= limits.registers and not self.function.columns
         step = count if is_one else max(1, count * limits.part // max(1, total))
         starts = range(0, count, step)
         names = [f"{LANES}_{start}" for start in starts]

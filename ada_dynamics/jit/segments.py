@@ -27,11 +27,6 @@ def end_block(body: Instructions) -> None:
     body.label(following)
 
 
-def opaque_false(body: Instructions, pointer: str) -> str:
-    """An i1 that is false, which LLVM cannot infer: `leave_if` with it ends a basic block."""
-    return body.emit(f"icmp eq ptr {pointer}, null")
-
-
 class Segments:
     """Nodes of segments, and the slots of values that later segments use: memory for one number per state each.
 
