@@ -18,6 +18,7 @@ from ada_dynamics.expr import (
     Traced,
     absolute,
     cos,
+    cost,
     directional,
     evaluate,
     expand,
@@ -34,6 +35,7 @@ from ada_dynamics.expr import (
     sqrt,
     trace,
 )
+from ada_dynamics.expr.column_groups import in_groups
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns, Function
 from ada_dynamics.jit import Kernel, Signature
 
@@ -197,3 +199,22 @@ def test_a_number_that_is_not_finite_in_a_column_is_told_of():
     kernel = Kernel(Signature.of(function), lambda: function, "columns 11")
     assert kernel.single_status(np.array([0.1, 1e308]))[1] == 1
     assert kernel.single_status(np.array([0.1, 1.0]))[1] == 0
+
+
+def test_groups_of_columns_do_without_the_operations_on_their_zeros():
+    def solution(shared, column):
+        x = list(column)
+        for i in (1, 2, 4, 5):  # two limbs of three joints
+            x[i] = x[i] - shared[0] * x[i - 1]
+        return {"x": x}
+
+    each = trace("each", {SHARED: 1, COLUMN: 6}, solution)
+
+    def body(p):
+        rows = [tuple(p[1] if i // 3 == j // 3 else 0.0 for j in range(6)) for i in range(6)]
+        return Traced({}, columns=[Columns("X", each, (p[0],), tuple(rows))])
+
+    function = trace("limbs", {"p": 2}, body)
+    found = in_groups(function)
+    assert [(one.first, one.count, cost(one.each).work) for one in found.columns] == [(0, 3, 4), (3, 3, 4)]
+    assert np.array_equal(evaluate(found, p=[0.3, 0.7])["X"], evaluate(function, p=[0.3, 0.7])["X"])
