@@ -116,13 +116,7 @@ class RecordingError(AdaError, RuntimeError):
 
 
 def unknown_name(what: str, name: object, allowed: Iterable[str]) -> UnknownNameError:
-    """Return the error for a name that is not among the allowed names, with similar names as a suggestion.
-
-    Args:
-        what: kind of the named object, such as "joint".
-        name: the rejected name.
-        allowed: the known names.
-    """
+    """Return the error for a name of some kind, such as "joint", that is not allowed; it suggests similar names."""
     names = list(allowed)
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
