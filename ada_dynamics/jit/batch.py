@@ -2,8 +2,8 @@
 """Kernels for batches: states in blocks of W SIMD lanes, or one by one if there are many results.
 
 Rows are transposed to a block of lanes and back: they are read in windows of W/2 columns, row i and row i + W/2 in one
-vector, and butterfly stages of shuffles transpose each half. The last window overlaps the one before if the columns do
-not fill it, so that no memory outside the rows is accessed. Columns are copied for several blocks at once.
+vector, and butterfly stages of shuffles transpose each half; written in windows of W columns. The last window overlaps
+the one before, so that no memory outside the rows is accessed. Columns are copied for several blocks at once.
 """
 
 from __future__ import annotations
