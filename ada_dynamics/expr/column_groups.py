@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns with constant operands, in groups: the function of a group does without the operations on its zeros.
 
-More functions have less work for a column, and the same roundings. Code that computes many columns side by side is
-faster with one function.
+More functions have less work for a column, and the same roundings; zeros may differ in sign. Code that computes many
+columns side by side is faster with one function.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ada_dynamics.expr.evaluation import rounded_alike
+from ada_dynamics.expr.evaluation import is_constant, rounded_alike
 from ada_dynamics.expr.function import COLUMN, Columns, Function
 from ada_dynamics.expr.graph import ADD, CONST, FMA, MUL, NEG, SUB, VAR, Expr, Scalar
 
@@ -70,7 +70,7 @@ def _operations(columns: Columns) -> list[int]:
         spared = operands[0] & operands[1] if node.op in _SPARED else 0
         if node.op is VAR and node.variable[0] == COLUMN:
             row = columns.rows[node.variable[1]]
-            needed[node.index] = sum(1 << j for j, x in enumerate(row) if not _is_zero(x))
+            needed[node.index] = sum(1 << j for j, x in enumerate(row) if not is_constant(0.0, x))
         elif node.op is MUL:
             needed[node.index] = spared
         elif node.op is FMA:
@@ -111,7 +111,3 @@ def _common(row: Sequence[Scalar]) -> float | None:
     """The number in all columns, if it is one."""
     first = row[0]
     return None if isinstance(first, Expr) or any(isinstance(x, Expr) or x != first for x in row) else first
-
-
-def _is_zero(x: Scalar) -> bool:
-    return not isinstance(x, Expr) and x == 0.0

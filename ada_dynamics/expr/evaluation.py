@@ -147,14 +147,16 @@ def rounded_alike(node: Expr, operands: Sequence[Scalar]) -> Scalar:
     An operand may be zero or one in this lane only, and other rules of the graph would then merge constants.
     """
     op, (first, *rest) = node.op, operands
-    if op is FMA and _is(0.0, rest[1]):
+    if op is FMA and is_constant(0.0, rest[1]):
         op, rest = MUL, rest[:1]
-    elif op is FMA and _is(1.0, first):
+    elif op is FMA and is_constant(1.0, first):
         op, first, rest = ADD, rest[0], rest[1:]
-    elif op is FMA and _is(1.0, rest[0]):
+    elif op is FMA and is_constant(1.0, rest[0]):
         op, rest = ADD, rest[1:]
     folds = (
-        _is(0.0, first, *rest[:1]) or (op is MUL and _is(1.0, first, *rest)) or (op is MUL and _is(-1.0, first, *rest))
+        is_constant(0.0, first, *rest[:1])
+        or (op is MUL and is_constant(1.0, first, *rest))
+        or (op is MUL and is_constant(-1.0, first, *rest))
     )
     is_number = op is not FMA and not any(isinstance(x, Expr) for x in (first, *rest))
     if op not in (ADD, SUB, MUL, FMA) or folds or is_number:
@@ -162,7 +164,8 @@ def rounded_alike(node: Expr, operands: Sequence[Scalar]) -> Scalar:
     return node.graph.node(op, tuple(x if isinstance(x, Expr) else node.graph.constant(x) for x in (first, *rest)))
 
 
-def _is(value: float, *operands: Scalar) -> bool:
+def is_constant(value: float, *operands: Scalar) -> bool:
+    """Return True if one of the operands is this constant."""
     return any(not isinstance(x, Expr) and x == value for x in operands)
 
 
