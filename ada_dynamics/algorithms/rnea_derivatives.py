@@ -257,6 +257,7 @@ class RneaDerivatives:
 
     Attributes:
         groups: velocities whose joints are computed side by side.
+        related: velocities with the same ancestors and descendants outside of their group, whatever the processor.
         coordinates: by velocity, those of all joints that move with it; several if joints mimic others.
         bases: of each body, pose in the world of the frame of its branch, which is that of its first body.
         poses: of each body in this frame.
@@ -271,6 +272,7 @@ class RneaDerivatives:
         """Compute motion and changes in a state, with some variables of which the acceleration is the last one."""
         self.paths = [frozenset(tree.ancestry(body.index)) for body in tree.bodies]
         self.tree, self.groups = tree, _related_groups(tree, self.paths, widest)
+        self.related = _related_groups(tree, self.paths, WIDEST)
         self._state, self._variables = (q, v), variables
         self._equations = [_joint_along(body) for body in tree.bodies]
         single = {body.v.start: body.index for body in tree.bodies if body.joint.nv == 1}

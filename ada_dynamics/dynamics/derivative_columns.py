@@ -98,6 +98,7 @@ class ResidualColumns(SolvedColumns):
     ) -> None:
         """Args: derivatives of the joints; the factors of K, if solutions are asked for; more terms by the variable."""
         self.found, self.more = found, more
+        self.groups = found.groups if factors is None else found.related
         coordinates = (each for one in found.coordinates for each in one)
         super().__init__(found.tree.nv, factors, [x for one in coordinates for x in (*leaves(one.axis), *one.felt)])
 
@@ -110,7 +111,7 @@ class ResidualColumns(SolvedColumns):
 
     def solved(self, variable: str) -> list[Columns]:
         """Changes of the accelerations with a variable, q or v."""
-        return [*(self._related(group, variable, CHANGES) for group in self.found.groups), self._second_half(variable)]
+        return [*(self._related(group, variable, CHANGES) for group in self.groups), self._second_half(variable)]
 
     def by_efforts(self, output: str) -> list[Columns]:
         """Changes of the accelerations with the efforts."""
@@ -119,7 +120,7 @@ class ResidualColumns(SolvedColumns):
     def of_efforts(self, output: str) -> list[Columns]:
         """∂r/∂τ = -1, or half of the solution with it."""
         columns = []
-        for group in self.found.groups:
+        for group in self.groups:
 
             def body(own: Own, column: Vector, group: Sequence[int] = group) -> Vector:
                 return self._first_half(own, dict(zip(group, column, strict=True)))
@@ -166,7 +167,7 @@ class ResidualColumns(SolvedColumns):
     @cached_property
     def _runs(self) -> list[tuple[Sequence[int], range, bool]]:
         """Rows of a group, a long run of columns, and whether the joints of these carry those of the rows."""
-        groups, runs = self.found.groups if not self.more else (), list[tuple[Sequence[int], range, bool]]()
+        groups, runs = self.groups if not self.more else (), list[tuple[Sequence[int], range, bool]]()
         for group in groups:
             above = [j for one in groups if self._carry(one, group) for j in one]
             below = [j for one in groups if self._carry(group, one) for j in one]
@@ -182,7 +183,7 @@ class ResidualColumns(SolvedColumns):
     def _rest(self) -> list[tuple[Sequence[int], list[range]]]:
         """Columns of a group, and the rows that no run has."""
         rest: list[tuple[Sequence[int], list[range]]] = []
-        for group in self.found.groups:
+        for group in self.groups:
             covered = {i for rows, run, _ in self._runs if group[0] in run for i in rows}
             rest.append((group, _consecutive([i for i in range(self.n) if i not in covered])))
         return rest
