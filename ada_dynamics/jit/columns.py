@@ -13,7 +13,7 @@ from math import prod
 
 from ada_dynamics.expr.function import COLUMN, Columns, Function
 from ada_dynamics.expr.graph import NEG, VAR, Expr, Scalar
-from ada_dynamics.jit.expressions import Call, Emitter, NotFinite, either, lane_stores, store_lanes
+from ada_dynamics.jit.expressions import Call, Emitter, NotFinite, either, lane_stores, last_values, store_lanes
 from ada_dynamics.jit.lowering import Instructions, Lanes, double, spread
 from ada_dynamics.jit.segments import end_block
 from ada_dynamics.jit.target import Target
@@ -119,20 +119,29 @@ def _loop(
             return number if kind.width == 1 else spread(body, kind, number)
 
         emitter, watch = Emitter(body, kind, target, load), NotFinite(body, target)
+        (result,) = columns.each.outputs.values()
+        last = set(last_values(result) if watched else ())
+        places: dict[Scalar, list[int]] = {}
+        for position, element in enumerate(result):
+            places.setdefault(element, []).append(position)
+
+        def finish(element: Scalar) -> None:
+            if element in places:
+                for position in places.pop(element):
+                    body.store(kind.real, emitter.value(element), out, position * out_stride)
+                if element in last:
+                    watch.watch(kind, emitter.value(element))
+
         for piece in _pieces(columns.each.nodes()):
             end_block(body)
             emitter.forget_variables()
             for node in filter(_is_reloaded, piece):
                 emitter.names.pop(node.index, None)
-            emitter.emit(piece)
-        (result,) = columns.each.outputs.values()
-        for position, element in enumerate(result):
-            if isinstance(element, Expr) and _is_reloaded(element):
+            emitter.emit(piece, finish)
+        for element in list(places):
+            if isinstance(element, Expr):
                 emitter.emit([*element.args, element])
-            value = emitter.value(element)
-            if watched:
-                watch.watch(kind, value)
-            body.store(kind.real, value, out, position * out_stride)
+            finish(element)
         bad.update("or", either(body, watch.flags()))
     body.do(f"ret i1 {bad.get()}")
     head = f"define internal i1 {name}(ptr %shared, ptr %rows, ptr %out, i64 %count) noinline #0"

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from ada_dynamics.errors import CompileError
 from ada_dynamics.expr import graph as ops
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import Expr, Scalar
+from ada_dynamics.expr.graph import Expr, Scalar, live_nodes
 from ada_dynamics.expr.lanes import is_unpacked
 from ada_dynamics.jit.elementary import atan2_definition, atan2_name, sincos_definition, sincos_name
 from ada_dynamics.jit.lowering import (
@@ -36,19 +36,33 @@ _PROPAGATING = {ops.ADD, ops.SUB, ops.MUL, ops.NEG, ops.FMA, ops.SQRT, ops.SIN, 
 
 
 def unobserved_inputs(function: Function) -> dict[str, list[int]]:
-    """Positions in each input whose NaN or Inf does not propagate to a result or a sine, and must be checked.
+    """Positions in each input whose NaN or Inf does not propagate to a result or a sine, and must be checked."""
+    nodes = function.nodes()
+    checked = {x.index for elements in function.outputs.values() for x in elements if isinstance(x, Expr)}
+    checked.update(node.index for node in nodes if node.op in (ops.SIN, ops.COS))
+    observed = checked | _observed(nodes, checked)
+    found = {node.variable for node in nodes if node.op is ops.VAR and node.index in observed}
+    return {name: [i for i in range(size) if (name, i) not in found] for name, size in function.inputs.items()}
+
+
+def last_values(values: Iterable[Scalar]) -> list[Expr]:
+    """Values, each once, without those whose NaN or Inf propagates to another one."""
+    every = list(dict.fromkeys(x for x in values if isinstance(x, Expr)))
+    observed = _observed(live_nodes(every), {x.index for x in every})
+    return [x for x in every if x.index not in observed]
+
+
+def _observed(nodes: Sequence[Expr], checked: set[int]) -> set[int]:
+    """Operands (by index) whose NaN or Inf propagates to one of the checked nodes.
 
     NaN and Inf propagate through sums, products, roots and sines. A reciprocal maps Inf to zero, and a selection may
     return the other value.
     """
-    observed = {x.index for elements in function.outputs.values() for x in elements if isinstance(x, Expr)}
-    found: set[tuple[str, int]] = set()
-    for node in reversed(function.nodes()):
-        if node.op in (ops.SIN, ops.COS) or (node.index in observed and node.op in _PROPAGATING):
+    observed: set[int] = set()
+    for node in reversed(nodes):
+        if node.op in _PROPAGATING and (node.index in checked or node.index in observed):
             observed.update(arg.index for arg in node.args)
-        if node.op is ops.VAR and node.index in observed:
-            found.add(node.variable)
-    return {name: [i for i in range(size) if (name, i) not in found] for name, size in function.inputs.items()}
+    return observed
 
 
 # --- angles -----------------------------------------------------------------------------------------------------------

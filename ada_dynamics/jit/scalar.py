@@ -38,6 +38,7 @@ from ada_dynamics.jit.expressions import (
     NotFinite,
     either,
     lane_stores,
+    last_values,
     preamble,
     store_lanes,
     unobserved_inputs,
@@ -165,7 +166,7 @@ def status_word(
     body = emitter.body
     for kind, sine in emitter.sines:
         watch.watch(kind, sine)
-    for node in dict.fromkeys(run.value for one in results.values() for run in one if isinstance(run.value, Expr)):
+    for node in last_values(run.value for one in results.values() for run in one):
         watch.watch(emitter.kind(node), emitter.value(node, emitter.kind(node)))
     failed = [guard_flag(emitter, guard) for guard in function.guards]
     return status_of(body, either(body, [*watch.flags(), *flags]), either(body, failed) if failed else None)
@@ -199,7 +200,7 @@ def result_count(function: Function) -> int:
 
 
 def _repeat_loop(function: Function) -> str:
-    """LaneStore the single kernel `repeats` times over n rows: the loop that benchmarks time from outside."""
+    """Run the single kernel `repeats` times over n rows: the loop that benchmarks time from outside."""
     body = Instructions()
     status = body.variable("i32", "0")
     with body.repeat("%repeats"), body.repeat("%n") as k:
@@ -319,6 +320,7 @@ class _Parts:
         for name, shape in function.sources.items():
             self.sources[name] = self.kept
             self.kept += prod(shape)
+        self.watched = {x.index for x in last_values(run.value for pointer, run in runs if pointer != _KEPT)}
         self.constants: list[tuple[str, LaneStore]] = []
         self.stores: dict[int, list[tuple[str, LaneStore]]] = {index: [] for index in indices}
         for pointer, run in runs:
@@ -355,8 +357,8 @@ class _Parts:
             kind = emitter.kind(node)
             for pointer, run in self.stores.get(node.index, ()):
                 store_lanes(emitter, [run], pointer)
-                if pointer != _KEPT:
-                    watch.watch(kind, emitter.value(node, kind))
+            if node.index in self.watched:
+                watch.watch(kind, emitter.value(node, kind))
             if node.index in guards:
                 failed.append(guard_flag(emitter, node))
             while emitter.sines:

@@ -194,13 +194,6 @@ def test_written_out_and_differentiated_it_is_a_plain_function():
     assert np.allclose(along, (ahead - behind) / 2e-6, rtol=0.0, atol=1e-9)
 
 
-def test_a_number_that_is_not_finite_in_a_column_is_told_of():
-    function = example(11)
-    kernel = Kernel(Signature.of(function), lambda: function, "columns 11")
-    assert kernel.single_status(np.array([0.1, 1e308]))[1] == 1
-    assert kernel.single_status(np.array([0.1, 1.0]))[1] == 0
-
-
 def test_groups_of_columns_do_without_the_operations_on_their_zeros():
     def solution(shared, column):
         x = list(column)

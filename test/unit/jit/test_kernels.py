@@ -4,6 +4,7 @@
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 
 import llvmlite.binding
 import numpy as np
@@ -15,6 +16,7 @@ from refused import refused
 
 from ada_dynamics.errors import CompileError, InputError
 from ada_dynamics.expr import Function, Traced, cos, select, sqrt, trace
+from ada_dynamics.expr.function import COLUMN, SHARED, Columns
 from ada_dynamics.jit import GuardError, Kernel, Signature, Target, fallback
 
 FUNCTION = mixed()
@@ -135,30 +137,33 @@ def test_a_result_that_is_not_finite_is_reported_and_division_by_zero_goes_on(ma
         kernel.batch(batch)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(60))
 def test_a_number_that_is_not_finite_is_told_of_wherever_it_goes(seed):
     rng = np.random.default_rng(seed)
 
-    def body(x):
-        values = list(x)
+    def some(shared, column=()):
+        values = [*shared, *column]
         for _ in range(12):
             a, b, c = (values[int(i)] for i in rng.integers(0, len(values), 3))
             kinds = (a * b, a + b, a - b, a * b + c, -a, 1.0 / (1.0 + b * b), select(a, b, c, a), cos(a))
             values.append(kinds[int(rng.integers(0, len(kinds)))])
-        return {"y": values[-3:]}
+        return {"y": values[-3:] if not column else [values[int(i)] for i in rng.integers(0, len(values), 5)]}
 
-    function = trace(f"f{seed}", {"x": 5}, body)
+    def columns(x):
+        each = trace("each", {SHARED: 3, COLUMN: 2}, some)
+        return Traced({}, columns=[Columns("y", each, x[:3], tuple((a, *[0.5 * a] * 29) for a in x[3:]))])
+
+    function = trace(f"f{seed}", {"x": 5}, columns if seed % 2 else lambda x: some(x))
     kernel = kernel_of(function)
     x = rng.normal(size=(19, 5))
     assert kernel.batch_status(x)[1] == 0
-    for value in (np.nan, np.inf, -np.inf):
-        for i in range(5):
-            for k in (0, 18):
-                bad = x.copy()
-                bad[k, i] = value
-                assert kernel.single_status(bad[k])[1] & 1
-                for order in "CF":
-                    assert kernel.batch_status(np.asarray(bad, order=order))[1] & 1
+    for value, i, k in product((np.nan, np.inf, -np.inf, 1e104, 1e155), range(5), (0, 18)):
+        bad = x.copy()
+        bad[k, i] = value
+        result, status = kernel.single_status(bad[k])
+        assert status & 1 or np.isfinite([value, *np.ravel(result)]).all()
+        for order in "CF":
+            assert kernel.batch_status(np.asarray(bad, order=order))[1] == status
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
