@@ -329,8 +329,8 @@ def _blocks_loop(function: Function, name: str, target: Target, code: Code, has_
                 first = body.emit(f"call i64 @llvm.smin.i64(i64 {own}, i64 {last})")
                 yield first, [row_of(body, array.memory, array.stride, k) for array in arrays]
 
-        def compute(part: str, blocks: Sequence[str]) -> None:
-            addresses = [f"ptr {block}" for block in blocks]
+        def compute(part: str, blocks: Sequence[str], *more: str) -> None:
+            addresses = [f"ptr {block}" for block in (*blocks, *more)]
             status.update("or", body.emit(f"call i32 @{part}({', '.join(addresses)})"))
             if has_check and part == code.names[-1]:
                 bad = body.emit(f"call i1 @{_CHECK}({', '.join(addresses[:split])})")
@@ -346,7 +346,7 @@ def _blocks_loop(function: Function, name: str, target: Target, code: Code, has_
         for part in code.names:
             if part not in completed.values():
                 with each_block() as (_, blocks):
-                    compute(part, blocks)
+                    compute(part, blocks, *(blocks[:1] if part in code.completed.values() else ()))  # there are no rows
         if name == COLUMNS:
             for pointer, size, memory, _ in results:
                 body.do(f"call void {columns_out_name(size)}(ptr {pointer}, ptr {memory}, i64 %n, i64 {start})")
@@ -354,10 +354,10 @@ def _blocks_loop(function: Function, name: str, target: Target, code: Code, has_
             with each_block() as (first, blocks):
                 places = {array.pointer: (array.size, block) for array, block in zip(arrays, blocks, strict=True)}
                 for pointer in (*completed, *(one.pointer for one in results if one.pointer not in completed)):
-                    if pointer in completed:
-                        compute(completed[pointer], blocks)
                     size, block = places[pointer]
                     row = row_of(body, pointer, size, first)
+                    if pointer in completed:
+                        compute(completed[pointer], blocks, row)
                     body.do(f"call void {rows_out_name(size)}(ptr {block}, ptr {row})")
     body.do(f"ret i32 {status.get()}")
     return f"define i32 @{name}({parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
@@ -394,7 +394,7 @@ def _one_by_one(function: Function, target: Target, checked: bool) -> str:
 
 
 def _rows_loop(function: Function) -> str:
-    """LaneStore the single kernel over n rows."""
+    """Run the single kernel over n rows."""
     body = Instructions()
     status = body.variable("i32", "0")
     with body.repeat("%n") as k:
@@ -405,7 +405,7 @@ def _rows_loop(function: Function) -> str:
 
 
 def _columns_loop(function: Function, width: int, most: int) -> str:
-    """LaneStore the single kernel over n states whose elements lie n apart.
+    """Run the single kernel over n states whose elements lie n apart.
 
     Results of some states are written together, so that each line of the cache is written once.
     """

@@ -2,13 +2,15 @@
 """Columns of a function (see `expr.function.Columns`) as loops.
 
 In the code for one state a loop computes several columns at once, in the code for W states one column at a time.
-`i1 @columns_K(shared, rows, out, count)` computes the K-th columns and returns 1 if some number is not finite.
+`i1 @columns_K(shared, rows, out, count)` computes the K-th columns and returns 1 if some number is not finite. For W
+states and long matrices it has one more parameter, `ahead`: the rows that will get the results. Each column prefetches
+its part of these, because a processor waits if it writes many lines that are in no cache.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from math import prod
 
 from ada_dynamics.expr.function import COLUMN, Columns, Function
@@ -21,6 +23,8 @@ from ada_dynamics.jit.target import Target
 WIDEST = 8  # columns at a time
 WAITING = 4  # operations per step of the longest sequence of them below which twice as many columns are faster
 PIECE = 32  # nodes of a basic block
+PREFETCHED = 128  # numbers of a matrix above which its rows are prefetched
+_LINE = 8  # numbers of a cache line
 
 
 def column_lanes(columns: Columns, target: Target) -> Lanes:
@@ -58,8 +62,8 @@ def loop_functions(function: Function, target: Target, lanes: Lanes) -> tuple[st
     texts, called, widths = [], set[Call](), set[int]()
     for name, columns in {_name(function, columns): columns for columns in function.columns}.items():
         kind = lanes if lanes.width > 1 else column_lanes(columns, target)
-        is_result = columns.output in function.shapes
-        text, calls = _loop(name, columns, target, kind, many=lanes.width > 1, watched=is_result)
+        is_result, ahead = columns.output in function.shapes, _has_rows_ahead(function, columns, lanes)
+        text, calls = _loop(name, columns, target, kind, many=lanes.width > 1, watched=is_result, ahead=ahead)
         texts.append(text)
         called |= calls
         widths.add(kind.width)
@@ -74,6 +78,10 @@ def _name(function: Function, columns: Columns) -> str:
     """Name of the loop, which is shared by column groups of the same function and length."""
     alike = [one.each is columns.each and _size(one) == _size(columns) for one in function.columns]
     return f"@columns_{alike.index(True)}"
+
+
+def _has_rows_ahead(function: Function, columns: Columns, lanes: Lanes) -> bool:
+    return lanes.width > 1 and columns.output in function.shapes and prod(columns.shape) > PREFETCHED
 
 
 def _size(columns: Columns) -> tuple[tuple[int, int], int]:
@@ -100,7 +108,7 @@ def _constants(function: Function) -> dict[tuple[Scalar, ...], str]:
 
 
 def _loop(
-    name: str, columns: Columns, target: Target, kind: Lanes, *, many: bool, watched: bool
+    name: str, columns: Columns, target: Target, kind: Lanes, *, many: bool, watched: bool, ahead: bool
 ) -> tuple[str, set[Call]]:
     """Text of a loop, one column at a time if `many` states are; numbers that are not finite are `watched` for."""
     body, (shape, operands_per_row) = Instructions(), _size(columns)
@@ -143,8 +151,13 @@ def _loop(
                 emitter.emit([*element.args, element])
             finish(element)
         bad.update("or", either(body, watch.flags()))
+        if ahead:
+            line = body.element("%ahead", body.emit(f"mul i64 {first}, {shape[0]}"))
+            for lane, number in product(range(kind.width), range(0, shape[0], _LINE)):
+                body.prefetch(line, lane * prod(shape) + number)
     body.do(f"ret i1 {bad.get()}")
-    head = f"define internal i1 {name}(ptr %shared, ptr %rows, ptr %out, i64 %count) noinline #0"
+    places_of = "ptr %shared, ptr %rows, ptr %out, i64 %count" + ", ptr %ahead" * ahead
+    head = f"define internal i1 {name}({places_of}) noinline #0"
     return f"{head} {{\n{body}\n}}\n", emitter.called
 
 
@@ -188,6 +201,7 @@ def call_loops(
     buffers: Mapping[tuple[Scalar, ...], str],
     sources: Mapping[str, str],
     some: Sequence[Columns],
+    ahead: str = "",
 ) -> list[str]:
     """Call the loops of some columns; their operands, and the matrices that are no outputs, are in buffers."""
     buffers = {(): "null", **buffers, **_constants(function)}
@@ -202,5 +216,8 @@ def call_loops(
             (out, columns.row * columns.shape[1] + columns.first),
         ]
         places = ", ".join(f"ptr {body.element(start, k * lanes.width)}" for start, k in starts)
-        flags.append(body.emit(f"call i1 {_name(function, columns)}({places}, i64 {columns.count})"))
+        places += f", i64 {columns.count}"
+        if _has_rows_ahead(function, columns, lanes):
+            places += f", ptr {body.element(ahead or out, columns.first * columns.shape[0])}"
+        flags.append(body.emit(f"call i1 {_name(function, columns)}({places})"))
     return flags

@@ -218,7 +218,7 @@ def row_of(body: Instructions, pointer: str, size: int, k: str) -> str:
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
-BLOCK = 64  # nodes of a basic block of a part
+BLOCK = 64
 MEMORY = ("PyMem_RawMalloc", "PyMem_RawFree")
 MEMORY_DECLARATIONS = """\
 declare ptr @PyMem_RawMalloc(i64)
@@ -230,7 +230,10 @@ _KEPT = "%kept"  # memory of slots and operands
 
 
 class Code(NamedTuple):
-    """Functions that are called for a block in order: `i32 @name(in..., out..., ptr kept)`."""
+    """Functions that are called for a block in order: `i32 @name(in..., out..., ptr kept)`.
+
+    Those that complete an array have one argument more for W states, `ptr ahead`, the rows that will get the results.
+    """
 
     text: str
     names: list[str]
@@ -378,9 +381,11 @@ class _Parts:
         body, width = Instructions(), self.lanes.width
         places = {x: body.element(_KEPT, i * width) for x, i in self.buffers.items()}
         sources = {name: body.element(_KEPT, i * width) for name, i in self.sources.items()}
-        flags = call_loops(body, self.function, self.lanes, places, sources, columns)
+        ahead = ["%ahead"] if width > 1 else []
+        flags = call_loops(body, self.function, self.lanes, places, sources, columns, *ahead)
         body.do(f"ret i32 {status_of(body, either(body, flags), None) if self.checked else 0}")
-        return f"{self._head(name)} #0 {{\n{body}\n}}\n"
+        return f"{self._head(name, *ahead)} #0 {{\n{body}\n}}\n"
 
-    def _head(self, name: str) -> str:
-        return f"define internal i32 @{name}({parameters(self.function, f'ptr {_KEPT}')}) noinline"
+    def _head(self, name: str, *more: str) -> str:
+        every = parameters(self.function, *(f"ptr {pointer}" for pointer in (_KEPT, *more)))
+        return f"define internal i32 @{name}({every}) noinline"
