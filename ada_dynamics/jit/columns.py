@@ -100,6 +100,12 @@ def operands(function: Function) -> list[tuple[Scalar, ...]]:
     return [values for values in every if any(isinstance(x, Expr) for x in values)]
 
 
+def column_of_operand(function: Function) -> dict[Scalar, int]:
+    """For each operand of one column, the place of this column in its matrix."""
+    runs = ((one.first, row) for one in function.columns for row in one.rows)
+    return {x: first + j for first, row in runs for j, x in enumerate(row) if isinstance(x, Expr)}
+
+
 def _constants(function: Function) -> dict[tuple[Scalar, ...], str]:
     """Names of the operands that are constant."""
     every = dict.fromkeys(part for columns in function.columns for part in _parts(columns) if part)

@@ -27,6 +27,7 @@ from ada_dynamics.jit.columns import (
     by_results,
     call_loops,
     call_with_operands,
+    column_of_operand,
     loop_functions,
     operand_values,
     operands,
@@ -230,10 +231,7 @@ _KEPT = "%kept"  # memory of slots and operands
 
 
 class Code(NamedTuple):
-    """Functions that are called for a block in order: `i32 @name(in..., out..., ptr kept)`.
-
-    Those that complete an array have one argument more for W states, `ptr ahead`, the rows that will get the results.
-    """
+    """Functions that are called for a block in order: `i32 @name(in..., out..., ptr kept)`, some with `ptr ahead`."""
 
     text: str
     names: list[str]
@@ -307,9 +305,14 @@ class _Parts:
         computed = [x for x in wanted if isinstance(x, Expr) and x.op is not CONST]
         indices = {x.index for x in computed}
         order, size = live_nodes(computed), target.limits.part
-        if function.columns and (lanes.width == 1 or len(order) >= 2 * size):
+        if function.columns and lanes.width == 1:
             # from the last operand to the first, as composite bodies are added up from the leaves to the base
             order, size = hungriest_first(computed[::-1]), target.limits.segment
+        elif function.columns and len(order) >= 2 * size:
+            # column by column, so that the values of few joints are needed at a time
+            place = column_of_operand(function)
+            computed.sort(key=lambda x: place.get(x, -1))
+            order, size = hungriest_first(computed[::-1]), target.limits.block_segment
         elif function.columns:
             order = hungriest_first(computed)
         self.segments = Segments(angles_first(order) if lanes.width == 1 else order, indices, size)
