@@ -36,13 +36,6 @@ def forward_substitution(L: Array, B: Array) -> Array:
     return X
 
 
-def back_substitution(L: Array, b: Array) -> Array:
-    x = b.copy()
-    for k in reversed(range(len(L))):
-        x[k] = (x[k] - L[k + 1 :, k] @ x[k + 1 :]) / L[k, k]
-    return x
-
-
 def jacobi_svd(W: Array) -> tuple[Array, Array, Array]:
     """W = U diag(s) Vᵀ by one-sided Jacobi rotations; columns of U that belong to s = 0 are zero."""
     A, m = W.copy(), W.shape[1]
@@ -115,7 +108,7 @@ class Oracle(LoopConstraints):
         multipliers = -self._weights * (V @ (inverse**2 * (V.T @ wanted)))
         y = free - U @ (inverse * (V.T @ wanted))
         left = wanted - V @ (kept * (V.T @ wanted))
-        acceleration = back_substitution(L, y).astype(float)
+        acceleration = forward_substitution(L.T[::-1, ::-1], y[::-1])[::-1].astype(float)
         wrenches, maps = self._wrenches(q, multipliers)
         null = self._weights[:, None] * V[:, ~kept]
         unique = {

@@ -77,11 +77,6 @@ def test_an_unknown_order_is_refused_with_the_known_ones() -> None:
         assembly_disassembly.forward_dynamics(model.tree, [0.0] * 2, [0.0] * 2, [0.0] * 2, order="balance")
 
 
-def loop_wrench(model: ada.Model, index: int, force: Force) -> Array:
-    """[force, moment] in the child-side frame of the description."""
-    return six(model.tree.loops[index].turn.to_parent(force))
-
-
 def solved(case: Case, algorithm: str, **options: Any) -> Any:
     return ALGORITHMS[algorithm].solve(case.model.tree, *floats(*case.state), **options)
 
@@ -107,7 +102,8 @@ def test_random_loops_of_every_type_close_and_carry_the_reference_wrenches(
         assert_same(case, solution)
         size = max(float(np.max(np.abs(w))) for w in case.answer.wrenches.values())
         for k, name in enumerate(model.loop_names):
-            error = np.max(np.abs(loop_wrench(model, k, solution.loop_wrenches[k]) - case.answer.wrenches[name]))
+            found = six(model.tree.loops[k].turn.to_parent(solution.loop_wrenches[k]))  # in the child-side frame
+            error = np.max(np.abs(found - case.answer.wrenches[name]))
             assert error < 1e-12 * size / case.smallest**2
         for body, carried in zip(model.tree.bodies, solution.wrenches, strict=True):
             link = model.joints[body.name].child
@@ -140,10 +136,6 @@ def tree_of(parents: list[int], base: str = "fixed") -> Tree:
     return builder.build(base).tree
 
 
-def chain_of(n: int) -> Tree:
-    return tree_of(list(range(n)))
-
-
 def assert_complete(tree: Tree, order: AssemblyOrder) -> None:
     """Each joint is closed once, each body and each articulated body is used once, and before it is needed."""
     joints = [j for step in order.steps for j in step.joints]
@@ -159,7 +151,7 @@ def assert_complete(tree: Tree, order: AssemblyOrder) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 15, 16, 31, 64, 100, 255, 1000])
 def test_a_serial_chain_of_n_links_is_log2_n_steps_deep_in_the_balanced_order(n: int) -> None:
-    tree = chain_of(n)
+    tree = tree_of(list(range(n)))
     order = assembly_order(tree, "balanced")
     assert_complete(tree, order)
     # n joints, and the joint to the ground; one step more where n + 1 is not a power of two

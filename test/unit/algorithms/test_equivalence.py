@@ -74,12 +74,8 @@ def test_a_tree_that_floats_without_weight_keeps_its_momentum(model: ada.Model) 
     assert np.max(np.abs(derivative(momentum))) < 1e-7 * size  # as above
 
 
-def small_floating_model() -> ada.Model:
-    return random_tree(3, ["revolute", "spherical", "prismatic"], "floating")
-
-
 def test_derivatives_are_differences_on_the_manifold() -> None:
-    model = small_floating_model()
+    model = random_tree(3, ["revolute", "spherical", "prismatic"], "floating")
     dynamics = ada.Dynamics(model)
     q, v, u = state_of(model)
     unit = np.eye(model.nv)
