@@ -199,13 +199,9 @@ def loop_equations(tree: Tree, q: Vector, v: Vector | None = None, chosen: Chose
     X = transforms(tree, positions)
     speeds = no_velocity(tree) if v is None else _scalars(v)
     moving = standing_still(tree) if v is None else world_and_bodies(tree, X, positions, speeds, gravity=False)
-    return [
-        row
-        for loop in tree.loops
-        for row in closure.loop_rows(
-            tree, X, positions, speeds, moving, loop, None if chosen is None else chosen[loop.name]
-        )
-    ]
+    rows = [None if chosen is None else chosen[loop.name] for loop in tree.loops]
+    found = (closure.loop_rows(tree, X, positions, speeds, moving, *own) for own in zip(tree.loops, rows, strict=True))
+    return [row for own in found for row in own]
 
 
 def dense_rows(rows: Sequence[ConstraintRow], nv: int) -> list[list[Scalar]]:

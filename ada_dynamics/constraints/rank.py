@@ -68,11 +68,6 @@ class ConstraintSubset:
                 return float(10.0**-decimals / self.constraints.length)
         return 0.0
 
-    @cached_property
-    def may_be_rounded(self) -> bool:
-        """True if the ends of loops may have been computed from a zero configuration with rounded poses."""
-        return self.rounding == 0.0 and self.size(self.constraints.model.neutral()) < _SLACK
-
     def violation(self, q: Array) -> Array:
         """Closure error of each constraint."""
         return np.asarray(self.constraints.violation(q)[self.chosen] * self._weights, dtype=np.float64)
@@ -110,7 +105,9 @@ def rank_at(rows: ConstraintSubset, q: Array) -> int:
     s = rows.spectrum(q).s
     if not s.size or not s[0] > 0.0:
         return 0
-    by_rounding = CERTAIN if rows.may_be_rounded else max(_BY_ROUNDING * rows.rounding, _BY_GAP * rows.size(q))
+    by_rounding = max(_BY_ROUNDING * rows.rounding, _BY_GAP * rows.size(q))
+    if rows.rounding == 0.0 and rows.size(rows.constraints.model.neutral()) < _SLACK:
+        by_rounding = CERTAIN  # the ends of the loops may have been computed from rounded poses in zero configuration
     least = int(np.sum(s > min(CERTAIN, max(by_rounding, ARITHMETIC * s[0]))))
     most = int(np.sum(s > ARITHMETIC * s[0]))
     for rank in range(least, most):

@@ -169,7 +169,7 @@ def _undriven(model: Model, motions: Sequence[Array], motors: Sequence[str]) -> 
     """Bases of the motions that are possible while actuators and springs are at rest, one for each configuration."""
     sprung = [name for name, joint in model.joints.items() if joint.stiffness]
     at_rest = list(velocities_of(model, (*motors, *sprung)))
-    return [N @ _kernel(N[at_rest]) for N in motions]
+    return [N @ directions(N[at_rest], _rank(N[at_rest])) for N in motions]
 
 
 def _idle_rotations(
@@ -183,7 +183,8 @@ def _idle_rotations(
         moving = [velocities(tree, X, place, motion) for motion in motions.T.tolist()]
         V = np.array([[(*body.angular, *body.linear) for body in bodies] for bodies in moving], dtype=np.float64)
         for group in set(groups.values()):
-            alone = _kernel(V[:, [k for k in groups if groups[k] != group]].reshape(len(moving), -1).T)
+            others = V[:, [k for k in groups if groups[k] != group]].reshape(len(moving), -1).T
+            alone = directions(others, _rank(others))
             if alone.shape[1] == 1:
                 share = np.abs(motions @ alone[:, 0])
                 shares[group] = np.minimum(shares.get(group, np.inf), share / np.max(share))
@@ -212,11 +213,6 @@ def _rigid_groups(model: Model, motions: Array) -> dict[int, int]:
             new, old = first[one], first[other]
             first = {index: new if group == old else group for index, group in first.items()}
     return first
-
-
-def _kernel(columns: Array) -> Array:
-    """Orthonormal basis of the null space of a matrix."""
-    return np.asarray(np.linalg.svd(columns)[2][_rank(columns) :].T)
 
 
 def _rank(columns: Array) -> int:
