@@ -208,7 +208,7 @@ def independent_columns(matrices: Sequence[Array], count: int) -> list[int]:
     for _ in range(count):
         left = np.min([np.linalg.norm(R, axis=0) for R in remaining], axis=0)
         left[chosen] = -1.0
-        k = int(np.argmax(np.round(left, 3)))
+        k = int(np.argmax(np.round(left / np.clip(1e3 * np.max(left), 1e-300, 1.0), 3)))  # the first of similar ones
         if left[k] <= 0.0:
             break
         chosen.append(k)

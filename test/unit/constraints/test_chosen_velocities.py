@@ -76,6 +76,7 @@ def test_independent_velocities_tell_the_motions_apart() -> None:
         chosen = independent_columns([N[order].T], 2)
         assert chosen == sorted(chosen) and len(chosen) == 2
         assert abs(np.linalg.det(N[order][chosen])) == pytest.approx(2.0 / np.sqrt(10.0))
+    assert independent_columns([np.array([[1.0, 1.0, 1.0], [0.0, 1e-17, 1e-4]])], 2) == [0, 2]  # rounding is no motion
 
 
 @pytest.mark.parametrize(
