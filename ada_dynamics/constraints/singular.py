@@ -6,9 +6,11 @@ replaced by the time derivative of the constraint, in which uᵀ J v̈ vanishes:
 
     uᵀ (J̇ + ∂γ/∂v) a = -uᵀ (∂γ/∂q) v.
 
-Near such a configuration a state with the error e (rounding, or an open loop) is known across the branch to e / σ. The
-constraint itself then determines the acceleration of a moving mechanism to e / σ³, and its derivative to σ: the latter
-is taken below σ = 1e-4. At rest the constraint determines the acceleration to e / σ².
+Near such a configuration a state with the error e (rounding, or an open loop) is known across the branch to e / σ. If
+the combination changes by g with motions of unit length, the constraint itself determines the acceleration of a moving
+mechanism to e g² / σ³, at best to e / σ, and its derivative to σ / g: below σ = 1e-4 the more accurate one is taken. At
+rest the constraint determines the acceleration to e g / σ². With g < σ the constraints nearly depend on each other in
+all configurations around: the mechanism is ill-conditioned, but in no singular configuration.
 
 The null space of J is then larger than the tangent space of the motion: a velocity belongs to a branch only if
 uᵀ γ(v) = 0. The tangent space of the branch on which the mechanism moves with v is
@@ -19,7 +21,7 @@ uᵀ γ(v) = 0. The tangent space of the branch on which the mechanism moves wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +35,7 @@ AT_REST = 1e-9  # largest velocity
 # Largest relative error of the accelerations at rest with which a nearly vanishing constraint holds.
 STILL_ERROR = 1e-4
 _ROUNDING = 1e-12
+_TINY = 1e-90  # in place of σ = 0
 
 
 class LoopSystem(NamedTuple):
@@ -60,7 +63,7 @@ class SvdSolution:
         accelerations: a.
         multipliers: -x of least norm.
         sigma: ratio of the singular value number `rank` to the largest one: 0 in a singular configuration.
-        is_singular: whether the configuration counts as singular.
+        is_singular: whether the configuration counts as singular; not if σ is as small, above CUT, wherever it moves.
         is_at_rest: whether a mechanism that lost constraints is at rest: then several motions can begin, and the
             accelerations are those of least constraint.
         lost: combinations of the constraints that vanish or nearly vanish, one row each.
@@ -79,43 +82,49 @@ class SvdSolution:
 
 
 def solve(
-    system: LoopSystem, rank: int, v: Array, rates: Callable[[], Rates], violation: float = np.inf
+    system: LoopSystem, rank: int, v: Array, rates: Callable[[Array], Rates], violation: float = np.inf
 ) -> SvdSolution:
     """Accelerations and multipliers of one state, for the rank of J in general configurations.
 
-    `rates` computes the derivatives of J and γ, if combinations of the constraints are lost. `violation` is the closure
-    error of the configuration relative to the characteristic length, unknown by default.
+    `rates` computes the derivatives of J and γ along a velocity, if combinations of the constraints are lost.
+    `violation` is the closure error of the configuration relative to the characteristic length, unknown by default.
     """
+    none = SvdSolution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
     if not all(np.isfinite(part).all() for part in system):  # a diverged motion
-        return SvdSolution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
+        return none
     try:
         at = _checked_whitened(system)
     except np.linalg.LinAlgError:
         system = stiffened(system)
         try:
             at = _checked_whitened(system)
-        except np.linalg.LinAlgError:
-            return _undetermined(system, rank)
+        except np.linalg.LinAlgError:  # no inertia resists an admissible motion
+            s = np.linalg.svd(system.J, compute_uv=False)
+            return replace(none, sigma=float(s[rank - 1] / s[0]) if rank else 1.0, is_singular=True)
     sigma = float(at.sigma(rank))
     if not sigma < SINGULAR:
         a, x = at.truncated_solution(system, rank)
         return SvdSolution(a, -x, sigma, False, False, np.zeros((0, len(system.J))))
-    is_still = float(np.max(np.abs(v), initial=0.0)) < AT_REST
-    state_error = max(float(np.finfo(float).eps), violation)
-    least = min(SINGULAR, np.sqrt(state_error / STILL_ERROR)) if is_still else SINGULAR
-    kept = int(np.sum(at.s[:rank] > least * at.s[0]))
-    if kept == rank or is_still:
-        a, x = at.truncated_solution(system, kept)
+    kept, speed = int(np.sum(at.s[:rank] > SINGULAR * at.s[0])), float(np.max(np.abs(v), initial=0.0))
+    lost = np.linalg.svd(at.Vt[:kept], full_matrices=True)[2][kept:]  # redundant combinations, too
+    motion = np.sum(directions(system.J, kept), axis=1)
+    change = float(np.max(_rates_of_lost(at, rank, kept, lost, rates(motion / np.max(np.abs(motion))))[2]) / at.s[0])
+    state_error, least = max(float(np.finfo(float).eps), violation), max(sigma, _TINY)
+    if speed < AT_REST:
+        error = state_error * min(max(change, least), 1.0) / least**2
+        kept = max(kept, int(np.sum(at.s[:rank] > np.sqrt(error / STILL_ERROR) * least * at.s[0])))
+        error, (a, x) = error if kept == rank else sigma, at.truncated_solution(system, kept)
     else:
-        a, x = _with_third_derivative(system, at, rank, kept, rates())
-    weak = _remaining_combinations(at, int(np.sum(at.s > SINGULAR * at.s[0])))
-    error = state_error / sigma**2 if kept == rank else sigma
-    return SvdSolution(a, -x, sigma, True, is_still and kept < rank, weak, rank - kept, error)
-
-
-def _remaining_combinations(at: Whitened, kept: int) -> Array:
-    """Orthonormal basis of the constraint combinations outside the `kept` largest singular values, one row each."""
-    return np.asarray(np.linalg.svd(at.Vt[:kept], full_matrices=True)[2][kept:], dtype=np.float64)
+        own = rates(v)
+        of_lost = _rates_of_lost(at, rank, kept, lost, own)
+        by_rates = least / float(np.clip(np.min(of_lost[2]) / (at.s[0] * speed), least, 1.0))
+        error = state_error * max(change, least) ** 2 / least**3
+        if error < by_rates:
+            kept, (a, x) = rank, at.truncated_solution(system, rank)
+        else:
+            error, (a, x) = by_rates, _with_rates_of_lost(system, at, kept, -lost @ own.rate_by_q, of_lost)
+    is_singular = kept < rank or change > sigma or sigma < CUT
+    return SvdSolution(a, -x, sigma, is_singular, speed < AT_REST and kept < rank, lost, rank - kept, error)
 
 
 def possibly_singular(systems: LoopSystem, rank: int) -> NDArray[np.intp]:
@@ -159,17 +168,27 @@ def whitened(system: LoopSystem) -> Whitened:
     return Whitened(L, y, W, *np.linalg.svd(W, full_matrices=False))
 
 
-def _with_third_derivative(system: LoopSystem, at: Whitened, rank: int, kept: int, rates: Rates) -> tuple[Array, Array]:
-    """Accelerations and multipliers, with derivatives of `rank - kept` lost constraints as more equations."""
+def _rates_of_lost(at: Whitened, rank: int, kept: int, lost: Array, rates: Rates) -> tuple[Array, ...]:
+    """V = L⁻¹ (rows)ᵀ of the derivatives of lost combinations, and U, s and Vᵀ of its part outside the other rows.
+
+    There are `rank - kept` singular values; those of redundant constraints, which are rounding, are zero.
+    """
+    rows, U = np.linalg.solve(at.L, (rates.J + rates.rate_by_v).T), at.U[:, :kept]
+    V = rows @ lost.T
+    across, sizes, turn = np.linalg.svd(V - U @ (U.T @ V), full_matrices=False)
+    sizes = sizes[: rank - kept]
+    return V, across, np.where(sizes > _DEPENDENT * np.linalg.norm(rows), sizes, 0.0), turn
+
+
+def _with_rates_of_lost(
+    system: LoopSystem, at: Whitened, kept: int, right: Array, of_lost: tuple[Array, ...]
+) -> tuple[Array, Array]:
+    """Accelerations and multipliers, with derivatives of lost constraints as more equations, and their right side."""
     U, s, Vt = at.U[:, :kept], at.s[:kept], at.Vt[:kept]
     held = U @ (-(Vt @ system.rate) / s)
-    rows, lost = np.linalg.solve(at.L, (rates.J + rates.rate_by_v).T), _remaining_combinations(at, kept)
-    V = rows @ lost.T
-    right = -lost @ rates.rate_by_q - V.T @ held
-    # those of redundant constraints are zero up to rounding
-    across, sizes, turn = np.linalg.svd(V - U @ (U.T @ V), full_matrices=False)
-    count = int(np.sum(sizes[: rank - kept] > _DEPENDENT * np.linalg.norm(rows)))
-    across = across[:, :count]
+    V, across, sizes, turn = of_lost
+    count = np.count_nonzero(sizes)
+    across, right = across[:, :count], right - V.T @ held
     moved = held + across @ ((turn[:count] @ right) / sizes[:count])
     z = moved + at.y - U @ (U.T @ at.y) - across @ (across.T @ at.y)
     a = np.asarray(np.linalg.solve(at.L.T, z), dtype=np.float64)
@@ -196,14 +215,6 @@ def _checked_whitened(system: LoopSystem) -> Whitened:
     if not (pivots**2 > _ROUNDING * inertias).all():
         raise np.linalg.LinAlgError("a pivot of the mass matrix is rounding")
     return at
-
-
-def _undetermined(system: LoopSystem, rank: int) -> SvdSolution:
-    """NaN, for a mechanism in which no inertia resists an admissible motion."""
-    s = np.linalg.svd(system.J, compute_uv=False)
-    sigma, conditions = float(s[rank - 1] / s[0]) if rank else 1.0, len(system.J)
-    nothing = np.full(len(system.r), np.nan), np.full(conditions, np.nan)
-    return SvdSolution(*nothing, sigma, True, False, np.zeros((0, conditions)))
 
 
 def branch_directions(system: LoopSystem, lost: Array, rate: Callable[[Array], Array]) -> list[Array]:

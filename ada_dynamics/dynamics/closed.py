@@ -347,18 +347,18 @@ class ClosedDynamics:
 
     def _decomposed(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.SvdSolution:
         """Rank-revealing solution of one state, with a warning in singular configurations."""
-        _, found = self._solution(q, v, tau, wrenches)
+        _, found = self.solution(q, v, tau, wrenches)
         if found.is_singular:
             self._warn(found, q, OF_FORWARD)
         return found
 
-    def _solution(
+    def solution(
         self, q: Array, v: Array, tau: Array | None = None, wrenches: Array | None = None
     ) -> tuple[singular.LoopSystem, singular.SvdSolution]:
         """The system, by default without efforts, and its rank-revealing solution."""
         system = self.system(q, v, np.zeros(self.model.nv) if tau is None else tau, wrenches)
         violation = float(np.max(np.abs(self.weighted_violation(q)), initial=0.0)) / self.analysis.constraints.length
-        return system, singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v), violation)
+        return system, singular.solve(system, self.analysis.rank, v, lambda w: self.rates(q, w), violation)
 
     def combination_weights(self, poses: Array) -> Array:
         """Weights of constraint combinations for configurations, one row each, and their smallest determinant.
@@ -383,7 +383,7 @@ class ClosedDynamics:
 
     def tangents(self, q: Array) -> list[Array]:
         """Tangents of the branches through a singular configuration: directions in which motion can start."""
-        system, solution = self._solution(q, np.zeros(self.model.nv))
+        system, solution = self.solution(q, np.zeros(self.model.nv))
         return singular.branch_directions(system, solution.lost, lambda v: self._gamma(q, v))
 
     def lost_names(self, solution: singular.SvdSolution) -> set[str]:
@@ -398,11 +398,6 @@ class ClosedDynamics:
         if external not in self._inverse:
             self._inverse[external] = closed_quantities.shared_inverse(self.analysis, self.plans, external)
         return self._inverse[external]
-
-    def inverse_kernel(self, external: bool) -> Kernel | None:
-        """Kernel of that quantity."""
-        made = self.inverse_quantity(external)
-        return None if made is None else self.kernels.get(f"closed inverse {external}", lambda: made)
 
     def inverse_rows(self, inputs: Sequence[Array]) -> tuple[Array, NDArray[np.intp]]:
         """Efforts of a batch by that quantity, and the rows that it refuses."""
@@ -420,7 +415,7 @@ class ClosedDynamics:
         if q.ndim == 2:
             return np.array([self.efforts(*row) for row in zip(q, v, wanted, a, strict=True)]).reshape(wanted.shape)
         q, v, a = np.ascontiguousarray(q), np.ascontiguousarray(v), np.ascontiguousarray(a)
-        system, solution = self._solution(q, v)
+        system, solution = self.solution(q, v)
         rank = self.analysis.rank
         if solution.is_singular:
             self._warn(solution, q, OF_INVERSE)
@@ -487,7 +482,7 @@ class ClosedDynamics:
             some = slice(first, first + AT_ONCE)
             rest = np.zeros_like(speeds[some])
             for i in first + singular.possibly_singular(self.system(poses[some], rest, rest), self.analysis.rank):
-                _, solution = self._solution(poses[i], speeds[i])
+                _, solution = self.solution(poses[i], speeds[i])
                 if solution.is_singular:
                     self._warn(solution, poses[i], OF_STATE)
 

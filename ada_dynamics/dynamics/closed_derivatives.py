@@ -14,7 +14,6 @@ import numpy as np
 
 from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints import singular
 from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.closed import LATE, ClosedDynamics
 from ada_dynamics.dynamics.derivative_quantities import Equations, of_equations, residual_derivatives
@@ -66,8 +65,7 @@ def _matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> tuple[A
     Raises:
         SingularConfigurationError: the accelerations do not depend smoothly on the state.
     """
-    n, system, rank = closed.model.nv, closed.system(q, v, tau), closed.analysis.rank
-    solution = singular.solve(system, rank, v, lambda: closed.rates(q, v))
+    n, rank, (system, solution) = closed.model.nv, closed.analysis.rank, closed.solution(q, v, tau)
     if solution.is_singular:
         loops = ", ".join(sorted(closed.lost_names(solution)))
         raise SingularConfigurationError(

@@ -388,9 +388,10 @@ class Dynamics(ForwardInverseDerivatives):
             wanted = self._run(self._kernels.inverse(external), dict(zip(arrays, inputs, strict=True)))
             return closed.efforts(q, v, wanted, a)
 
-        kernel = closed.inverse_kernel(external)
-        if kernel is None:
+        made = closed.inverse_quantity(external)
+        if made is None:
             return by_singular_values(inputs)
+        kernel = closed.kernels.get(f"closed inverse {external}", lambda: made)
         self._connect("inverse", kernel, arrays)
         result, status = run(kernel, *inputs)
         if not status:

@@ -179,12 +179,12 @@ def closed_states(model: Model, dynamics: Dynamics, q: Array, v: Array) -> Array
 
 def require_determinate(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:
     """Raise an InputError if the mechanism cannot move, or is at rest in a bifurcation."""
-    closed = kernels_of(dynamics).closed
-    if closed is None:
+    if (closed := kernels_of(dynamics).closed) is None:
         return
     if closed.analysis.mobility == 0:
         raise InputError(f"model {model.name!r} has mobility 0 (see: ada check); remove a loop joint.")
-    if not np.any(np.abs(v) > AT_REST) and dynamics.constraints.state(q).is_singular:
+    at_rest = np.all(np.abs(v) <= AT_REST) and dynamics.constraints.state(q).is_singular
+    if at_rest and closed.solution(q, v)[1].is_singular:  # not where the constraints are nearly dependent everywhere
         ways = dynamics.constraints.branch_directions(q)
         shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
         raise InputError(
