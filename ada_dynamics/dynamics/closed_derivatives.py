@@ -14,6 +14,7 @@ import numpy as np
 
 from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints import singular
 from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.closed import LATE, ClosedDynamics
 from ada_dynamics.dynamics.derivative_quantities import Equations, of_equations, residual_derivatives
@@ -23,10 +24,10 @@ from ada_dynamics.model.tree import for_efforts
 SPARSE = "kkt sparse"  # the candidate with the least fill, which all right sides go through
 
 
-def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> Equations:
-    """The equations of motion in the order of a candidate."""
+def equations(closed: ClosedDynamics, candidate: str = SPARSE, smallest: float | None = None) -> Equations:
+    """The equations of motion in the order of a candidate, guarded as by `closed_quantities.elimination`."""
     tree, plans = closed.tree, closed.plans
-    solver = closed_quantities.elimination(tree, plans, candidate)
+    solver = closed_quantities.elimination(tree, plans, candidate, smallest)
     tag = f"_closed_{solver.tag}_{closed_quantities.digest(tree, plans, solver.plan)}"
     return Equations(tree, for_efforts(tree), solver.plan, tag, solver.guards)
 
@@ -50,9 +51,10 @@ def rescue(closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch:
 
 def _at_state(closed: ClosedDynamics, name: str, *state: Array) -> Any:
     """A quantity of the equations by the fast order or by the robust one, or on numbers where neither serves."""
+    smallest = None if name == "forward_hvp" else closed_quantities.EARLY_THRESHOLD  # as numbers lose fewer digits
     for candidate in () if closed.plans.is_dense_only else (SPARSE, LATE):
         tag = name if candidate == SPARSE else f"{name} {candidate}"
-        make = partial(of_equations, equations(closed, candidate), name)
+        make = partial(of_equations, equations(closed, candidate, smallest), name)
         found, status = closed.kernels.get(tag, make).single_status(*state)
         if not status:
             return found
@@ -66,19 +68,23 @@ def _matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> tuple[A
         SingularConfigurationError: the accelerations do not depend smoothly on the state.
     """
     n, rank, (system, solution) = closed.model.nv, closed.analysis.rank, closed.solution(q, v, tau)
+    a, x = solution.accelerations, -solution.multipliers
     if solution.is_singular:
         loops = ", ".join(sorted(closed.lost_names(solution)))
-        raise SingularConfigurationError(
-            f"model {closed.model.name!r} is in a singular configuration (loops {loops}), where its accelerations have "
-            "no derivatives. Use a configuration nearby; `branch_directions` returns the tangents of the branches.",
-            loop=loops,
-            field="q",
-        )
+        if closed.plans.is_dense_only or closed.kernel(LATE, False, multipliers=True).single_status(q, v, tau)[1]:
+            raise SingularConfigurationError(
+                f"model {closed.model.name!r} is in a singular configuration (loops {loops}), where its accelerations "
+                "have no derivatives. Use a configuration nearby; `branch_directions` returns the tangents of the "
+                "branches.",
+                loop=loops,
+                field="q",
+            )
+        a, x = singular.whitened(system).truncated_solution(system, rank)
     plan = Plan(closed.plans.rows, ())
     tag = closed_quantities.digest(closed.tree, closed.plans, plan)
     make = partial(residual_derivatives, closed.tree, plan, f"residual_derivatives_{tag}")
     residual = closed.kernels.get("closed residual derivatives", make)
-    by_q, by_v = residual.single(q, v, solution.accelerations, solution.multipliers / closed.weights)
+    by_q, by_v = residual.single(q, v, a, -x / closed.weights)
     dr = np.concatenate([by_q, by_v, -np.eye(n + len(system.J), n)], axis=1)
     U, s, Vt = np.linalg.svd(system.J)
     held, N = Vt[:rank].T, Vt[rank:].T
