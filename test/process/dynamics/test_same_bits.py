@@ -86,8 +86,7 @@ def backend(name: str, target: Target) -> NativeBackend:
 
 def singly(code: NativeBackend, states: list[np.ndarray]) -> np.ndarray:
     found = np.empty_like(states[1])
-    for k, row in enumerate(found):
-        assert code.single([x[k].copy() for x in states], [row]) == 0
+    assert all(code.single([x[k].copy() for x in states], [row]) == 0 for k, row in enumerate(found))
     return found
 
 
@@ -171,8 +170,7 @@ def constants(name: str) -> str:
     poses = [body.placement for body in tree.bodies]
     poses += [pose for loop in tree.loops for pose in (loop.parent_pose, loop.child_pose, loop.turn)]
     found = [x for pose in poses for part in (pose.position, *pose.rotation.matrix()) for x in part]
-    for body in tree.bodies:
-        own = body.inertia
+    for own in (body.inertia for body in tree.bodies):
         found += [own.mass, *own.first_moment, *(x for row in own.about_origin for x in row)]
     return digest(np.array(found, dtype=float))
 
@@ -208,6 +206,12 @@ def test_another_process_gives_the_same_bits(target, tmp_path):
         target,
     )
     assert found == (FUSED if Target.named(target).fma else PLAIN)
+
+
+@pytest.mark.parametrize("target", ["avx3", "aarch64" if runs_here("sse2") else "avx2"])
+def test_a_target_that_this_processor_does_not_have_is_refused(target, tmp_path):
+    with pytest.raises(AssertionError, match=f"'{target}'; choose one of|={target}: .* lacks these instructions"):
+        elsewhere(tmp_path, "from ada_dynamics.jit import Target; Target.host()", target)
 
 
 def test_robots_of_the_catalogue_have_the_same_constants_on_another_processor(tmp_path):
