@@ -216,7 +216,7 @@ Microseconds for all three matrices (by q, v, τ), exact also along loops.
 
 {derivatives(figures)}
 
-Time of pinocchio divided by that of this package, for the code of this processor and for AVX2 code on the same Zen 5
+Time of pinocchio divided by that of this package, for the code of this processor and for AVX2 code on the same one
 (`ADA_TARGET=avx2`; processors without AVX-512 have other times). Batches have 512 states; the last rows are the time
 of a gradient with respect to the efforts of 1000 steps of rk4 divided by that of the motion itself.
 
