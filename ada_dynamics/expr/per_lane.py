@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from numbers import Real
+from numbers import Complex
 from typing import Any, NoReturn
 
 import numpy as np
@@ -116,6 +116,6 @@ def common_count(counts: set[int]) -> int:
 def _both(operation: Callable[[Any, Any], Any], a: object, b: object) -> Any:
     for x in (a, b):
         # Other types, such as expressions, implement the operation themselves.
-        if not isinstance(x, (float, PerLane, int, Real, np.ndarray)):
+        if not isinstance(x, (float, PerLane, int, Complex, np.ndarray)):
             return NotImplemented
     return lane_by_lane(operation, a, b)
