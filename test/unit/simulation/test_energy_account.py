@@ -29,8 +29,7 @@ from ada_dynamics.simulation.forces import half_sine
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.methods import METHODS, Method
 
-DAMPING, FRICTION, SLIDES = (0.4, 0.05), (0.3, 0.1), 0.01  # SLIDES: speed under which friction is as good as viscous
-LIMIT = 0.9
+DAMPING, FRICTION, LIMIT, SLIDES = (0.4, 0.05), (0.3, 0.1), 0.9, 0.01  # below SLIDES friction is as good as viscous
 
 
 def arm(limits: Limits | None = None, losses: bool = True) -> ada.Model:
@@ -259,13 +258,14 @@ MECHANISMS = ["five_bar", "slider_crank", *map(nightly, MORE.split())]
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_passive_mechanism_keeps_its_energy_with_semi_implicit_steps(name: str, step: float) -> None:
     """For 60 s within 2 % of what moves; it may lose more, by damping, but not gain it."""
-    model = ada.load(name)
-    log = Simulation(model, integrator="semi_implicit", step=step, log_every=10).run(60.0)
+    sim = Simulation(model := ada.load(name), integrator="semi_implicit", step=step, log_every=10)
+    # off the symmetric motions, which pass through singular configurations
+    sim.reset(ada.close_loops(model, model.integrate(sim.q, 1e-6 * np.random.default_rng(0).normal(size=model.nv))))
+    log = sim.run(60.0)
     total = log.energy.kinetic + log.energy.potential
     swing = max(float(log.energy.kinetic.max()), float(np.ptp(log.energy.potential)))
     assert total.max() - total[0] < 0.02 * swing
-    if not model.damping.any() and not model.friction.any() and not model.stiffness.any():
-        assert total[0] - total.min() < 0.02 * swing
+    assert np.any([model.damping, model.friction, model.stiffness]) or total[0] - total.min() < 0.02 * swing
 
 
 def gaining(name: str) -> tuple[Method, float]:
