@@ -80,8 +80,7 @@ def function(name: str) -> Function:
 
 
 def backend(name: str, target: Target) -> NativeBackend:
-    traced = function(name)
-    return NativeBackend(Signature.of(traced), lambda: traced, f"same bits {name}", target)
+    return NativeBackend(Signature.of(function(name)), lambda: function(name), f"same bits {name}", target)
 
 
 def singly(code: NativeBackend, states: list[np.ndarray]) -> np.ndarray:
@@ -210,8 +209,9 @@ def test_another_process_gives_the_same_bits(target, tmp_path):
 
 @pytest.mark.parametrize("target", ["avx3", "aarch64" if runs_here("sse2") else "avx2"])
 def test_a_target_that_this_processor_does_not_have_is_refused(target, tmp_path):
-    with pytest.raises(AssertionError, match=f"'{target}'; choose one of|={target}: .* lacks these instructions"):
+    with pytest.raises(AssertionError) as found:
         elsewhere(tmp_path, "from ada_dynamics.jit import Target; Target.host()", target)
+    assert "InputError" in str(found.value)
 
 
 def test_robots_of_the_catalogue_have_the_same_constants_on_another_processor(tmp_path):
