@@ -233,10 +233,10 @@ to 0.8 of the peak.
 {peak(figures)}
 
 Long code consists of parts, functions between which values are in memory; short code is one function. The number of
-operations decides (`CodeLimits` in `ada_dynamics/jit/target.py`). Here both forms were made on a Zen 5: native code, µs, the
-fastest of five copies of the code, because two pages of a copy may displace each other in the instruction cache (1 % of
-the copies of the code for one state of a PA-10, 4 % of that for batches of 6-RUS, are slower by a fifth to twice, for
-as long as the process runs). The choice is in bold; times to compile are those of both codes.
+operations decides (`CodeLimits` in `ada_dynamics/jit/target.py`). Here both forms were made on a Zen 5: native code,
+µs, the fastest of five copies of the code, because two pages of a copy may displace each other in the instruction cache
+(1 % of the copies of the code for one state of a PA-10, 4 % of that for batches of 6-RUS, are slower by a fifth to
+twice, for as long as the process runs). The choice is in bold; times to compile are those of both codes.
 
 | kernel | one state: one function | parts | batch: one function | parts | compile s: one function | parts |
 |---|---|---|---|---|---|---|
