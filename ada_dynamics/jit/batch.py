@@ -346,7 +346,7 @@ def _blocks_loop(function: Function, name: str, target: Target, code: Code, has_
         for part in code.names:
             if part not in completed.values():
                 with each_block() as (_, blocks):
-                    compute(part, blocks, *(blocks[:1] if part in code.completed.values() else ()))  # there are no rows
+                    compute(part, blocks, *(blocks[:1] if part in code.completed.values() else ()))  # no rows ahead
         if name == COLUMNS:
             for pointer, size, memory, _ in results:
                 body.do(f"call void {columns_out_name(size)}(ptr {pointer}, ptr {memory}, i64 %n, i64 {start})")

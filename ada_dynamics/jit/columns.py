@@ -162,8 +162,8 @@ def _loop(
             for lane, number in product(range(kind.width), range(0, shape[0], _LINE)):
                 body.prefetch(line, lane * prod(shape) + number)
     body.do(f"ret i1 {bad.get()}")
-    places_of = "ptr %shared, ptr %rows, ptr %out, i64 %count" + ", ptr %ahead" * ahead
-    head = f"define internal i1 {name}({places_of}) noinline #0"
+    parameters = "ptr %shared, ptr %rows, ptr %out, i64 %count" + ", ptr %ahead" * ahead
+    head = f"define internal i1 {name}({parameters}) noinline #0"
     return f"{head} {{\n{body}\n}}\n", emitter.called
 
 
@@ -221,9 +221,9 @@ def call_loops(
             (sources[columns.source] if columns.source else buffers[rows], before_rows),
             (out, columns.row * columns.shape[1] + columns.first),
         ]
-        places = ", ".join(f"ptr {body.element(start, k * lanes.width)}" for start, k in starts)
-        places += f", i64 {columns.count}"
+        arguments = ", ".join(f"ptr {body.element(start, k * lanes.width)}" for start, k in starts)
+        arguments += f", i64 {columns.count}"
         if _has_rows_ahead(function, columns, lanes):
-            places += f", ptr {body.element(ahead or out, columns.first * columns.shape[0])}"
-        flags.append(body.emit(f"call i1 {_name(function, columns)}({places})"))
+            arguments += f", ptr {body.element(ahead or out, columns.first * columns.shape[0])}"
+        flags.append(body.emit(f"call i1 {_name(function, columns)}({arguments})"))
     return flags
