@@ -107,7 +107,7 @@ def solve(
         return SvdSolution(a, -x, sigma, False, False, np.zeros((0, len(system.J))))
     kept, speed = int(np.sum(at.s[:rank] > SINGULAR * at.s[0])), float(np.max(np.abs(v), initial=0.0))
     lost = np.linalg.svd(at.Vt[:kept], full_matrices=True)[2][kept:]  # redundant combinations, too
-    motion = np.sum(directions(system.J, kept), axis=1)
+    motion = np.sum(directions(system.J, kept), axis=1)  # in all free directions; its change of the lost ones is g
     change = float(np.max(_rates_of_lost(at, rank, kept, lost, rates(motion / np.max(np.abs(motion))))[2]) / at.s[0])
     state_error, least = max(float(np.finfo(float).eps), violation), max(sigma, _TINY)
     if speed < AT_REST:
