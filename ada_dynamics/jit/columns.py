@@ -168,7 +168,7 @@ def _loop(
 
 
 def _pieces(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:
-    """Nodes of successive basic blocks, each with the variables that it uses, which are loaded anew.
+    """Nodes of successive basic blocks, each with the variables and negatives that it uses, which are computed again.
 
     The number of variables exceeds that of registers: one that is loaded at its use is a memory operand of the
     instruction, but one that remains live is spilled and reloaded as a vector.
@@ -185,8 +185,8 @@ def _pieces(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:
 
 
 def _is_reloaded(node: Expr) -> bool:
-    """Return True for a variable, or a negated one, whose sign is part of the instruction that uses it."""
-    return node.op is VAR or (node.op is NEG and node.args[0].op is VAR)
+    """Return True for a variable, or a negative, whose sign is part of the instruction that uses it."""
+    return node.op is VAR or node.op is NEG
 
 
 def call_with_operands(body: Instructions, function: Function, emitter: Emitter) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import ADD, CONST, EXTRACT, FMA, MUL, SUB, VAR, Expr, Scalar, negative
+from ada_dynamics.expr.graph import ADD, CONST, EXTRACT, FMA, MUL, NEG, SUB, VAR, Expr, Scalar, negative
 
 
 def fused(function: Function) -> Function:
@@ -49,6 +49,8 @@ def _rebuilt(nodes: list[Expr], values: Iterable[Scalar]) -> dict[int, Expr]:
         product = _taken_in(node, uses)
         if product is not None:
             new = _multiply_add(node, product, made)
+        elif node.op is NEG:
+            new = negative(made[node.args[0].index])
         else:
             new = Expr(node.graph, node.op, tuple([made[arg.index] for arg in node.args]), node.lanes)
         if node.op is EXTRACT:
@@ -72,6 +74,8 @@ def _multiply_add(node: Expr, product: Expr, made: dict[int, Expr]) -> Expr:
     other = made[(second if product is first else first).index]
     if node.op is SUB and product is first:
         other = negative(other)
-    elif node.op is SUB:  # the sign of -a b is that of a constant factor, or of the first one
-        a, b = (a, negative(b)) if b.op is CONST else (negative(a), b)
+    elif node.op is SUB:
+        # The sign of -a b is that of a constant factor, or of the second one: as a rule an unknown, whose negative
+        # other equations contain as well, and not its coefficient.
+        a, b = (negative(a), b) if a.op is CONST else (a, negative(b))
     return Expr(node.graph, FMA, (a, b, other), node.lanes)
