@@ -17,13 +17,14 @@ from types import MappingProxyType
 
 from ada_dynamics.algorithms.articulated_factors import ArticulatedFactors
 from ada_dynamics.algorithms.ldl import Factors
-from ada_dynamics.algorithms.rnea_derivatives import RneaDerivatives
+from ada_dynamics.algorithms.rnea_derivatives import OF_STATE, RneaDerivatives
 from ada_dynamics.expr import Expr, Function, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
 from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero, leaves, product
 
 Vector = Sequence[Scalar]
 Own = Callable[[Vector], list[Scalar]]  # shared values as variables of the function of a column
+Body = Callable[[Own, Vector], Vector]  # of a function of columns
 Entries = Mapping[int, Sequence[Scalar]]  # rows of the residual
 AnyFactors = Factors | ArticulatedFactors
 NO_ENTRIES: Mapping[str, Entries] = MappingProxyType({})
@@ -44,6 +45,7 @@ class SolvedColumns:
         self._shared = tuple(dict.fromkeys(x for x in values if isinstance(x, Expr)))
         self._places = {x: k for k, x in enumerate(self._shared)}
         self._functions: dict[Hashable, Function] = {}
+        self._numbers: dict[Hashable, list[float | None]] = {}  # operands in the code of a half of a solution
 
     def given(self, output: str, rows: Sequence[Vector]) -> Columns:
         """Changes for the columns of a matrix."""
@@ -59,7 +61,7 @@ class SolvedColumns:
 
         return self._function("whole", self._size, body)
 
-    def _function(self, key: Hashable, size: int, body: Callable[[Own, Vector], Vector]) -> Function:
+    def _function(self, key: Hashable, size: int, body: Body) -> Function:
         """Function of columns of some size; columns with the same key share it."""
 
         def traced(shared: Vector, column: Vector) -> dict[str, Vector]:
@@ -100,6 +102,8 @@ class ResidualColumns(SolvedColumns):
         self.found, self.more = found, more
         self.groups = found.groups if factors is None else found.related
         coordinates = (each for one in found.coordinates for each in one)
+        # Function of a group at the end of a branch by its first velocity: key, row of each operand or -1, body.
+        self._outermost: dict[int, tuple[Hashable, Sequence[int], Body]] = {}
         super().__init__(found.tree.nv, factors, [x for one in coordinates for x in (*leaves(one.axis), *one.felt)])
 
     def by(self, variable: str, output: str) -> list[Columns]:
@@ -111,22 +115,28 @@ class ResidualColumns(SolvedColumns):
 
     def solved(self, variable: str) -> list[Columns]:
         """Changes of the accelerations with a variable, q or v."""
-        return [*(self._related(group, variable, CHANGES) for group in self.groups), self._second_half(variable)]
+        return [*self._halves[variable], self._second_half(variable)]
+
+    @cached_property
+    def _halves(self) -> dict[str, list[Columns]]:
+        """First halves of the solutions; the functions of dv, which has fewer zeros, serve dq as well."""
+        return {x: [self._related(group, x, CHANGES) for group in self.groups] for x in reversed(OF_STATE)}
 
     def by_efforts(self, output: str) -> list[Columns]:
         """Changes of the accelerations with the efforts."""
         return [*self.of_efforts(CHANGES), self._second_half(output)]
 
     def of_efforts(self, output: str) -> list[Columns]:
-        """∂r/∂τ = -1, or half of the solution with it."""
+        """∂r/∂τ = -1, or half of the solution with it, at the end of a branch by the function of dq and dv."""
         columns = []
         for group in self.groups:
 
             def body(own: Own, column: Vector, group: Sequence[int] = group) -> Vector:
                 return self._first_half(own, dict(zip(group, column, strict=True)))
 
-            rows = [[-1.0 if i == j else 0.0 for j in group] for i in group]
-            columns.append(self._columns(output, ("efforts", group[0]), rows, body, group[0]))
+            key, of_rows, each = self._outermost.get(group[0], (("efforts", group[0]), group, body))
+            rows = [[-1.0 if i == j else 0.0 for j in group] for i in of_rows]
+            columns.append(self._columns(output, key, rows, each, group[0]))
         return columns
 
     def _zeros(self, variable: str, j: int) -> list[bool]:
@@ -161,7 +171,10 @@ class ResidualColumns(SolvedColumns):
             return [result.get(i, ZERO) for i in rows] if rows else self._first_half(own, result)
 
         operands = [*passed, *changes, *entries.values(), *further.values()]
-        columns = self._columns(output, (group[0], rows, *entries, *further), operands, body, group[0])
+        key = (group[0], rows, *entries, *further)
+        if self.factors is not None and not below and entries.keys() >= set(group):
+            self._outermost[group[0]] = key, [-1] * 6 * bool(above) + [*entries] + [-1] * len(further), body
+        columns = self._columns(output, key, operands, body, group[0])
         return replace(columns, row=rows.start, height=self.n) if rows else columns
 
     @cached_property
@@ -215,11 +228,13 @@ class ResidualColumns(SolvedColumns):
             self._functions[key] = trace("product", {SHARED: rows * size, COLUMN: size}, body)
         return self._functions[key]
 
-    def _columns(
-        self, output: str, key: Hashable, rows: Sequence[Vector], body: Callable[[Own, Vector], Vector], first: int
-    ) -> Columns:
+    def _columns(self, output: str, key: Hashable, rows: Sequence[Vector], body: Body, first: int) -> Columns:
         """Columns of one function; an operand that is one number in all of them is written into its code."""
         numbers = [row[0] if all(not isinstance(x, Expr) and x == row[0] for x in row) else None for row in rows]
+        if self.factors is not None:  # less code is worth some operations on zeros
+            known = self._numbers.setdefault(key, numbers)
+            if all(x is None or x == y for x, y in zip(known, numbers, strict=True)):
+                numbers = known
         if None not in numbers:
             numbers[0] = None
 

@@ -115,7 +115,7 @@ def test_they_are_pinocchios_analytic_ones_off_the_loops_too(name: str) -> None:
         assert np.max(np.abs(mine - theirs)) < 1e-10 * np.max(np.abs(theirs))
 
 
-@pytest.mark.parametrize("seeds", [(1,), pytest.param(range(2, 2004), marks=pytest.mark.fuzz)], ids=["one", "many"])
+@pytest.mark.parametrize("seeds", [(6,), pytest.param(range(1, 2004), marks=pytest.mark.fuzz)], ids=["one", "many"])
 def test_random_mechanisms_have_the_derivatives_of_extended_precision(seeds: Iterable[int]) -> None:
     for seed in seeds:
         print("seed", seed)  # the last one is what failed
