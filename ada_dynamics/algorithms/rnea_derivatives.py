@@ -13,23 +13,24 @@ an ancestor by the response of its own subtree, and with one of a descendant by 
 Carpentier and Mansard ("Analytical derivatives of rigid body dynamics algorithms", RSS 2018) and Singh, Russell and
 Wensing ("Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra", RA-L 2022) derive the
 terms by hand. Here they are derivatives of the equations of one joint and one body, `kinematics.moved` and
-`rnea.needed_force`. Joints of one branch are computed side by side, in lanes.
+`rnea.needed_force`. Joints of several branches, or of a serial chain, are computed side by side, in lanes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from functools import cache, cached_property
-from typing import Any, NamedTuple, TypeVar
+from operator import add
+from typing import Any, NamedTuple
 
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, moved, spin_matrix
 from ada_dynamics.algorithms.ldl import SymmetricMatrix
 from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
-from ada_dynamics.expr import Function, directional, extract, pack, trace
+from ada_dynamics.algorithms.side_by_side import chains_of, levels_of, packed, related_groups, side_by_side
+from ada_dynamics.expr import Function, directional, extract, trace
 from ada_dynamics.expr.evaluation import substitute
-from ada_dynamics.expr.per_lane import per_lane
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
@@ -52,11 +53,11 @@ from ada_dynamics.spatial.vector import (
 Vector = Sequence[Scalar]
 Vectors = dict[str, list[Scalar]]
 Wrenches = Mapping[int, Force]
-Result = TypeVar("Result")
 BY_Q, BY_V, BY_A = VARIABLES = ("dq", "dv", "du")
 OF_STATE = (BY_Q, BY_V)
 WIDEST = 8  # joints side by side, as many as the widest vectors of any processor have lanes
 REST = [ZERO] * 6
+AT_ORIGIN = UNIT3, ZERO3
 
 
 class Change(NamedTuple):
@@ -86,6 +87,7 @@ class JointCoordinate(NamedTuple):
 
     Attributes:
         body: the body that the joint carries.
+        j: number of the velocity of the joint.
         axis: column of S.
         effort: of inertia and weight.
         changes: of the motion of the subtree.
@@ -97,6 +99,7 @@ class JointCoordinate(NamedTuple):
     """
 
     body: Body
+    j: int
     axis: Motion
     effort: Scalar
     changes: Mapping[str, Change]
@@ -162,10 +165,18 @@ def _joint_along(body: Body) -> Function:
     return trace("joint_along", {"q": joint.nq, "v": n, "a": n}, along)
 
 
+def _of_motion(carrier: Any, pose: Any, of_joint: Sequence[Motion], parent: Any, velocity: Vec3) -> tuple[Any, ...]:
+    """Pose, motion and velocity of a body in the frame of its branch, and S v, its rate and S in this frame."""
+    X = (_pose(*carrier) @ _pose(*pose)).flat()
+    relative, rate, *subspace = map(X.to_parent, of_joint)
+    motion = moved(Transform(), relative, rate, _moving(leaves(parent)))
+    return (X.rotation.matrix(), X.position), motion[:3], velocity + relative.linear, (relative, rate, *subspace)
+
+
 def _of_body(R: Mat3, p: Vec3, inertia: RigidInertia, motion: Sequence[Vec3], V: Vec3) -> tuple[Response, Force]:
     """Response of one body to changes of its motion, and the wrench that it needs."""
     moving = _moving(leaves(motion))
-    inertia = Transform(MatrixRotation(R), p).to_parent(inertia)
+    inertia = _pose(R, p).to_parent(inertia)
     about = inertia.about_origin
     entries = (inertia.mass, *inertia.first_moment, *about[0], *about[1][1:], about[2][2])
     # the moment is linear in ẇ and a, so that they do not matter
@@ -175,10 +186,11 @@ def _of_body(R: Mat3, p: Vec3, inertia: RigidInertia, motion: Sequence[Vec3], V:
 
 
 def _of_coordinate(
+    pose: tuple[Mat3, Vec3],
     axis: Motion,
     relative: Motion,
     rate: Motion,
-    along: Sequence[tuple[Motion, Motion, Motion]],
+    along: Sequence[tuple[Scalar, Motion, Motion]],
     parent: Sequence[Vec3],
     w: Vec3,
     V: Vec3,
@@ -187,11 +199,14 @@ def _of_coordinate(
 ) -> tuple[Any, ...]:
     """Effort, changes of motion and velocity, wrenches, passed wrenches, and what is felt per change.
 
-    `along` has the changes of place, relative velocity and rate with each variable, the acceleration last.
+    `along` has the changes of place (1: along the axis), relative velocity and rate with each variable, the
+    acceleration last.
     """
+    seen, places = _pose(*pose).to_parent, [x * axis for x, _, _ in along]
     state = {"parent": leaves(parent), "place": REST, "relative": leaves(relative), "rate": leaves(rate)}
     changes, velocities = [], []
-    for place, d_relative, d_rate in along:
+    for place, (_, *rates) in zip(places, along, strict=True):
+        d_relative, d_rate = map(seen, rates)
         given = {"d_place": leaves(place), "d_relative": leaves(d_relative), "d_rate": leaves(d_rate)}
         x = substitute(_moved_along(), {**state, **given})["change"]
         turn, wd, acceleration = (Vec3(*x[3 * k : 3 * k + 3]) for k in range(3))
@@ -199,10 +214,14 @@ def _of_coordinate(
         carried = cross(parent[0], place.linear) + cross(V - relative.linear, place.angular)
         velocities.append(carried + d_relative.linear)
     wrenches = tuple(response @ change for change in changes)
-    passed = tuple(own + place.cross_force(wrench) for own, (place, _, _) in zip(wrenches, along, strict=True))
+    passed = tuple(own + place.cross_force(wrench) for own, place in zip(wrenches, places, strict=True))
     per_turn = response.moment.T @ axis.angular + 2.0 * cross(response.momentum, axis.linear)
     felt = (per_turn, wrenches[-1])  # the inertia is symmetric
     return axis @ wrench, tuple(changes), tuple(velocities), wrenches, passed, felt
+
+
+def _pose(R: Mat3, p: Vec3) -> Transform:
+    return Transform(MatrixRotation(R), p)
 
 
 def _motion(x: Vector) -> Motion:
@@ -214,49 +233,12 @@ def _moving(x: Vector) -> Moving:
     return Moving(w, wd, a, spin_matrix(w, wd))
 
 
-# --- side by side -----------------------------------------------------------------------------------------------------
-def _like(form: Any, values: Iterator[Scalar]) -> Any:
-    """Nested tuples of the same form with other scalars."""
-    parts = [_like(part, values) if isinstance(part, tuple) else next(values) for part in form]
-    return form._make(parts) if hasattr(form, "_make") else tuple(parts)
-
-
-def _packed(items: Sequence[Any]) -> Any:
-    """Nested tuples in lanes."""
-    return _like(items[0], map(pack, zip(*map(leaves, items), strict=True)))
-
-
-def _side_by_side(compute: Callable[..., Result], items: Sequence[tuple[Any, ...]]) -> list[Result]:
-    """`compute` of each item, all of them in the lanes of one evaluation."""
-    found = compute(*_packed(items))
-    values = leaves(found)
-    return [_like(found, iter([extract(x, lane) for x in values])) for lane in range(len(items))]
-
-
-def _related_groups(tree: Tree, paths: Sequence[frozenset[int]], widest: int) -> list[list[int]]:
-    """Consecutive velocities, at most `widest`, that have the same ancestors and descendants outside of their group."""
-    groups: list[list[int]] = []
-    moving: list[set[int]] = []  # bodies that move with the velocities of each group
-    related = [path.union(k for k, other in enumerate(paths) if i in other) for i, path in enumerate(paths)]
-    for j in range(tree.nv):
-        own = {body.index for body in tree.bodies if body.v.start <= j < body.v.stop}
-        both = own | moving[-1] if groups else own
-        alike = {frozenset(related[i] - both) for i in both}
-        if groups and len(groups[-1]) < widest and len(alike) == 1:
-            groups[-1].append(j)
-            moving[-1] = both
-        else:
-            groups.append([j])
-            moving.append(own)
-    return groups
-
-
 # --- all joints -------------------------------------------------------------------------------------------------------
 class RneaDerivatives:
     """Changes of the efforts M a + h, less those of wrenches that are fixed to bodies, with the coordinates of a tree.
 
     Attributes:
-        groups: velocities whose joints are computed side by side.
+        groups: velocities whose columns are computed side by side.
         related: velocities with the same ancestors and descendants outside of their group, whatever the processor.
         coordinates: by velocity, those of all joints that move with it; several if joints mimic others.
         bases: of each body, pose in the world of the frame of its branch, which is that of its first body.
@@ -270,15 +252,15 @@ class RneaDerivatives:
         self, tree: Tree, q: Vector, v: Vector, a: Vector, widest: int = WIDEST, variables: Sequence[str] = VARIABLES
     ) -> None:
         """Compute motion and changes in a state, with some variables of which the acceleration is the last one."""
-        self.paths = [frozenset(tree.ancestry(body.index)) for body in tree.bodies]
-        self.tree, self.groups = tree, _related_groups(tree, self.paths, widest)
-        self.related = _related_groups(tree, self.paths, WIDEST)
+        self._ancestry = [tree.ancestry(body.index) for body in tree.bodies]
+        self.paths = [frozenset(path) for path in self._ancestry]
+        self.tree, self.groups = tree, related_groups(tree, self.paths, widest)
+        self.related = related_groups(tree, self.paths, WIDEST)
         self._state, self._variables = (q, v), variables
         self._equations = [_joint_along(body) for body in tree.bodies]
-        single = {body.v.start: body.index for body in tree.bodies if body.joint.nv == 1}
-        together = [[single.pop(j) for j in group if j in single] for group in self.groups]
-        others = set(range(len(tree.bodies))) - {i for some in together for i in some}
-        self._chains = [*filter(None, together), *([i] for i in sorted(others))]
+        self._levels = levels_of(tree, widest)
+        self._chains = chains_of(tree, self._levels, widest)
+        self._chain_of = {i: chain for chain in self._chains for i in chain}
         self._move(a)
         self._load({})
 
@@ -296,23 +278,7 @@ class RneaDerivatives:
 
     def entries(self, variable: str, i: int, group: Sequence[int]) -> list[Scalar]:
         """Changes of effort i with the coordinates of a group."""
-        return [self.mass_matrix[i, j] for j in group] if variable == BY_A else self._entries(variable, i, group)
-
-    def _entries(self, variable: str, i: int, group: Sequence[int]) -> list[Scalar]:
-        """The same; with accelerations only if the joint carries theirs, as the mass matrix is symmetric."""
-        columns, effort = [self.coordinates[j][0] for j in group], self.coordinates[i][0]
-        if any(one.body.joint.nv > 1 for one in columns) or not all(map(self._is_plain, (i, *group))):
-            return [self._entry(variable, i, j) for j in group]
-        total = pack([one.own[variable][0] if one is effort else 0.0 for one in columns])
-        is_inertia = variable == BY_A
-        above = [float(self._carries(effort, one) or (one is effort and is_inertia)) for one in columns]
-        if any(above):
-            total = total + per_lane(above) * (effort.axis @ _packed([one.passed[variable] for one in columns]))
-        below = [float(self._carries(one, effort) or one is effort) for one in columns]
-        if any(below) and not is_inertia:
-            changes = leaves(_packed([one.changes[variable] for one in columns]))
-            total = total + per_lane(below) * product(effort.felt, changes)
-        return [extract(total, lane) for lane in range(len(group))]
+        return [self.mass_matrix[i, j] if variable == BY_A else self._entry(variable, i, j) for j in group]
 
     def efforts(self, index: int, wrench: Force) -> dict[int, Scalar]:
         """Efforts of a wrench on a body in the frame of its branch, by velocity; its numbers may have lanes."""
@@ -336,26 +302,48 @@ class RneaDerivatives:
     def mass_matrix(self) -> SymmetricMatrix:
         """Changes of the efforts with the accelerations."""
         M = SymmetricMatrix(self.tree.nv)
-        for group in self.groups:
-            for i in range(group[-1] + 1):
-                for j, x in zip(group, self._entries(BY_A, i, group), strict=True):
-                    if i <= j:
-                        M.add(i, j, x)
+        for j in range(self.tree.nv):
+            for i in range(j + 1):
+                M.add(i, j, self._entry(BY_A, i, j))
         return M
 
     def _entry(self, variable: str, i: int, j: int) -> Scalar:
-        total = ZERO
-        for effort in self.coordinates[i]:
-            for other in self.coordinates[j]:
-                factor = effort.body.multiplier * other.body.multiplier
-                if self._carries(effort, other):
-                    total = total + factor * (effort.axis @ other.passed[variable])
-                elif self._carries(other, effort):
-                    total = total + factor * product(effort.felt, leaves(other.changes[variable]))
-                elif effort.body is other.body:
-                    own = other.own[variable][i - effort.body.v.start]
-                    total = total + factor * (effort.axis @ other.wrenches[variable] + own)
-        return total
+        pairs = ((effort, other) for effort in self.coordinates[i] for other in self.coordinates[j])
+        terms = (a.body.multiplier * b.body.multiplier * self._between(variable, a, b) for a, b in pairs)
+        return sum(terms, ZERO)
+
+    def _between(self, variable: str, effort: JointCoordinate, other: JointCoordinate) -> Scalar:
+        """Change of the effort of one coordinate with another one, without multipliers."""
+        is_above, is_own = self._carries(effort, other), effort.body is other.body
+        if not (is_above or is_own or self._carries(other, effort)):
+            return ZERO
+        efforts, others, lane = self._beside(effort, other)
+        key = (variable, is_above, *map(id, efforts), *map(id, others))
+        if key not in self._products and (is_above or is_own):
+            wrenches = packed([(one.wrenches if is_own else one.passed)[variable] for one in others])
+            self._products[key] = packed([one.axis for one in efforts]) @ wrenches
+        elif key not in self._products:
+            changes = leaves(packed([one.changes[variable] for one in others]))
+            self._products[key] = product(packed([tuple(one.felt) for one in efforts]), changes)
+        found = extract(self._products[key], lane)
+        return found + other.own[variable][effort.j] if is_own else found
+
+    def _beside(
+        self, effort: JointCoordinate, other: JointCoordinate
+    ) -> tuple[list[JointCoordinate], list[JointCoordinate], int]:
+        """Pairs of coordinates that are computed side by side, if possible equally far apart, and the lane of one."""
+        lower, upper = (effort, other) if self._carries(other, effort) else (other, effort)
+        chain, path = self._chain_of[lower.body.index], self._ancestry[lower.body.index]
+        distance = path.index(upper.body.index)
+        above = [self.tree.bodies[i] for k in chain for i in self._ancestry[k][distance : distance + 1]]
+        alike = len(above) == len(chain) and {body.joint.nv for body in above} == {upper.body.joint.nv}
+        if alike and (distance == 0 or chain in self._levels):
+            lowers = [self._by_joint[i, lower.j] for i in chain]
+            uppers = [self._by_joint[body.index, upper.j] for body in above]
+            pairs = (lowers, uppers) if lower is effort else (uppers, lowers)
+            return *pairs, chain.index(lower.body.index)
+        chain = self._chain_of[other.body.index]
+        return [effort] * len(chain), [self._by_joint[i, other.j] for i in chain], chain.index(other.body.index)
 
     def _is_plain(self, i: int) -> bool:
         return len(self.coordinates[i]) == 1 and self.coordinates[i][0].body.multiplier == 1.0
@@ -365,46 +353,53 @@ class RneaDerivatives:
 
     def _move(self, a: Vector) -> None:
         """Compute the motion of each body, its composite response, and the wrench that it needs."""
-        self.bases: list[Transform] = []
-        self.poses: list[Transform] = []
-        self.moving: list[Moving] = []
-        self.velocities: list[Vec3] = []
-        self._joints: list[Vectors] = []
-        self._parents: list[Moving] = []  # motion of what carries each body
+        self.bases: dict[int, Transform] = {}
+        self.poses: dict[int, Transform] = {}
+        self._places: dict[int, tuple[Mat3, Vec3]] = {}  # the same as numbers
+        self.moving: dict[int, Moving] = {}
+        self.velocities: dict[int, Vec3] = {}
+        self._of_joints: dict[int, Sequence[Motion]] = {}  # S v, its rate, and S
+        self._parents: dict[int, Moving] = {}  # motion of what carries each body
         q, v = self._state
-        for body, equations in zip(self.tree.bodies, self._equations, strict=True):
-            own = {"q": body.positions(q), "v": body.velocities(v), "a": body.velocities(a)}
-            self._move_body(body, own["q"], substitute(equations, own))
+        own = [{"q": body.positions(q), "v": body.velocities(v), "a": body.velocities(a)} for body in self.tree.bodies]
+        self._joints = [substitute(along, each) for along, each in zip(self._equations, own, strict=True)]
+        for level in reversed(self._levels):
+            items = [self._in_parent(self.tree.bodies[i], own[i]["q"]) for i in level]
+            for i, (place, motion, *more) in zip(level, side_by_side(_of_motion, items), strict=True):
+                self.poses[i], self._places[i], self.moving[i] = _pose(*place), place, _moving(leaves(motion))
+                self.velocities[i], self._of_joints[i] = more
         found: dict[int, tuple[Response, Force]] = {}
         for chain in self._chains:
-            of_chain = ((self.poses[i], self.tree.bodies[i], self.moving[i][:3], self.velocities[i]) for i in chain)
-            items = [(X.rotation.matrix(), X.position, body.inertia, *motion) for X, body, *motion in of_chain]
-            found |= zip(chain, _side_by_side(_of_body, items), strict=True)
+            motions = ((self._places[i], self.moving[i][:3], self.velocities[i]) for i in chain)
+            items = [(*place, self.tree.bodies[i].inertia, *x) for i, (place, *x) in zip(chain, motions, strict=True)]
+            found |= zip(chain, side_by_side(_of_body, items), strict=True)
         self._responses = self._composite([found[i][0] for i in range(len(found))])
         self._needed = [found[i][1] for i in range(len(found))]
 
-    def _move_body(self, body: Body, q: Vector, joint: Vectors) -> None:
-        pose = body.transform(q)
-        if body.parent == WORLD:
-            base, X = pose, Transform()
-            parent, velocity = at_rest(pose.rotation.to_child(-self.tree.gravity)), ZERO3
+    def _in_parent(self, body: Body, q: Vector) -> tuple[Any, ...]:
+        """Pose and motion of what carries a body, and those of its joint."""
+        i, above, pose, joint = body.index, body.parent, body.transform(q), self._joints[body.index]
+        place = pose.rotation.matrix(), pose.position
+        if above == WORLD:
+            carrier, place, velocity = AT_ORIGIN, AT_ORIGIN, ZERO3
+            self.bases[i], self._parents[i] = pose, at_rest(pose.rotation.to_child(-self.tree.gravity))
         else:
-            base, X = self.bases[body.parent], (self.poses[body.parent] @ pose).flat()
-            parent, velocity = self.moving[body.parent], self.velocities[body.parent]
-        relative, rate = (X.to_parent(_motion(joint[name])) for name in ("relative", "rate"))
-        self.bases.append(base)
-        self.poses.append(X)
-        self._parents.append(parent)
-        self._joints.append(joint)
-        self.moving.append(moved(Transform(), relative, rate, parent))
-        self.velocities.append(velocity + relative.linear)
+            carrier, velocity = self._places[above], self.velocities[above]
+            self.bases[i], self._parents[i] = self.bases[above], self.moving[above]
+        numbers = (*joint["relative"], *joint["rate"], *joint["subspace"])
+        of_joint = tuple(_motion(numbers[k:]) for k in range(0, len(numbers), 6))
+        return carrier, place, of_joint, self._parents[i][:3], velocity
 
     def _composite(self, values: Sequence[Any]) -> list[Any]:
         """Sum over each body and all that it carries."""
         total = list(values)
-        for body in reversed(self.tree.bodies):
-            if body.parent != WORLD:
-                total[body.parent] = total[body.parent] + total[body.index]
+        parents = [body.parent for body in self.tree.bodies]
+        for level in self._levels:
+            is_branch = [parents[i] for i in level] in self._levels
+            for some in [level] if is_branch else [[i] for i in level if parents[i] != WORLD]:
+                sums = side_by_side(add, [(total[parents[i]], total[i]) for i in some])
+                for i, x in zip(some, sums, strict=True):
+                    total[parents[i]] = x
         return total
 
     def _load(self, applied: Wrenches) -> None:
@@ -412,6 +407,8 @@ class RneaDerivatives:
         wrenches = [x - applied[i] if i in applied else x for i, x in enumerate(self._needed)]
         self._wrenches: list[Force] = self._composite(wrenches)
         self.coordinates: list[list[JointCoordinate]] = [[] for _ in range(self.tree.nv)]
+        self._by_joint: dict[tuple[int, ...], JointCoordinate] = {}
+        self._products: dict[Hashable, Scalar] = {}
         for chain in self._chains:
             for j in range(self.tree.bodies[chain[0]].joint.nv):
                 self._add_coordinates([self.tree.bodies[i] for i in chain], j)
@@ -420,21 +417,20 @@ class RneaDerivatives:
         """Velocity j of the joints of some bodies, side by side."""
         items: list[tuple[Any, ...]] = []
         for body in chain:
-            i, joint, seen = body.index, self._joints[body.index], self.poses[body.index].to_parent
-            own = (joint["subspace"][6 * j :], joint["relative"], joint["rate"])
-            axis, relative, rate = (seen(_motion(x)) for x in own)
+            i, joint = body.index, self._joints[body.index]
+            relative, rate, *axes = self._of_joints[i]
             along = []
             for variable in self._variables:
-                d_relative, d_rate = (joint[f"{variable}_{j}_{name}"] for name in ("relative", "rate"))
-                place = axis if variable == BY_Q else _motion(REST)
-                along.append((place, seen(_motion(d_relative)), seen(_motion(d_rate))))
-            state = (self._parents[i][:3], self.moving[i].w, self.velocities[i])
-            items.append((axis, relative, rate, tuple(along), *state, self._responses[i], self._wrenches[i]))
-        for body, item, found in zip(chain, items, _side_by_side(_of_coordinate, items), strict=True):
+                rates = (_motion(joint[f"{variable}_{j}_{name}"]) for name in ("relative", "rate"))
+                along.append((float(variable == BY_Q), *rates))
+            state = (self._parents[i][:3], self.moving[i].w, self.velocities[i], self._responses[i], self._wrenches[i])
+            items.append((self._places[i], axes[j], relative, rate, tuple(along), *state))
+        for body, item, found in zip(chain, items, side_by_side(_of_coordinate, items), strict=True):
             by_variable = [dict(zip(self._variables, each, strict=True)) for each in found[1:5]]
             further = {variable: self._own(body, variable, j) for variable in self._variables}
-            made = JointCoordinate._make((body, item[0], found[0], *by_variable, leaves(found[5]), further))
+            made = JointCoordinate._make((body, j, item[1], found[0], *by_variable, leaves(found[5]), further))
             self.coordinates[body.v.start + j].append(made)
+            self._by_joint[body.index, j] = made
 
     def _own(self, body: Body, variable: str, j: int) -> list[Scalar]:
         """Changes of the efforts of a joint by those of its subspace, of passive efforts and of armature."""
