@@ -119,9 +119,9 @@ class Instructions:
     blocks: int = 0
 
     def emit(self, instruction: str) -> str:
-        """Add an instruction and return the name of its result."""
+        """Add an instruction and return its result, a number, which takes LLVM less time to read than a name."""
         self.count += 1
-        name = f"%t{self.count}"
+        name = f"%{self.count}"
         self.lines.append(f"  {name} = {instruction}")
         return name
 

@@ -25,7 +25,7 @@ class CodeLimits:
 
     registers: int = 25_000  # operations of a function without columns above which values of a state are in memory
     with_columns: int = 2700  # the same of a function with columns
-    segment: int = 128  # operations of a segment of a function with columns, whose values are in memory after it
+    segment: int = 512  # operations of a segment of a function with columns, whose values are in memory after it
     block_segment: int = 48  # the same of the code for a block of states
     part: int = 2000  # operations of a part of the code for a block of states, up to 27 kB
     huge: int = 100_000  # operations above which batches run state by state
