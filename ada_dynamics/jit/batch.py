@@ -59,8 +59,8 @@ def rows_in(size: int, width: int) -> str:
     return _definition(rows_in_name(size), "ptr %rows, ptr %block", body, _inlined(size))
 
 
-def rows_out(size: int, width: int) -> str:
-    """`void @rows_out_SIZE(block, rows)`: the inverse of `rows_in`."""
+def rows_out(size: int, width: int, streamed: bool = False) -> str:
+    """`void @rows_out_SIZE(block, rows)`: the inverse of `rows_in`; `streamed`: past the caches."""
     body = Instructions()
     half = width // 2
     if size == 1 or size < half:
@@ -74,11 +74,21 @@ def rows_out(size: int, width: int) -> str:
         for rows, block in _windows(body, size, width, width):
             columns = [body.load(Lanes(width).real, block, c * width) for c in range(width)]
             for row, vector in enumerate(_transposed(body, columns, width)):
-                body.store(Lanes(width).real, vector, rows, row * size)
-    return _definition(rows_out_name(size), "ptr %block, ptr %rows", body, _inlined(size))
+                body.store(Lanes(width).real, vector, rows, row * size, streamed)
+    name = rows_out_name(size) + _STREAMED * streamed
+    return _definition(name, "ptr %block, ptr %rows", body, _inlined(size))
 
 
 LONG = 128  # numbers of a row above which its windows are a loop
+FEW = 24  # operations per result below which memory limits large batches
+_STREAMED = "_streamed"
+
+
+def _long_rows(function: Function) -> set[int]:
+    """Lengths of rows that may be written past the caches: in windows all of which are aligned."""
+    operations = len(function.nodes()) + sum(one.count * len(one.each.nodes()) for one in function.columns)
+    results = sizes_of(function)[len(function.inputs) :]
+    return {size for size in results if size > LONG and size % 2 == 0 and operations < FEW * sum(results)}
 
 
 def _inlined(size: int) -> str:
@@ -255,6 +265,7 @@ def module(function: Function, target: Target, checked: bool = True) -> str:
     sizes_in = sorted(set(function.inputs.values()))
     sizes_out = sorted(set(sizes_of(function)[len(function.inputs) :]))
     moves = [rows_in(size, lanes) for size in sizes_in] + [rows_out(size, lanes) for size in sizes_out]
+    moves += [rows_out(size, lanes, streamed=True) for size in sorted(_long_rows(function))]
     moves += [columns_in(size, lanes, together) for size in sizes_in]
     moves += [columns_out(size, lanes, together) for size in sizes_out]
     check = _input_check(function, target) if checked else ""
@@ -308,7 +319,7 @@ def _blocks_loop(function: Function, name: str, target: Target, code: Code, has_
     not depend on its position.
     """
     body, lanes, together = Instructions(), target.lanes, _blocks_together(function, name, code, target)
-    completed = code.completed if name == ROWS else {}
+    completed, streamed = code.completed if name == ROWS else {}, _long_rows(function)
     arrays = list[_Array]()
     for pointer, size in [*zip(pointers_of(function), sizes_of(function), strict=True), ("", code.kept)]:
         stride = 0 if pointer in completed else size * lanes
@@ -355,12 +366,26 @@ def _blocks_loop(function: Function, name: str, target: Target, code: Code, has_
                 places = {array.pointer: (array.size, block) for array, block in zip(arrays, blocks, strict=True)}
                 for pointer in (*completed, *(one.pointer for one in results if one.pointer not in completed)):
                     size, block = places[pointer]
-                    row = row_of(body, pointer, size, first)
+                    row, write = row_of(body, pointer, size, first), rows_out_name(size)
+                    ahead = row
+                    if size in streamed:
+                        streams = _are_streamed(body, pointer, target.limits.cached // result_count(function))
+                        ahead = body.emit(f"select i1 {streams}, ptr {block}, ptr {row}")  # no rows ahead
+                        write = body.emit(f"select i1 {streams}, ptr {write}{_STREAMED}, ptr {write}")
                     if pointer in completed:
-                        compute(completed[pointer], blocks, row)
-                    body.do(f"call void {rows_out_name(size)}(ptr {block}, ptr {row})")
+                        compute(completed[pointer], blocks, ahead)
+                    body.do(f"call void {write}(ptr {block}, ptr {row})")
+            if streamed:
+                body.do("fence seq_cst")  # other threads see streamed results
     body.do(f"ret i32 {status.get()}")
     return f"define i32 @{name}({parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
+
+
+def _are_streamed(body: Instructions, pointer: str, cached: int) -> str:
+    """i1: whether there are more states than the results of fit into the caches, and an array of results is aligned."""
+    rest = body.emit(f"and i64 {body.emit(f'ptrtoint ptr {pointer} to i64')}, 15")
+    many, is_aligned = body.emit(f"icmp sgt i64 %n, {cached}"), body.emit(f"icmp eq i64 {rest}, 0")
+    return body.emit(f"and i1 {many}, {is_aligned}")
 
 
 def _blocks_from(body: Instructions, start: str, lanes: int, most: int) -> str:

@@ -164,9 +164,10 @@ class Instructions:
         place = f"@kept_{double(value)[2:]}"
         return self.emit(f"load {kind.real}, ptr {place}, align 32, !invariant.load !{{}}")
 
-    def store(self, kind: str, value: str, pointer: str, offset: str | int = 0) -> None:
-        """Store to an array of doubles."""
-        self.do(f"store {kind} {value}, ptr {self.element(pointer, offset)}, align 8")
+    def store(self, kind: str, value: str, pointer: str, offset: str | int = 0, streamed: bool = False) -> None:
+        """Store to an array of doubles; `streamed`: past the caches, to a multiple of 16 bytes."""
+        how = "align 16, !nontemporal !{i32 1}" if streamed else "align 8"
+        self.do(f"store {kind} {value}, ptr {self.element(pointer, offset)}, {how}")
 
     def prefetch(self, pointer: str, offset: int) -> None:
         """Prefetch into the second-level cache; the address may be invalid."""

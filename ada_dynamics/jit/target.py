@@ -31,6 +31,7 @@ class CodeLimits:
     huge: int = 100_000  # operations above which batches run state by state
     blocks: int = 16  # blocks of states that are in memory together
     near: int = 1 << 14  # numbers of these blocks; the first two cache levels have buffer for more
+    cached: int = 1 << 20  # numbers that fill the caches of a core: more results of batches are written past these
     stack: int = 1 << 15  # numbers of results that are on the stack at a time
     lane_bytes: int = 64 * 2**20  # workspace above which the generic kernel runs batches state by state
 

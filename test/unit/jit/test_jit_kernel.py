@@ -32,13 +32,16 @@ def host(lanes: int | None = None, **limits) -> Target:
     return replace(own, lanes=lanes or own.lanes, limits=CodeLimits(**limits))
 
 
-@pytest.mark.parametrize("size", [*range(1, 18), 129, 134])
+ROWS = [*((size, 1 << 20, 0) for size in (*range(1, 18), 129, 134)), (134, 0, 0), (134, 0, 1)]  # some past the caches
+
+
+@pytest.mark.parametrize(("size", "cached", "shift"), ROWS)
 @pytest.mark.parametrize("lanes", [2, 4, 8])
-def test_rows_of_every_length_are_turned_into_lanes_and_back_and_nothing_else_is_written(size, lanes):
+def test_rows_of_every_length_are_turned_into_lanes_and_back_and_nothing_else_is_written(size, lanes, cached, shift):
     function = trace("f", {"x": size, "y": 2}, lambda x, y: {"z": tuple(a + 1.0 for a in x), "w": y[0] - y[1]})
     x, y = states(function, 19)
-    z, w = np.full((30, size), 7.0), np.full(30, 7.0)
-    kernel = kernel_of(function, host(lanes))
+    z, w = np.full(30 * size + 1, 7.0)[shift:][: 30 * size].reshape(30, size), np.full(30, 7.0)
+    kernel = kernel_of(function, host(lanes, cached=cached))
     code = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * 4, ctypes.c_int64)(kernel.native_address("kernel_rows"))
     assert code(*(one.ctypes.data for one in (x, y, z[5:], w[5:])), 19) == 0
     assert np.array_equal(z[5:24], x + 1.0) and np.array_equal(w[5:24], y[:, 0] - y[:, 1])
