@@ -127,7 +127,7 @@ def _analyse_at(constraints: ConstraintSet, samples: list[Array]) -> ConstraintA
     if strong.any() and _general_rank(constraints, strong, samples) == rank:
         acts = strong
     trivial, nontrivial = np.flatnonzero(~acts), np.flatnonzero(acts)
-    whitened = [constraints.whitened(q)[:, nontrivial] for q in samples]
+    whitened = [W[:, nontrivial] for W in constraints.whitened(samples)]
     regular = _regular(whitened, rank)
     samples, whitened = [samples[i] for i in regular], [whitened[i] for i in regular]
     columns = independent_columns([W / np.maximum(np.linalg.norm(W, axis=0), 1e-300) for W in whitened], rank)
@@ -268,7 +268,7 @@ def constraint_state(analysis: ConstraintAnalysis, q: Array, v: Array | None) ->
     constraints = analysis.constraints
     violation = constraints.violation(q)
     rate = np.zeros(len(violation)) if v is None else constraints.jacobian(q) @ v
-    s = np.linalg.svd(constraints.whitened(q)[:, list(analysis.nontrivial)], compute_uv=False)
+    s = np.linalg.svd(constraints.whitened([q])[0][:, list(analysis.nontrivial)], compute_uv=False)
     kept = min(int(np.sum(s > SINGULAR * np.max(s, initial=0.0))), analysis.rank)
     return ConstraintState(
         constraints.by_loop(violation),

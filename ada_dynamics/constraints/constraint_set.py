@@ -101,7 +101,7 @@ class ConstraintSet:
 
     def errors(self, q: Vector) -> list[Scalar]:
         """`violation` of an array, of rows of a batch, or of graph nodes."""
-        X = transforms(self.tree, _scalars(q))
+        X = transforms(self.tree, scalars(q))
         return [g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)]
 
     def jacobian(self, q: Array) -> Array:
@@ -149,35 +149,38 @@ class ConstraintSet:
 
     def rate_violations(self, q: Array, v: Array) -> tuple[Array, Array]:
         """|J v| and its scale |J| |v|, of one state or of a batch, as columns (m, N)."""
-        velocities = _scalars(v)
+        velocities = scalars(v)
         terms = [[x * velocities[k] for k, x in row.columns.items()] for row in self.equations(q)]
         rates, scales = [sum(x, 0.0) for x in terms], [sum(map(abs, x), 0.0) for x in terms]
         return np.abs(_columns(rates, q)), _columns(scales, q)
 
-    def mass_matrix(self, q: Array) -> Array:
-        """Joint-space mass matrix M, (nv, nv)."""
-        key = np.asarray(q, dtype=np.float64).tobytes()
-        M = self._masses.get(key)
-        if M is None:
-            M = np.array(mass_matrix(self.tree, q.tolist()).dense(), dtype=float)
-            M.flags.writeable = False
-            if self.tree.nv <= TRACED_UP_TO:
-                if len(self._masses) >= REMEMBERED:
-                    self._masses.clear()
-                self._masses[key] = M
-        return M
+    def mass_matrices(self, configurations: Sequence[Array]) -> list[Array]:
+        """Joint-space mass matrix M, (nv, nv), in each configuration."""
+        keys = [np.asarray(q, dtype=np.float64).tobytes() for q in configurations]
+        found = self._masses if self.tree.nv <= TRACED_UP_TO else dict[bytes, Array]()
+        if not found.keys() >= set(keys):
+            if len(found) + len(keys) > REMEMBERED:
+                found.clear()
+            q = configurations[0] if len(keys) == 1 else np.array(configurations)
+            dense = mass_matrix(self.tree, scalars(q)).dense()
+            values = _columns([x for row in dense for x in row], q).T.reshape(-1, self.tree.nv, self.tree.nv)
+            values.flags.writeable = False
+            found.update(zip(keys, values, strict=True))
+        return [found[key] for key in keys]
 
-    def whitened(self, q: Array) -> Array:
-        """W = L⁻¹ Jᵀ with M = L Lᵀ, (nv, m): WᵀW = J M⁻¹ Jᵀ.
+    def whitened(self, configurations: Sequence[Array]) -> list[Array]:
+        """W = L⁻¹ Jᵀ with M = L Lᵀ, (nv, m), in each configuration: WᵀW = J M⁻¹ Jᵀ.
 
         W is Jᵀ if M is singular (massless links in loops).
         """
-        J = self.jacobian(q) / self.weights[:, None]
-        try:
-            L = np.linalg.cholesky(self.mass_matrix(q))
-        except np.linalg.LinAlgError:
-            return np.ascontiguousarray(J.T)
-        return np.linalg.solve(L, J.T)
+        found = []
+        for q, M in zip(configurations, self.mass_matrices(configurations), strict=True):
+            J = self.jacobian(q) / self.weights[:, None]
+            try:
+                found.append(np.linalg.solve(np.linalg.cholesky(M), J.T))
+            except np.linalg.LinAlgError:
+                found.append(np.ascontiguousarray(J.T))
+        return found
 
     def wrenches(self, q: Array, several: Array) -> list[dict[str, Array]]:
         """Wrench of every joint and loop on its child for each row of multipliers of all constraints.
@@ -195,9 +198,9 @@ class ConstraintSet:
 
 def loop_equations(tree: Tree, q: Vector, v: Vector | None = None, chosen: Chosen | None = None) -> list[ConstraintRow]:
     """`ConstraintSet.equations` of the loops of a tree."""
-    positions = _scalars(q)
+    positions = scalars(q)
     X = transforms(tree, positions)
-    speeds = no_velocity(tree) if v is None else _scalars(v)
+    speeds = no_velocity(tree) if v is None else scalars(v)
     moving = standing_still(tree) if v is None else world_and_bodies(tree, X, positions, speeds, gravity=False)
     rows = [None if chosen is None else chosen[loop.name] for loop in tree.loops]
     found = (closure.loop_rows(tree, X, positions, speeds, moving, *own) for own in zip(tree.loops, rows, strict=True))
@@ -234,7 +237,7 @@ def carried_forces(
     return [*at_links, *(loop.turn.to_parent(closing[loop.name]) for loop in tree.loops)]
 
 
-def _scalars(x: Vector) -> Sequence[Scalar]:
+def scalars(x: Vector) -> Sequence[Scalar]:
     """Scalars for the algorithms: floats, one column per coordinate of a batch, or graph nodes."""
     if not isinstance(x, np.ndarray):
         return x

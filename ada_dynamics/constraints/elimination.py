@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,14 +14,15 @@ from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import AWAY, ConstraintAnalysis, analyse, nontrivial_constraints
 from ada_dynamics.constraints.closure import CLOSED, closed_near
-from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.constraint_set import ConstraintSet, dense_rows, scalars
 from ada_dynamics.constraints.elimination_orders import (
-    RowsAt,
+    Sample,
     Samples,
     TreeSearch,
     last_first,
     late,
     least_coupled,
+    pivots_alone,
     sparsest,
 )
 from ada_dynamics.errors import ModelError
@@ -172,7 +173,7 @@ def make_plans(analysis: ConstraintAnalysis) -> EliminationPlans:
     rows, independent_rows = analysis.by_loop(nontrivial), analysis.by_loop(analysis.independent)
     independent = tuple(nontrivial.index(c) for c in sorted(analysis.independent))
     last = Plan(independent_rows, late(nv, len(independent)))
-    masses = [constraints.mass_matrix(q) for q in analysis.configurations]
+    masses = constraints.mass_matrices(analysis.configurations)
     if not all(_is_regular(M) for M in masses):
         return EliminationPlans(rows, nontrivial, independent, {}, last, (), (), 0.0, {}, ())
     jacobians = [constraints.jacobian(q)[list(nontrivial)] for q in analysis.configurations]
@@ -198,12 +199,19 @@ def make_plans(analysis: ConstraintAnalysis) -> EliminationPlans:
     )
 
 
-def _candidates(analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows_at: RowsAt) -> dict[str, Plan]:
-    """All orders in which the constraints, or combinations, of a plan can be eliminated."""
-    model = analysis.constraints.model
+def _candidates(
+    analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows_at: Callable[[Array], list[ConstraintRow]]
+) -> dict[str, Plan]:
+    """All orders in which the constraints, or combinations, of a plan can be eliminated; `rows_at` accepts a batch."""
+    constraints, model = analysis.constraints, analysis.constraints.model
     along: dict[str, Plan] = {}
     if not model.has_mimics:
-        search = TreeSearch(analysis.constraints.tree, [*analysis.configurations, _general_position(analysis)], rows_at)
+        closed, general = np.array(analysis.configurations), _general_position(analysis)
+        rows = rows_at(general)
+        J = np.array(dense_rows(rows, model.nv), dtype=float).reshape(len(rows), model.nv)
+        alone = Samples(constraints.mass_matrices([general]), [J])
+        of_closed = Sample(closed, rows_at(closed), samples.diagonals.T)
+        search = TreeSearch(constraints.tree, [of_closed, Sample(general, rows, alone.diagonals[0])])
         search.run(last_first)
         if not search.waiting:
             along["aba early"] = replace(last, order=tuple(search.order))
@@ -233,9 +241,11 @@ def _combined_plans(
 
     def rows_at(q: Array) -> list[ConstraintRow]:
         rows = _equations(constraints, q, nontrivial)
-        of_rows = combinations.matrix(constraints.whitened(q)[:, nontrivial])
-        used = ((weights, np.flatnonzero(weights)) for weights in of_rows)
-        return [combined(weights[own].tolist(), [rows[c] for c in own]) for weights, own in used]
+        W = np.array(constraints.whitened([*np.atleast_2d(q)]))
+        several = combinations.matrix(W[..., nontrivial]).swapaxes(0, 1)
+        of_rows = ((weights, np.flatnonzero(np.any(weights, axis=0))) for weights in several)
+        used = ((scalars(weights[:, own] if q.ndim == 2 else weights[0, own]), own) for weights, own in of_rows)
+        return [combined(weights, [rows[c] for c in own]) for weights, own in used]
 
     return _candidates(analysis, last, samples, rows_at), tuple(samples.typical.tolist())
 
@@ -288,9 +298,12 @@ def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, El
 def _along_the_tree(analysis: ConstraintAnalysis) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """The order by the fewest couplings, or with the last joints first; the typical pivots."""
     constraints, chosen = analysis.constraints, analysis.independent
-    samples = analysis.configurations[0], _general_position(analysis)
+    tree, samples = constraints.tree, []
+    for q in (analysis.configurations[0], _general_position(analysis)):
+        rows = _equations(constraints, q, chosen)
+        samples.append(Sample(q, rows, pivots_alone(tree, q, rows)))
     for joints in (least_coupled, last_first):
-        search = TreeSearch(constraints.tree, samples, lambda q: _equations(constraints, q, chosen))
+        search = TreeSearch(tree, samples)
         search.run(joints)
         if not search.waiting:
             break
@@ -302,7 +315,7 @@ def _along_the_tree(analysis: ConstraintAnalysis) -> tuple[tuple[int, ...], tupl
             loop=loop,
             field=str(kind),
         )
-    return tuple(search.order), tuple(search.typical[0].tolist())
+    return tuple(search.order), tuple(samples[0].typical.tolist())
 
 
 def _equations(constraints: ConstraintSet, q: Array, chosen: Sequence[int]) -> list[ConstraintRow]:

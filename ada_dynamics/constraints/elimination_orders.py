@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ada_dynamics.algorithms.closed_aba import Sweep
 from ada_dynamics.algorithms.closure import ConstraintRow
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import scalars
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.motion import Force
 
@@ -69,18 +71,23 @@ def sparsest(samples: Samples) -> tuple[int, ...]:
         _, _, _, chosen = min((couplings[u], u < nv, -u if u < nv else u, u) for u in allowed)
         coupled = np.flatnonzero(pattern[chosen])
         coupled = coupled[coupled != chosen]
-        block = coupled[:, None], coupled
-        pattern[block] = True
+        pattern[coupled[:, None], coupled] = True
         pattern[chosen] = pattern[:, chosen] = False
-        for matrix in K:
-            matrix[block] -= np.outer(matrix[coupled, chosen], matrix[chosen, coupled]) / matrix[chosen, chosen]
+        outer = K[:, coupled, chosen][:, :, None] * K[:, chosen, coupled][:, None, :]
+        K[:, coupled[:, None], coupled] -= outer / K[:, chosen, chosen][:, None, None]
         left.discard(chosen)
         order.append(chosen)
     return tuple(order)
 
 
 # --- along the tree ---------------------------------------------------------------------------------------------------
-RowsAt = Callable[[Array], Sequence[ConstraintRow]]
+class Sample(NamedTuple):
+    """A configuration, or several as rows: the constraints in use, and the pivot of each if it were the only one."""
+
+    q: Array
+    rows: Sequence[ConstraintRow]
+    typical: Array  # (constraints,) or (constraints, samples)
+
 
 # Number of constraints on one body beyond which they are eliminated early. A waiting constraint costs a wrench (6
 # numbers) and is coupled to all others that wait; a pair of coupled bodies costs 36 numbers. One closed loop has up to
@@ -98,26 +105,23 @@ class TreeSearch:
     Attributes:
         order: of the unknowns eliminated so far.
         waiting: constraints that are not eliminated; in the end those that depend on others in the samples.
-        typical: the pivot of each constraint by sample, if it were the only one.
     """
 
-    def __init__(self, tree: Tree, samples: Sequence[Array], rows_at: RowsAt) -> None:
+    def __init__(self, tree: Tree, samples: Sequence[Sample]) -> None:
         """Begin with no unknown eliminated.
 
         Args:
             tree: the mechanism.
-            samples: configurations in which no pivot may vanish. The first closes the loops; the last is in general
+            samples: configurations in which no pivot may vanish. The first close the loops; the last is in general
                 position, and its couplings are those of the symbolic system.
-            rows_at: returns the constraints in use in a configuration.
         """
         self.tree = tree
-        rows = [rows_at(q) for q in samples]
-        self.sweeps = [_sweep(tree, q, own) for q, own in zip(samples, rows, strict=True)]
+        self.sweeps = [_sweep(tree, sample) for sample in samples]
         self.general = self.sweeps[-1]
-        count = len(self.general.touched)
         self.order: list[int] = []
-        self.waiting = set(range(count))
-        self.typical = np.array([_pivots_alone(tree, q, own) for q, own in zip(samples, rows, strict=True)])
+        self.waiting = set(range(len(self.general.touched)))
+        # share 0 of a constraint that acts on no joint
+        self.typical = [np.where(sample.typical > 0.0, sample.typical, np.inf) for sample in samples]
 
     def run(self, joints: Callable[[TreeSearch], Iterable[Body]]) -> None:
         """Eliminate joints in an order that may depend on the couplings."""
@@ -149,23 +153,22 @@ class TreeSearch:
 
     def _share(self, c: int) -> float:
         """Smallest share of a constraint's pivot that has not cancelled, over the samples."""
-        pivots = [-float(sweep.coupling.diagonal(c)) for sweep in self.sweeps]
-        pairs = zip(pivots, self.typical[:, c].tolist(), strict=True)
-        return min(pivot / whole if whole > 0.0 else 0.0 for pivot, whole in pairs)
+        pairs = zip(self.sweeps, self.typical, strict=True)
+        return min(float(np.min(-sweep.coupling.diagonal(c) / own[c])) for sweep, own in pairs)
 
 
-def _sweep(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Sweep:
-    positions = q.tolist()
-    sweep = Sweep(tree, transforms(tree, positions), positions, len(rows))
-    for c, row in enumerate(rows):
+def _sweep(tree: Tree, sample: Sample) -> Sweep:
+    positions = scalars(sample.q)
+    sweep = Sweep(tree, transforms(tree, positions), positions, len(sample.rows))
+    for c, row in enumerate(sample.rows):
         sweep.right[c] = 0.0
         for i, column in row.wrenches.items():
             sweep.add_column(i, c, column)
     return sweep
 
 
-def _pivots_alone(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> list[float]:
-    """Pivot of each constraint after the joints of its loop, if it were the only one."""
+def pivots_alone(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Array:
+    """Pivot of each constraint after the joints of its loop, if it were the only one, in linear time."""
     positions = q.tolist()
     X = transforms(tree, positions)
     eliminated = eliminated_bodies(tree, X, positions)
@@ -183,7 +186,7 @@ def _pivots_alone(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> list[f
                 column = column - felt * pivot.U_over_D
             if body.parent != WORLD and columns[body.parent].pop(c, None) is None:  # else both branches end here
                 columns[body.parent][c] = X[i].to_parent(column)
-    return found
+    return np.array(found)
 
 
 def last_first(search: TreeSearch) -> Iterable[Body]:

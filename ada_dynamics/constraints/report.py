@@ -226,5 +226,5 @@ def _held(model: Model, motions: Sequence[Array]) -> tuple[str, ...]:
 
 def _is_regular(constraints: ConstraintSet, q: Array, rank: int) -> bool:
     N = _motions_left(constraints, q, rank)
-    reduced = N.T @ constraints.mass_matrix(q) @ N
+    reduced = N.T @ constraints.mass_matrices([q])[0] @ N
     return not reduced.size or bool(np.linalg.eigvalsh(reduced)[0] > _SMALLEST_INERTIA * np.max(np.diag(reduced)))

@@ -201,7 +201,7 @@ class ClosedDynamics:
     def _compliance(self) -> tuple[list[float], list[float]]:
         """Compliance of each constraint for `closed_quantities.all_constraints`, and the usual pivots."""
         chosen = list(self.plans.nontrivial)
-        whitened = [self.analysis.constraints.whitened(q)[:, chosen] for q in self.analysis.configurations]
+        whitened = [W[:, chosen] for W in self.analysis.constraints.whitened(self.analysis.configurations)]
         squares = [np.sum(W**2, axis=0) for W in whitened]
         compliance = (closed_quantities.COMPLIANCE * np.mean(squares) * self.weights**2).tolist()
         solver = closed_quantities.all_constraints(self.tree, self.plans, compliance, ())
