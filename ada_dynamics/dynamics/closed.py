@@ -121,7 +121,7 @@ class ClosedDynamics:
             return {name: closed_quantities.forward(tree, of, one, False).trace() for name, one in solvers.items()}
 
         names = [name for name in plans.candidates if name != "kkt late" or self.model.nv <= LATE_UP_TO]
-        functions = traced(analysis, plans, names)
+        functions, others = traced(analysis, plans, names), dict[str, expr.Function]()
         costs = self.kernels.costs(functions)
         name = min(names, key=costs.__getitem__)
         near = [other for other in names if costs[other] <= (1.0 + TURNED_SAVES) * costs[name]]
@@ -133,8 +133,10 @@ class ClosedDynamics:
             other_costs = self.kernels.costs(others)
             best = min(other_costs, key=other_costs.__getitem__, default=name)
             if other_costs.get(best, inf) < costs[name]:
-                analysis, plans, name, functions = turned, turned_plans, best, others
-        self._traced[name] = functions[name]
+                analysis, plans, name, functions, others = turned, turned_plans, best, others, functions
+        self._traced[name] = functions.pop(name)
+        for unused in (*functions.values(), *others.values()):
+            unused.graph.table.clear()  # and with it the cycles of references
         return analysis, plans, name
 
     @property

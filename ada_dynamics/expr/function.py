@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 import keyword
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.expr.graph import Expr, Graph, Scalar, live_nodes
 from ada_dynamics.expr.per_lane import lane_count, lane_of
 
@@ -238,13 +238,7 @@ def trace(
             text = f"function {name}: input {key!r} has size {size}; it must be at least 1"
             raise InputError(text, field=key, value=size, allowed="at least 1")
     graph = Graph()
-    # Nodes refer to earlier nodes only, so there are no cycles; their search would double the time.
-    was_collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with pause_garbage_collection():  # its searches would double the time
         result = body(**{key: graph.vector(key, size) for key, size in inputs.items()})
-    finally:
-        if was_collecting:
-            gc.enable()
     traced = result if isinstance(result, Traced) else Traced(result)
     return make_function(name, graph, inputs, traced.outputs, traced.guards, order, traced.columns)

@@ -6,8 +6,8 @@ A node may represent several scalars in lanes (see `lanes`); its constants are t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
-from itertools import compress
 from numbers import Real
 from typing import Any, Final, NoReturn, TypeAlias, Union
 
@@ -37,20 +37,21 @@ Scalar: TypeAlias = Union["Expr", float]
 class Graph:
     """Owner of the nodes; equal terms return the same `Expr` object."""
 
-    __slots__ = ("has_lanes", "nodes", "table")
+    __slots__ = ("has_lanes", "size", "table")
 
     def __init__(self) -> None:
-        self.nodes: list[Expr] = []
-        self.table: dict[tuple[object, ...], Expr] = {}
+        self.size = 0  # number of nodes made so far
+        # nodes of each operation by their operands; a tuple of another kind of key would be one more object per node
+        self.table: defaultdict[str, dict[Any, Expr]] = defaultdict(dict)
         self.has_lanes = False  # True if a node has several lanes
 
     def variable(self, name: str, position: int) -> Expr:
         """Element `position` of the input vector `name`."""
-        key = (VAR, name, position)
-        found = self.table.get(key)
+        table, key = self.table[VAR], (name, position)
+        found = table.get(key)
         if found is None:
-            found = self.table[key] = Expr(self, VAR, ())
-            found.variable = (name, position)
+            found = table[key] = Expr(self, VAR, ())
+            found.variable = key
         return found
 
     def vector(self, name: str, size: int) -> tuple[Expr, ...]:
@@ -62,18 +63,18 @@ class Graph:
         if any(arg.graph is not self for arg in args):
             text = "expressions of two different graphs cannot be combined; trace them together"
             raise InputError(text, field="graph")
-        key = (op, *(arg.index for arg in args))
-        found = self.table.get(key)
+        table = self.table[op]
+        found = table.get(args)
         if found is None:
-            found = self.table[key] = Expr(self, op, args)
+            found = table[args] = Expr(self, op, args)
         return found
 
     def constant(self, value: float | PerLane) -> Expr:
         """A constant as a node: an operand of other nodes, never returned to a caller."""
-        key = (CONST, value)
-        found = self.table.get(key)
+        table = self.table[CONST]
+        found = table.get(value)
         if found is None:
-            found = self.table[key] = Expr(self, CONST, ())
+            found = table[value] = Expr(self, CONST, ())
             found.value = value
             if type(value) is PerLane:
                 found.lanes = len(value)
@@ -107,13 +108,12 @@ class Expr:
     variable: tuple[str, int]
 
     def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...], lanes: int = 0) -> None:
-        nodes = graph.nodes
         self.graph = graph
         self.op = op
         self.args = args
         self.lanes = lanes or (common_count({arg.lanes for arg in args} - {1}) if graph.has_lanes else 1)
-        self.index = len(nodes)
-        nodes.append(self)
+        self.index = graph.size
+        graph.size += 1
 
     def __repr__(self) -> str:
         if self.op is VAR:
@@ -207,19 +207,18 @@ def _binary(op: str, a: Expr, b: Expr) -> Expr:
     graph = a.graph
     if b.graph is not graph:
         raise InputError("expressions of two different graphs cannot be combined; trace them together", field="graph")
-    key = (op, a.index, b.index)
-    found = graph.table.get(key)
+    table, args = graph.table[op], (a, b)
+    found = table.get(args)
     if found is None:
-        found = graph.table[key] = Expr(graph, op, (a, b))
+        found = table[args] = Expr(graph, op, args)
     return found
 
 
 def _unary(op: str, a: Expr) -> Expr:
-    key = (op, a.index)
-    table = a.graph.table
-    found = table.get(key)
+    table, args = a.graph.table[op], (a,)
+    found = table.get(args)
     if found is None:
-        found = table[key] = Expr(a.graph, op, (a,))
+        found = table[args] = Expr(a.graph, op, args)
     return found
 
 
@@ -351,11 +350,13 @@ def multiply_add(a: Expr, b: Expr, c: Expr) -> Expr:
     return a.graph.node(FMA, (a, b, c))
 
 
-def negative(a: Expr) -> Expr:
-    """-a, without rewriting the terms of a."""
-    if a.op is CONST:
-        return a.graph.constant(-a.value)
-    return a.args[0] if a.op is NEG else _unary(NEG, a)
+def negative(a: Expr, known: dict[Expr, Expr]) -> Expr:
+    """-a, without rewriting the terms of a; `known` are the results so far, which the table would keep alive."""
+    if a.op is CONST or a.op is NEG:
+        return a.graph.constant(-a.value) if a.op is CONST else a.args[0]
+    if a not in known:
+        known[a] = Expr(a.graph, NEG, (a,))
+    return known[a]
 
 
 def sine(a: Expr) -> Expr:
@@ -401,13 +402,12 @@ def live_nodes(values: Iterable[Scalar]) -> list[Expr]:
     wanted = [value for value in values if isinstance(value, Expr)]
     if not wanted:
         return []
-    count = max(value.index for value in wanted) + 1
-    nodes = wanted[0].graph.nodes[:count]
-    is_live = bytearray(count)
+    found: list[Expr | None] = [None] * (max(value.index for value in wanted) + 1)
     for value in wanted:
-        is_live[value.index] = 1
-    for i in range(count - 1, -1, -1):
-        if is_live[i]:
-            for operand in nodes[i].args:
-                is_live[operand.index] = 1
-    return list(compress(nodes, is_live))
+        found[value.index] = value
+    for i in range(len(found) - 1, -1, -1):
+        node = found[i]
+        if node is not None:
+            for operand in node.args:
+                found[operand.index] = operand
+    return [node for node in found if node is not None]

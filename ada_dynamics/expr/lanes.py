@@ -76,10 +76,10 @@ def extract(x: Any, lane: int) -> Any:
         return -extract(x.args[0], lane)
     if x.op is PACK:
         return x.args[lane].value if x.args[lane].op is CONST else x.args[lane]
-    key = (EXTRACT, x.index, lane)
-    found = x.graph.table.get(key)
+    table, key = x.graph.table[EXTRACT], (x, lane)
+    found = table.get(key)
     if found is None:
-        found = x.graph.table[key] = Expr(x.graph, EXTRACT, (x,), lanes=1)
+        found = table[key] = Expr(x.graph, EXTRACT, (x,), lanes=1)
         found.value = lane
     return found
 

@@ -45,6 +45,7 @@ def _rebuilt(nodes: list[Expr], values: Iterable[Scalar]) -> dict[int, Expr]:
     taken = {index: product for index, product in found if product is not None}
     parts = {product.index for product in taken.values()}
     made: dict[int, Expr] = {}
+    negatives: dict[Expr, Expr] = {}
     for node in nodes:
         if node.op is VAR or node.op is CONST:
             made[node.index] = node
@@ -53,9 +54,9 @@ def _rebuilt(nodes: list[Expr], values: Iterable[Scalar]) -> dict[int, Expr]:
             continue
         product = taken.get(node.index)
         if product is not None:
-            new = _multiply_add(node, product, made)
+            new = _multiply_add(node, product, made, negatives)
         elif node.op is NEG:
-            new = negative(made[node.args[0].index])
+            new = negative(made[node.args[0].index], negatives)
         else:
             new = Expr(node.graph, node.op, tuple([made[arg.index] for arg in node.args]), node.lanes)
         if node.op is EXTRACT:
@@ -73,14 +74,14 @@ def _taken_in(node: Expr, uses: Counter[int]) -> Expr | None:
     return None
 
 
-def _multiply_add(node: Expr, product: Expr, made: dict[int, Expr]) -> Expr:
+def _multiply_add(node: Expr, product: Expr, made: dict[int, Expr], negatives: dict[Expr, Expr]) -> Expr:
     first, second = node.args
     a, b = (made[factor.index] for factor in product.args)
     other = made[(second if product is first else first).index]
     if node.op is SUB and product is first:
-        other = negative(other)
+        other = negative(other, negatives)
     elif node.op is SUB:
         # The sign of -a b is that of a constant factor, or of the second one: as a rule an unknown, whose negative
         # other equations contain as well, and not its coefficient.
-        a, b = (negative(a), b) if a.op is CONST else (a, negative(b))
+        a, b = (negative(a, negatives), b) if a.op is CONST else (a, negative(b, negatives))
     return Expr(node.graph, FMA, (a, b, other), node.lanes)
