@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from operator import attrgetter
 
 from ada_dynamics.expr import graph as ops
 from ada_dynamics.expr.function import Function
@@ -29,13 +30,15 @@ def instructions(function: Function, vector_bits: int = SINGLE_VECTOR_BITS) -> f
     """Approximate number of instructions of the code for one state on a processor with vectors of `vector_bits`."""
     nodes = function.nodes()
     widest = max(single_vector_bits(function, vector_bits) // 64, 2)
-    angles = {node.args[0].index: node.args[0] for node in nodes if node.op in (ops.SIN, ops.COS)}
+    angles = {node.args[0].index: node.args[0] for node in nodes if node.op is ops.SIN or node.op is ops.COS}
     sines = sum(
         _vectors(sum(padded(x.lanes).width for x in group), widest) for group in groups(list(angles.values()), widest)
     )
-    counts = Counter((node.op, (node.args[0] if node.op is ops.LANE_SUM else node).lanes) for node in nodes)
+    counts = Counter(map(attrgetter("op", "lanes"), nodes))
+    if counts.pop((ops.LANE_SUM, 1), 0):
+        counts.update((ops.LANE_SUM, node.args[0].lanes) for node in nodes if node.op is ops.LANE_SUM)
     rest = sum(count * _weight(op, lanes, widest) for (op, lanes), count in counts.items())
-    return rest + _SINCOS * sines + len(_spread(nodes))
+    return rest + _SINCOS * sines + (len(_spread(nodes)) if function.graph.has_lanes else 0)
 
 
 def _weight(op: str, lanes: int, widest: int) -> float:

@@ -68,7 +68,7 @@ def single_vector_bits(function: Function, vector_bits: int) -> int:
     The widest registers are used only for as many lanes, because they reduce the clock rate and run on fewer
     execution units.
     """
-    most = max((node.lanes for node in function.nodes()), default=1)
+    most = max((node.lanes for node in function.nodes()), default=1) if function.graph.has_lanes else 1
     return min(vector_bits, max(SINGLE_VECTOR_BITS, 64 * padded(most).width))
 
 
