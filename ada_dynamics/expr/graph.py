@@ -41,8 +41,7 @@ class Graph:
 
     def __init__(self) -> None:
         self.size = 0  # number of nodes made so far
-        # nodes of each operation by their operands; a tuple of another kind of key would be one more object per node
-        self.table: defaultdict[str, dict[Any, Expr]] = defaultdict(dict)
+        self.table: defaultdict[str, dict[Any, Expr]] = defaultdict(dict)  # by operation and operands
         self.has_lanes = False  # True if a node has several lanes
 
     def variable(self, name: str, position: int) -> Expr:
@@ -400,9 +399,7 @@ def select_node(a: Any, b: Any, x: Any, y: Any) -> Any:
 def live_nodes(values: Iterable[Scalar]) -> list[Expr]:
     """Nodes on which the given expressions depend, in creation order (operands first)."""
     wanted = [value for value in values if isinstance(value, Expr)]
-    if not wanted:
-        return []
-    found: list[Expr | None] = [None] * (max(value.index for value in wanted) + 1)
+    found: list[Expr | None] = [None] * (max((value.index for value in wanted), default=-1) + 1)
     for value in wanted:
         found[value.index] = value
     for i in range(len(found) - 1, -1, -1):

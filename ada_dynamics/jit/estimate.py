@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from operator import attrgetter
 
 from ada_dynamics.expr import graph as ops
 from ada_dynamics.expr.function import Function
@@ -34,9 +33,7 @@ def instructions(function: Function, vector_bits: int = SINGLE_VECTOR_BITS) -> f
     sines = sum(
         _vectors(sum(padded(x.lanes).width for x in group), widest) for group in groups(list(angles.values()), widest)
     )
-    counts = Counter(map(attrgetter("op", "lanes"), nodes))
-    if counts.pop((ops.LANE_SUM, 1), 0):
-        counts.update((ops.LANE_SUM, node.args[0].lanes) for node in nodes if node.op is ops.LANE_SUM)
+    counts = Counter((node.op, (node.args[0] if node.op is ops.LANE_SUM else node).lanes) for node in nodes)
     rest = sum(count * _weight(op, lanes, widest) for (op, lanes), count in counts.items())
     return rest + _SINCOS * sines + (len(_spread(nodes)) if function.graph.has_lanes else 0)
 
