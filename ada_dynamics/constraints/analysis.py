@@ -114,7 +114,7 @@ def analyse(model: Model, q: Array | None = None) -> ConstraintAnalysis:
 def analyse_turned(analysis: ConstraintAnalysis) -> ConstraintAnalysis:
     """Analyse the same constraints with the axes of the other sides of the loop joints."""
     constraints = analysis.constraints.turned()
-    constraints.trace()
+    constraints.trace([*analysis.configurations, constraints.model.neutral()])
     return _analyse_at(constraints, list(analysis.configurations))
 
 
@@ -299,8 +299,7 @@ def unique_at(constraints: ConstraintSet, q: Array, rank: int) -> UniqueComponen
     for wrenches in constraints.wrenches(q, U[:, rank:].T / constraints.weights):
         for name, wrench in wrenches.items():
             reached[name] = np.maximum(reached.get(name, np.zeros(6)), np.abs(wrench) / constraints.moment_units)
-    names = joints_with_wrenches(constraints.model)
-    return {name: reached.get(name, np.zeros(6)) < CONTRIBUTES for name in names}
+    return {name: reached.get(name, np.zeros(6)) < CONTRIBUTES for name in joints_with_wrenches(constraints.model)}
 
 
 def joints_with_wrenches(model: Model) -> list[str]:

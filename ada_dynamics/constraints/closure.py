@@ -173,7 +173,6 @@ def _closure_error(
 ) -> ModelError:
     where = f"model {model.name!r}"
     held = " with the held joints fixed" if some_held else ""
-    field = "hold" if some_held else "guess"
     if best is None:
         return ModelError(
             f"{where}: loop {', '.join(map(repr, opposite))} only closes with its axes in opposite directions{held}; "
@@ -187,7 +186,7 @@ def _closure_error(
         f"the loops of {where} cannot be closed{held}: the smallest closure errors found are {shown}. Check the "
         f"lengths and frames of the joints on these loops, or start near a closed one ({1 + _RESTARTS} starts tried).",
         loop=", ".join(errors),
-        field=field,
+        field="hold" if some_held else "guess",
         value=errors,
     )
 

@@ -16,7 +16,8 @@ from ada_dynamics.algorithms.kinematics import inward_sums, standing_still, tran
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Traced, trace
+from ada_dynamics.expr import Function, Traced, trace
+from ada_dynamics.expr.evaluation import substitute
 from ada_dynamics.jit.fallback import PythonBackend
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.model.joints.base import RowKind
@@ -28,7 +29,7 @@ from ada_dynamics.spatial.vector import Scalar
 
 # Calls after which a traced Python function of violation and Jacobian pays off, and the largest nv for which it does.
 TRACED_AFTER, TRACED_UP_TO = 8, 120
-REMEMBERED = 16  # mass matrices that are kept: the sample configurations of an analysis are used several times
+REMEMBERED = 32  # mass matrices that are kept: the sample configurations of an analysis are used several times
 
 
 Vector = Array | Sequence[Scalar]
@@ -66,7 +67,7 @@ class ConstraintSet:
         self.weights = np.array([1.0 if kind.is_force else 1.0 / self.length for _, _, kind in self.rows])
         self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment]
         self._calls = 0
-        self._last = b"", (np.empty(0), np.empty((0, 0)))  # configuration, violation and J
+        self._evaluations: dict[bytes, tuple[Array, Array]] = {}  # violation and J by configuration
         self._masses: dict[bytes, Array] = {}
 
     def turned(self) -> ConstraintSet:
@@ -75,9 +76,15 @@ class ConstraintSet:
         other._masses = self._masses
         return other
 
-    def trace(self) -> None:
-        """Trace violation and Jacobian at their next evaluation, for callers that need them many times."""
+    def trace(self, known: Sequence[Array] = ()) -> None:
+        """Trace violation and Jacobian for callers that need them many times; compute those of known configurations."""
         self._calls = TRACED_AFTER
+        if known and self.tree.nv <= TRACED_UP_TO:
+            q = np.array(known)
+            found = substitute(self._traced[0], {"q": scalars(q)}).values()  # together, without generated code
+            violations, Js = (_columns(values, q).T for values in found)
+            Js = Js.reshape(-1, len(self.rows), self.tree.nv)
+            self._evaluations = {at.tobytes(): (g, J) for at, g, J in zip(q, violations, Js, strict=True)}
 
     @cached_property
     def full_tree(self) -> Tree:
@@ -118,25 +125,28 @@ class ConstraintSet:
         if self._calls <= TRACED_AFTER or self.tree.nv > TRACED_UP_TO:
             return None
         q = np.ascontiguousarray(q, dtype=np.float64)
-        key, (known, result) = q.tobytes(), self._last
-        if key != known:
+        key = q.tobytes()
+        result = self._evaluations.get(key)
+        if result is None:
             result = np.empty(len(self.rows)), np.empty((len(self.rows), self.tree.nv))
-            if self._traced.single([q], [result[0], result[1].reshape(-1)]):
+            if self._traced[1].single([q], [result[0], result[1].reshape(-1)]):
                 message = f"the loops of model {self.model.name!r} have no finite violation at q = {q.tolist()}."
                 raise InputError(message, field="q", value=q)
             for array in result:
                 array.flags.writeable = False
-            self._last = key, result
+            if len(self._evaluations) >= REMEMBERED:
+                self._evaluations.clear()
+            self._evaluations[key] = result
         return result
 
     @cached_property
-    def _traced(self) -> PythonBackend:
+    def _traced(self) -> tuple[Function, PythonBackend]:
         def body(q: Sequence[Scalar]) -> Traced:
             J = dense_rows(self.equations(q), self.tree.nv)
             return Traced({"violation": self.errors(q), "J": [x for line in J for x in line]})
 
         function = trace("closing", {"q": self.tree.nq}, body)
-        return PythonBackend(Signature.of(function), lambda: function)
+        return function, PythonBackend(Signature.of(function), lambda: function)
 
     def by_loop(self, values: Array) -> dict[str, Array]:
         """Values of all constraints, (..., m), by loop."""

@@ -22,7 +22,7 @@ from ada_dynamics.constraints.elimination_orders import (
     last_first,
     late,
     least_coupled,
-    pivots_alone,
+    sample_of,
     sparsest,
 )
 from ada_dynamics.errors import ModelError
@@ -103,6 +103,7 @@ def independent_counts(rows: Mapping[str, Sequence[int]], whitened: Sequence[Arr
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------
+RowsAt = Callable[[Array], list[ConstraintRow]]  # the constraints in use in a configuration or in a batch
 LONG = 60  # velocities beyond which only the elimination along the tree is considered
 SEARCHED = 300  # velocities up to which loops are closed and redundancy is resolved, at cubic cost
 
@@ -183,8 +184,7 @@ def make_plans(analysis: ConstraintAnalysis) -> EliminationPlans:
     inertias = np.min([np.diag(M) for M in masses], axis=0)
     roots = np.sqrt(np.concatenate([inertias, samples.typical]))
     determinant = float(np.median(np.abs(np.linalg.det(samples.systems / np.outer(roots, roots)))))
-    is_redundant = analysis.is_redundant
-    combined_plans, typical = _combined_plans(analysis, rows, masses, jacobians) if is_redundant else ({}, ())
+    combined_plans, typical = _combined_plans(analysis, rows, masses, jacobians) if analysis.is_redundant else ({}, ())
     return EliminationPlans(
         rows,
         nontrivial,
@@ -199,10 +199,8 @@ def make_plans(analysis: ConstraintAnalysis) -> EliminationPlans:
     )
 
 
-def _candidates(
-    analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows_at: Callable[[Array], list[ConstraintRow]]
-) -> dict[str, Plan]:
-    """All orders in which the constraints, or combinations, of a plan can be eliminated; `rows_at` accepts a batch."""
+def _candidates(analysis: ConstraintAnalysis, last: Plan, samples: Samples, rows_at: RowsAt) -> dict[str, Plan]:
+    """All orders in which the constraints, or combinations, of a plan can be eliminated."""
     constraints, model = analysis.constraints, analysis.constraints.model
     along: dict[str, Plan] = {}
     if not model.has_mimics:
@@ -298,12 +296,10 @@ def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, El
 def _along_the_tree(analysis: ConstraintAnalysis) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """The order by the fewest couplings, or with the last joints first; the typical pivots."""
     constraints, chosen = analysis.constraints, analysis.independent
-    tree, samples = constraints.tree, []
-    for q in (analysis.configurations[0], _general_position(analysis)):
-        rows = _equations(constraints, q, chosen)
-        samples.append(Sample(q, rows, pivots_alone(tree, q, rows)))
+    configurations = analysis.configurations[0], _general_position(analysis)
+    samples = [sample_of(constraints.tree, q, _equations(constraints, q, chosen)) for q in configurations]
     for joints in (least_coupled, last_first):
-        search = TreeSearch(tree, samples)
+        search = TreeSearch(constraints.tree, samples)
         search.run(joints)
         if not search.waiting:
             break

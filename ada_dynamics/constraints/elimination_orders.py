@@ -120,7 +120,7 @@ class TreeSearch:
         self.general = self.sweeps[-1]
         self.order: list[int] = []
         self.waiting = set(range(len(self.general.touched)))
-        # share 0 of a constraint that acts on no joint
+        # a constraint that acts on no joint has the share 0
         self.typical = [np.where(sample.typical > 0.0, sample.typical, np.inf) for sample in samples]
 
     def run(self, joints: Callable[[TreeSearch], Iterable[Body]]) -> None:
@@ -167,8 +167,8 @@ def _sweep(tree: Tree, sample: Sample) -> Sweep:
     return sweep
 
 
-def pivots_alone(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Array:
-    """Pivot of each constraint after the joints of its loop, if it were the only one, in linear time."""
+def sample_of(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Sample:
+    """Sample with the pivot of each constraint after the joints of its loop, in linear time."""
     positions = q.tolist()
     X = transforms(tree, positions)
     eliminated = eliminated_bodies(tree, X, positions)
@@ -186,7 +186,7 @@ def pivots_alone(tree: Tree, q: Array, rows: Sequence[ConstraintRow]) -> Array:
                 column = column - felt * pivot.U_over_D
             if body.parent != WORLD and columns[body.parent].pop(c, None) is None:  # else both branches end here
                 columns[body.parent][c] = X[i].to_parent(column)
-    return np.array(found)
+    return Sample(q, rows, np.array(found))
 
 
 def last_first(search: TreeSearch) -> Iterable[Body]:

@@ -111,8 +111,7 @@ class ConstraintReport:
     @property
     def moved(self) -> float:
         """Largest displacement from the initial configuration to q [m, rad]."""
-        step = self.analysis.constraints.model.difference(self.start, self.q)
-        return float(np.max(np.abs(step), initial=0.0))
+        return float(np.max(np.abs(self.analysis.constraints.model.difference(self.start, self.q)), initial=0.0))
 
     @cached_property
     def unique(self) -> UniqueComponents:

@@ -223,8 +223,7 @@ def branch_directions(system: LoopSystem, lost: Array, rate: Callable[[Array], A
     Admissible velocities satisfy uᵀ γ(v) = 0 for the vanishing combinations u, a quadratic equation in the null space
     of J. It is solved for null spaces of dimension two and one equation, where two branches cross. `rate` computes γ.
     """
-    J = system.J
-    _, s, Vt = np.linalg.svd(J)
+    _, s, Vt = np.linalg.svd(system.J)
     N = Vt[int(np.sum(s > SINGULAR * s[0])) :]
     if len(N) != 2:
         return []
