@@ -102,7 +102,13 @@ class ClosedDynamics:
                 raise
             message = f"{problem} Give one that closes the loops: Dynamics(model, q0=q), Simulation(model, q)."
             raise ModelError(message, loop=problem.loop, field="q0", value=problem.value) from None
-        found, plans, name = self._cheapest(found, replace(plans, candidates={}) if is_dense else plans)
+        dense = replace(plans, candidates={})
+        try:
+            found, plans, name = self._cheapest(found, dense if is_dense else plans)
+        except InputError as problem:
+            if problem.field != "guard":
+                raise
+            plans, name = dense, "late"  # constraints nearly depend on each other in all configurations
         facts = [name, found.constraints.is_turned, [q.tolist() for q in found.configurations]]
         facts += [found.rank, found.independent, found.trivial, found.redundant]
         store.store(key, b"", {"analysis": facts, "plans": asdict(plans)})
