@@ -274,7 +274,9 @@ class RneaDerivatives:
 
     def is_above(self, i: int, j: int) -> bool:
         """Return True if velocity i is that of one joint, which carries the joint of velocity j and is another one."""
-        return self._is_plain(i) and self._is_plain(j) and self._carries(self.coordinates[i][0], self.coordinates[j][0])
+        both = self.coordinates[i], self.coordinates[j]
+        are_plain = all(len(own) == 1 and own[0].body.multiplier == 1.0 for own in both)
+        return are_plain and self._carries(both[0][0], both[1][0])
 
     def entries(self, variable: str, i: int, group: Sequence[int]) -> list[Scalar]:
         """Changes of effort i with the coordinates of a group."""
@@ -344,9 +346,6 @@ class RneaDerivatives:
             return *pairs, chain.index(lower.body.index)
         chain = self._chain_of[other.body.index]
         return [effort] * len(chain), [self._by_joint[i, other.j] for i in chain], chain.index(other.body.index)
-
-    def _is_plain(self, i: int) -> bool:
-        return len(self.coordinates[i]) == 1 and self.coordinates[i][0].body.multiplier == 1.0
 
     def _carries(self, a: JointCoordinate, b: JointCoordinate) -> bool:
         return a.body is not b.body and a.body.index in self.paths[b.body.index]

@@ -40,9 +40,9 @@ def rows_in_name(size: int) -> str:
     return f"@rows_in_{size}"
 
 
-def rows_out_name(size: int) -> str:
+def rows_out_name(size: int, streamed: bool = False) -> str:
     """Name of the function that writes W rows."""
-    return f"@rows_out_{size}"
+    return f"@rows_out_{size}" + "_streamed" * streamed
 
 
 def rows_in(size: int, width: int) -> str:
@@ -75,13 +75,11 @@ def rows_out(size: int, width: int, streamed: bool = False) -> str:
             columns = [body.load(Lanes(width).real, block, c * width) for c in range(width)]
             for row, vector in enumerate(_transposed(body, columns, width)):
                 body.store(Lanes(width).real, vector, rows, row * size, streamed)
-    name = rows_out_name(size) + _STREAMED * streamed
-    return _definition(name, "ptr %block, ptr %rows", body, _inlined(size))
+    return _definition(rows_out_name(size, streamed), "ptr %block, ptr %rows", body, _inlined(size))
 
 
 LONG = 128  # numbers of a row above which its windows are a loop
 FEW = 24  # operations per result below which memory limits large batches
-_STREAMED = "_streamed"
 
 
 def _long_rows(function: Function) -> set[int]:
@@ -371,7 +369,7 @@ def _blocks_loop(function: Function, name: str, target: Target, code: Code, has_
                     if size in streamed:
                         streams = _are_streamed(body, pointer, target.limits.cached // result_count(function))
                         ahead = body.emit(f"select i1 {streams}, ptr {block}, ptr {row}")  # no rows ahead
-                        write = body.emit(f"select i1 {streams}, ptr {write}{_STREAMED}, ptr {write}")
+                        write = body.emit(f"select i1 {streams}, ptr {rows_out_name(size, True)}, ptr {write}")
                     if pointer in completed:
                         compute(completed[pointer], blocks, ahead)
                     body.do(f"call void {write}(ptr {block}, ptr {row})")

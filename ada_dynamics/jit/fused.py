@@ -41,16 +41,13 @@ def _rebuilt(nodes: list[Expr], values: Iterable[Scalar]) -> dict[int, Expr]:
     """New node of each node that remains, by the index of the old one; inputs and constants are unchanged."""
     uses = Counter(arg.index for node in nodes for arg in node.args)
     uses.update(value.index for value in values if isinstance(value, Expr))
-    found = ((node.index, _taken_in(node, uses)) for node in nodes)
-    taken = {index: product for index, product in found if product is not None}
+    taken = {node.index: product for node in nodes if (product := _taken_in(node, uses)) is not None}
     parts = {product.index for product in taken.values()}
     made: dict[int, Expr] = {}
     negatives: dict[Expr, Expr] = {}
-    for node in nodes:
+    for node in (node for node in nodes if node.index not in parts):
         if node.op is VAR or node.op is CONST:
             made[node.index] = node
-            continue
-        if node.index in parts:
             continue
         product = taken.get(node.index)
         if product is not None:
