@@ -80,13 +80,15 @@ def rows_out(size: int, width: int, streamed: bool = False) -> str:
 
 LONG = 128  # numbers of a row above which its windows are a loop
 FEW = 24  # operations per result below which memory limits large batches
+STREAMS = 4  # rows at a time that may be written past the caches: with more, processors write lines in pieces
 
 
-def _long_rows(function: Function) -> set[int]:
+def _long_rows(function: Function, target: Target) -> set[int]:
     """Lengths of rows that may be written past the caches: in windows all of which are aligned."""
     operations = len(function.nodes()) + sum(one.count * len(one.each.nodes()) for one in function.columns)
     results = sizes_of(function)[len(function.inputs) :]
-    return {size for size in results if size > LONG and size % 2 == 0 and operations < FEW * sum(results)}
+    is_limited = target.lanes <= STREAMS and operations < FEW * sum(results)
+    return {size for size in results if is_limited and size > LONG and size % 2 == 0}
 
 
 def _inlined(size: int) -> str:
@@ -263,7 +265,7 @@ def module(function: Function, target: Target, checked: bool = True) -> str:
     sizes_in = sorted(set(function.inputs.values()))
     sizes_out = sorted(set(sizes_of(function)[len(function.inputs) :]))
     moves = [rows_in(size, lanes) for size in sizes_in] + [rows_out(size, lanes) for size in sizes_out]
-    moves += [rows_out(size, lanes, streamed=True) for size in sorted(_long_rows(function))]
+    moves += [rows_out(size, lanes, streamed=True) for size in sorted(_long_rows(function, target))]
     moves += [columns_in(size, lanes, together) for size in sizes_in]
     moves += [columns_out(size, lanes, together) for size in sizes_out]
     check = _input_check(function, target) if checked else ""
@@ -317,7 +319,7 @@ def _blocks_loop(function: Function, name: str, target: Target, code: Code, has_
     not depend on its position.
     """
     body, lanes, together = Instructions(), target.lanes, _blocks_together(function, name, code, target)
-    completed, streamed = code.completed if name == ROWS else {}, _long_rows(function)
+    completed, streamed = code.completed if name == ROWS else {}, _long_rows(function, target)
     arrays = list[_Array]()
     for pointer, size in [*zip(pointers_of(function), sizes_of(function), strict=True), ("", code.kept)]:
         stride = 0 if pointer in completed else size * lanes
