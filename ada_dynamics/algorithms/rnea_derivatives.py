@@ -320,7 +320,7 @@ class RneaDerivatives:
         if not (is_above or is_own or self._carries(other, effort)):
             return ZERO
         efforts, others, lane = self._beside(effort, other)
-        key = (variable, is_above, *map(id, efforts), *map(id, others))
+        key = (variable, is_above, *((one.body.index, one.j) for one in (*efforts, *others)))
         if key not in self._products and (is_above or is_own):
             wrenches = packed([(one.wrenches if is_own else one.passed)[variable] for one in others])
             self._products[key] = packed([one.axis for one in efforts]) @ wrenches
