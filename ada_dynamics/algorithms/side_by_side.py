@@ -58,7 +58,8 @@ def related_groups(tree: Tree, paths: Sequence[frozenset[int]], widest: int) -> 
 def levels_of(tree: Tree, widest: int) -> list[list[int]]:
     """Bodies of different branches, at most `widest`, at the same distance from the ends of these; leaves first.
 
-    The first joints of a branch are separate, as their axes are constant, and so is each joint of several velocities.
+    First and second joints of branches have levels of their own, because axes with constant zeros save more operations
+    than lanes do, and so has each joint of several velocities.
     """
     levels: dict[tuple[int, int, int], list[int]] = {}
     heights = [0] * len(tree.bodies)
@@ -72,9 +73,9 @@ def levels_of(tree: Tree, widest: int) -> list[list[int]]:
 
 
 def chains_of(tree: Tree, levels: Sequence[list[int]], widest: int) -> list[list[int]]:
-    """The levels; bodies alone in theirs are together, as in a serial chain, if there are more than two."""
-    alone = sorted(i for i, *others in levels if not others and tree.bodies[i].joint.nv == 1)
-    if len(alone) <= 2:  # separate, they have more constant zeros
+    """The levels, with those of a single body joined, as in a serial chain, if they are more than two."""
+    single = sorted(i for i, *rest in levels if not rest and tree.bodies[i].joint.nv == 1)
+    if len(single) <= 2:  # separate, they have more constant zeros
         return list(levels)
-    wide = [level for level in levels if level[0] not in alone]
-    return wide + [alone[k : k + widest] for k in range(0, len(alone), widest)]
+    wide = [level for level in levels if level[0] not in single]
+    return wide + [single[k : k + widest] for k in range(0, len(single), widest)]
