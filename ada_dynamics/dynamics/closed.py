@@ -108,7 +108,7 @@ class ClosedDynamics:
         except InputError as problem:
             if problem.field != "guard":
                 raise
-            plans, name = dense, "late"  # constraints nearly depend on each other in all configurations
+            plans, name = dense, "late"  # a constant pivot is too small: constraints nearly depend on each other
         facts = [name, found.constraints.is_turned, [q.tolist() for q in found.configurations]]
         facts += [found.rank, found.independent, found.trivial, found.redundant]
         store.store(key, b"", {"analysis": facts, "plans": asdict(plans)})
